@@ -1,32 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+
+/** Files that build pages and start programs. */
+const built = ['test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts', 'test/examples.test.ts']
+
+/**
+ * What `npm run test:all` adds to `npm test`: processes that are killed and frozen, clients that wait as long as people do,
+ * and pages and examples that are built. The full doses of their random schedules are behind `npm run chaos` and
+ * `npm run fuzz`.
+ */
+const long = [
+  'test/chaos/**/*.test.ts',
+  'test/conformance/**/*.test.ts',
+  'test/adversary/fuzz.test.ts',
+  'test/{client/killed-server,first-start,store/connections,web/many-and-gone}.test.ts',
+  'test/journeys/snapshot-then-events.test.ts',
+  'test/docs/examples.test.ts',
+  ...built,
+  'test/tools/packed.test.ts',
+  'test/slow/**/*.test.ts',
+]
+
+/**
+ * Files with tests for packages of tools/: right after `npm ci` these skip, and `npm run test:all` runs the files again with
+ * them installed.
+ */
+const judged = readdirSync(join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => join('test', path))
+  .filter((path) =>
+    /from '[^']*\/(?:peers|copilotkit-fixtures)\.ts'|\b(?:majors|openAgent|openCore|openInterrupts)\b.*\/clients\.ts'/.test(
+      readFileSync(join(import.meta.dirname, path), 'utf8'),
+    ),
+  )
+
+/** Files that run an authorization server, which keeps its state as long as the process. */
+const stateful = [
+  'test/adversary/{login-in-another-browser,secrets}.test.ts',
+  'test/domain/upstream/{oauth,replicas}.test.ts',
+  'test/web/upstream-login.test.ts',
+  'test/journeys/upstreams.test.ts',
+]
 
 /**
  * Files that get a process of their own: they freeze or end connections under this process, measure its memory or how
- * long its event loop stalls, replace its timers or environment, use up its budget for work that is stopped, or run an
- * authorization server, which keeps its state as long as the process. Most take long, and vitest starts with them.
+ * long its event loop stalls, replace its timers or environment, or use up its budget for work that is stopped. Most
+ * take long, and vitest starts with them.
  */
 const alone = [
-  'test/chaos/**/*.test.ts',
+  ...stateful,
   'test/store/**/*.test.ts',
-  'test/conformance/**/*.test.ts',
-  'test/adversary/{fuzz,responses,schema-bombs,variables}.test.ts',
-  'test/adversary/{login-in-another-browser,secrets}.test.ts',
+  'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',
   'test/core/**/*.test.ts',
-  'test/docs/examples.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
-  'test/domain/generations/providers/open-model.test.ts',
+  'test/domain/models/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
   'test/domain/tools/**/*.test.ts',
-  'test/domain/upstream/{oauth,replicas}.test.ts',
-  'test/web/upstream-login.test.ts',
-  'test/journeys/{many-waiters,rotate-key,upstreams}.test.ts',
+  'test/journeys/{many-waiters,rotate-key}.test.ts',
 ]
 
-/** What every run has, whichever files it includes. */
-export const common = {
-  pool: 'forks',
+/** What every project has. */
+const common = {
+  pool: 'forks' as const,
+  // No test runs WebAssembly for so long that compiling PGlite a second time, optimized, would pay.
+  execArgv: ['--liftoff-only'],
   // One more than the cores of a small machine: many tests wait, for leases that end and processes that start.
   maxWorkers: 3,
   testTimeout: 30_000,
@@ -34,27 +74,33 @@ export const common = {
   teardownTimeout: 20_000,
   // One second, the default, is less than a page needs to load on a busy machine.
   expect: { poll: { timeout: 15_000 } },
-} as const
+}
 
 // Vite would take the ESM build for our files while Node gives the packages the CommonJS one: two realms of types.
-export const resolve = {
+const resolve = {
   alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
 }
 
-export const globalSetup = ['test/support/global-setup.ts']
+/** Of the long ones those that disturb nothing but their own databases. */
+const longShared = [
+  'test/chaos/{a2a,ag-ui,chat,expiry,protocol-model,responses,rest,verdicts}.test.ts',
+  'test/journeys/snapshot-then-events.test.ts',
+  'test/slow/**/*.test.ts',
+]
+
+/** Importing the server takes longer than most files take: where `isolate` is false, a worker imports it once. */
+const projects = Object.entries({
+  alone: { include: alone, exclude: long },
+  shared: { isolate: false, include: ['test/**/*.test.ts'], exclude: [...alone, ...long] },
+  'long-alone': { include: [...long, ...stateful], exclude: longShared },
+  'long-shared': { isolate: false, include: [...longShared, ...judged], exclude: [...alone, ...built] },
+})
 
 export default defineConfig({
   resolve,
   test: {
     ...common,
-    globalSetup,
-    projects: [
-      { resolve, test: { ...common, name: 'alone', include: alone } },
-      // Importing the server takes longer than most files take: a worker imports it once.
-      {
-        resolve,
-        test: { ...common, name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: alone },
-      },
-    ],
+    globalSetup: ['test/support/global-setup.ts'],
+    projects: projects.map(([name, files]) => ({ resolve, test: { ...common, name, ...files } })),
   },
 })

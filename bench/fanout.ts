@@ -17,7 +17,7 @@ interface Delivered {
 }
 
 async function ours(count: number): Promise<Delivered> {
-  const server = await openServer('postgres')
+  const server = await openServer('postgres', { connections: 20_000 })
   const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
   const greetings = [
     JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }),

@@ -1,9 +1,9 @@
 /** Measures the limits on incoming operations for a small query, each by itself and all together. */
 import { getOperationAST, parse } from 'graphql'
 import { createApp } from '../src/app.ts'
-import { introspectionOf } from '../src/api/graphql/introspection.ts'
-import { schemaOf } from '../src/api/graphql/schema.ts'
-import { variableFaults } from '../src/api/graphql/variables.ts'
+import { introspectionOf } from '../src/api/graphql/transport/introspection.ts'
+import { schemaOf } from '../src/api/graphql/types/schema.ts'
+import { variableFaults } from '../src/api/graphql/transport/variables.ts'
 import { loadConfig } from '../src/config.ts'
 import { clientAddress, countedAddress, networksOf } from '../src/core/client-address.ts'
 import { hostFault } from '../src/core/host-names.ts'

@@ -36,6 +36,8 @@ export interface ServerOptions {
   upstream?: string
   /** A PostgreSQL database to use instead of a new one. */
   databaseUrl?: string
+  /** How many connections this machine may open; the server's default when absent. */
+  connections?: number
 }
 
 /** No limit of a key or project is reached; every one of them is checked. */
@@ -62,6 +64,7 @@ export async function openServer(kind: Kind, options: ServerOptions = {}): Promi
     ...settings,
     GATEHOUSE_DATA_DIR: folder,
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+    ...(options.connections ? { GATEHOUSE_MAX_CONNECTIONS_PER_ADDRESS: `${options.connections}` } : {}),
     ...(options.upstream ? { GATEHOUSE_EGRESS_ALLOW: options.upstream } : {}),
   })
   await replica.ready

@@ -1,7 +1,7 @@
 /** `gatehouse keys`: lists, creates and revokes API keys. */
 import type { Client } from '../client/index.ts'
 import { note, oneLine, out, outJson, table } from './screen.ts'
-import { clientOf, commonHelp, textOption, UsageError, type Command, type Given } from './usage.ts'
+import { clientOf, commonHelp, textOption, UsageError, type Command, type ParsedArguments } from './usage.ts'
 
 export const keys: Command = {
   summary: 'list, create and revoke API keys',
@@ -52,7 +52,7 @@ const keysPage = `query Keys($after: String) { apiKeys(first: 100, after: $after
 const stateOf = ({ revokedAt, expiresAt }: Key) =>
   revokedAt ? 'revoked' : expiresAt ? `ends ${expiresAt}` : 'valid'
 
-async function list(client: Client, given: Given, signal: AbortSignal): Promise<number> {
+async function list(client: Client, given: ParsedArguments, signal: AbortSignal): Promise<number> {
   let after: string | null = null
   const found: Key[] = []
   for (;;) {
@@ -68,7 +68,12 @@ async function list(client: Client, given: Given, signal: AbortSignal): Promise<
 
 const refusal = '... on Error { __typename code message }'
 
-async function create(client: Client, given: Given, name: string, signal: AbortSignal): Promise<number> {
+async function create(
+  client: Client,
+  given: ParsedArguments,
+  name: string,
+  signal: AbortSignal,
+): Promise<number> {
   const agentId = textOption(given, 'agent')
   const role = textOption(given, 'role')?.toUpperCase()
   const input = {
@@ -94,7 +99,12 @@ async function create(client: Client, given: Given, name: string, signal: AbortS
   return 0
 }
 
-async function revoke(client: Client, given: Given, id: string, signal: AbortSignal): Promise<number> {
+async function revoke(
+  client: Client,
+  given: ParsedArguments,
+  id: string,
+  signal: AbortSignal,
+): Promise<number> {
   const { revokeApiKey } = await client.mutate<{
     revokeApiKey: { apiKey: Pick<Key, 'id' | 'name' | 'revokedAt'> }
   }>(

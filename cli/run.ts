@@ -3,7 +3,7 @@ import type { Approval, Client, Generation, GenerationEvent } from '../client/in
 import { decide, show } from './decide.ts'
 import { asksHere, Lines } from './lines.ts'
 import { dim, json, note, oneLine, out, outJson, red, visible, yellow } from './screen.ts'
-import { clientOf, commonHelp, textOption, UsageError, type Command, type Given } from './usage.ts'
+import { clientOf, commonHelp, textOption, UsageError, type Command, type ParsedArguments } from './usage.ts'
 
 export const run: Command = {
   summary: 'start a generation of an agent and print what it says',
@@ -62,7 +62,12 @@ async function agentIdOf(client: Client, given: string, signal: AbortSignal): Pr
   }
 }
 
-async function follow(client: Client, id: string, given: Given, signal: AbortSignal): Promise<Generation> {
+async function follow(
+  client: Client,
+  id: string,
+  given: ParsedArguments,
+  signal: AbortSignal,
+): Promise<Generation> {
   const isJson = given.options['json'] === true
   const desk = asksHere(given.options['ask']) && !isJson ? new Lines(signal) : null
   const text = new StreamedText()

@@ -29,7 +29,7 @@ export const demo: Command = {
   summary: 'see what Gatehouse promises, with a server of its own',
   help: `gatehouse demo [--watch]
 
-Tells the whole story in this terminal: a client's pause, two reviewers, an approval that nobody
+Shows in this terminal: a client's pause, two reviewers, an approval that nobody
 answers, and kill -9 twice. It runs in a checkout with its development dependencies.
 
   --watch  wait for Enter at each chapter

@@ -12,10 +12,10 @@ export interface Command {
   summary: string
   help: string
   options: NonNullable<ParseArgsConfig['options']>
-  run(given: Given, signal: AbortSignal): Promise<number>
+  run(given: ParsedArguments, signal: AbortSignal): Promise<number>
 }
 
-export interface Given {
+export interface ParsedArguments {
   words: string[]
   options: Record<string, string | boolean | undefined>
 }
@@ -38,7 +38,7 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line, 3 server unreacha
 `
 
 /** Reads the words behind the name of a command. Throws UsageError. */
-export function parse({ options }: Pick<Command, 'options'>, args: string[]): Given {
+export function parse({ options }: Pick<Command, 'options'>, args: string[]): ParsedArguments {
   // Whoever else is on this machine sees the command lines of all processes.
   if (args.some((word) => word === '--key' || word.startsWith('--key=')))
     throw new UsageError(
@@ -50,20 +50,20 @@ export function parse({ options }: Pick<Command, 'options'>, args: string[]): Gi
       options: { ...common, ...options },
       allowPositionals: true,
     })
-    return { words: positionals, options: values as Given['options'] }
+    return { words: positionals, options: values as ParsedArguments['options'] }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
 }
 
 /** The text of an option; undefined when it was not given. */
-export function textOption({ options }: Given, name: string): string | undefined {
+export function textOption({ options }: ParsedArguments, name: string): string | undefined {
   const value = options[name]
   return typeof value === 'string' ? value : undefined
 }
 
 /** The client that the options and the environment say. */
-export function clientOf(given: Given): Client {
+export function clientOf(given: ParsedArguments): Client {
   const url = textOption(given, 'url') ?? (process.env['GATEHOUSE_URL'] || 'http://127.0.0.1:4000')
   const key = keyOf(given)
   warnOfPlainText(url)
@@ -82,7 +82,7 @@ export function clientOf(given: Given): Client {
   }
 }
 
-function keyOf(given: Given): string {
+function keyOf(given: ParsedArguments): string {
   const file = textOption(given, 'key-file')
   const key = file === undefined ? process.env['GATEHOUSE_KEY'] : keyIn(file)
   if (!key?.trim())

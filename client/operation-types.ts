@@ -122,7 +122,7 @@ export interface DecideApprovalInput {
 export interface GrantInput {
   /** The lifetime of the grant in seconds, 1 to 2,592,000 (30 days). */
   expiresInSeconds: number
-  /** Whose calls the grant covers. */
+  /** Whose calls the grant covers. They are always calls of the requester of the approved call. */
   holder: GrantHolder
   /** The maximum number of calls that may pass, 1 to 1,000. */
   maxUses: number
@@ -180,7 +180,7 @@ export interface StartGenerationInput {
   maxOutputTokens?: number | null
   /** Maximum model steps of a generation over all pauses and restarts, 1 to 100. Default: that of the agent. */
   maxSteps?: number | null
-  /** A conversation that ends with a message of the user. Give exactly one of prompt and messages; none of them when messages wait in the thread. */
+  /** A conversation that ends with a message of the user. Give exactly one of prompt and messages. */
   messages?: readonly (MessageInput)[] | null
   /** The model as provider/model. Default: that of the agent. */
   model?: string | null
@@ -190,7 +190,7 @@ export interface StartGenerationInput {
   outputSchema?: Record<string, unknown> | null
   /** Whether the tool calls of one step run at the same time; false runs them one by one, in order. Default: that of the agent. */
   parallelToolCalls?: boolean | null
-  /** The message of the user. Give exactly one of prompt and messages; none of them when messages wait in the thread. */
+  /** The message of the user. Give exactly one of prompt and messages. */
   prompt?: string | null
   /** Tool choice and visible tools by step, at most 50 rules; the first that covers a step applies. Default: that of the agent. */
   stepRules?: readonly (StepRuleInput)[] | null
@@ -198,7 +198,7 @@ export interface StartGenerationInput {
   stopConditions?: readonly (StopConditionInput)[] | null
   /** The sampling temperature, 0 to 2. Default: that of the agent. */
   temperature?: number | null
-  /** The id of a thread to continue: its ended generations become the history, and messages that wait in it the beginning of the input. Default: a new thread. */
+  /** The id of a thread to continue: its ended generations become the history. Default: a new thread. */
   threadId?: string | null
   /** Maximum time of the whole generation in milliseconds, 1,000 to 2,147,483,647 (24 days); time in which it waits for an approver does not count. Default: that of the agent. */
   timeoutMs?: number | null

@@ -1,17 +1,49 @@
-/** Subscriptions over one WebSocket (graphql-ws), opened with the first and closed after the last. */
+/** Subscriptions over WebSockets (graphql-ws): each is opened with its first subscription and closed after its last. */
 import { createClient } from 'graphql-ws/client'
 import type { ServerError } from './errors.ts'
 import type { Server } from './server.ts'
 import { keyRefused, type Listener, type Transport } from './transport.ts'
 
 /** `pongMs`: how long a ping may stay without an answer. A machine that slept finds its dead connection so. */
-const usualTimes = { pingMs: 10_000, pongMs: 10_000 }
+const defaultTimes = { pingMs: 10_000, pongMs: 10_000 }
 const ackMs = 15_000
 const forbidden = 4403
 /** Close codes that say that the client speaks wrongly: another try ends the same. */
 const faults = [4400, 4406, 4409]
 
-export function socketTransport(server: Server, { pingMs, pongMs } = usualTimes): Transport {
+/** A server refuses more than 100 on one socket. */
+const mostOnOne = 90
+
+/** Opens another socket when all that are open have as many subscriptions as a server takes. */
+export function socketTransport(server: Server, times = defaultTimes): Transport {
+  const sockets: { transport: Transport; open: number }[] = []
+  return {
+    open(operation, listener) {
+      let socket = sockets.find(({ open }) => open < mostOnOne)
+      if (!socket) sockets.push((socket = { transport: oneSocket(server, times), open: 0 }))
+      const own = socket
+      own.open++
+      let isOver = false
+      const leave = () => {
+        if (!isOver) own.open--
+        isOver = true
+      }
+      const stop = own.transport.open(operation, {
+        next: (result) => listener.next(result),
+        lost: (reason) => (leave(), listener.lost(reason)),
+        refused: (errors) => (leave(), listener.refused(errors)),
+        completed: () => (leave(), listener.completed()),
+      })
+      return () => {
+        leave()
+        stop()
+      }
+    },
+    close: () => sockets.forEach(({ transport }) => transport.close()),
+  }
+}
+
+function oneSocket(server: Server, { pingMs, pongMs }: typeof defaultTimes): Transport {
   let silence: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
     url: server.url.replace(/^http/, 'ws'),

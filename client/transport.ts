@@ -22,7 +22,7 @@ export interface Listener {
 }
 
 export interface Transport {
-  /** Returns what ends the subscription. The listener hears nothing after that. */
+  /** Returns what ends the subscription. The listener receives nothing after that. */
   open(operation: Operation, listener: Listener): () => void
   /** Closes all connections. */
   close(): void

@@ -1,15 +1,15 @@
 /** The command `after-restore`: run it once after restoring a backup, while all servers are stopped. */
-import { makeActions } from './api/graphql/actions.ts'
-import { ConfigError, loadConfig, type Config } from './config.ts'
-import { endAllLeases, settleInterruptedCalls } from './domain/generations/index.ts'
-import { endSlackLeases } from './domain/slack/index.ts'
-import { endWebhookLeases } from './domain/webhooks/index.ts'
+import { makeActions } from './api/graphql/transport/actions.ts'
+import { loadConfig, type Config } from './config.ts'
+import { settleInterruptedCalls } from './domain/generations/index.ts'
+import { startFault } from './start-fault.ts'
 import { addressOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
-import { localPubSub } from './store/events/pubsub.ts'
-import { beginIncarnation } from './store/events/incarnation.ts'
+import { localPubSub } from './store/pubsub/pubsub.ts'
+import { beginIncarnation } from './store/db/incarnation.ts'
+import { endEveryLease } from './store/db/end-leases.ts'
 
 /**
  * Begins another incarnation of the event log, so that cursors of events after the backup are refused with
@@ -23,9 +23,7 @@ export async function afterRestore(config: Config): Promise<{ unknown: number }>
     const { db, leaseDb } = connection
     await atomically(db, async (tx) => {
       await beginIncarnation(tx)
-      await endAllLeases(tx)
-      await endWebhookLeases(tx)
-      await endSlackLeases(tx)
+      await endEveryLease(tx)
     })
     const unknown = await settleInterruptedCalls({
       db,
@@ -54,6 +52,6 @@ async function main(): Promise<void> {
 
 if (process.argv[1]?.match(/after-restore\.(js|ts)$/))
   main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
+    process.stderr.write(`${startFault(error)}\n`)
     process.exit(1)
   })

@@ -1,8 +1,8 @@
 /** The composition root: opens the services, workers and servers of a process, and closes them in reverse order. */
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { makeActions } from './api/graphql/actions.ts'
-import type { Sockets } from './api/graphql/sockets.ts'
+import { makeActions } from './api/graphql/transport/actions.ts'
+import type { Sockets } from './api/graphql/transport/sockets.ts'
 import type { FirstLink } from './api/http/browser-session.ts'
 import { bucketStore, openPubSub } from './between-replicas.ts'
 import type { Config } from './config.ts'
@@ -14,15 +14,15 @@ import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { prepareFirstStart } from './first-start.ts'
 import {
-  createOneTimeCode,
   createRateLimiter,
   createRevocationWatcher,
   type Ctx,
   type Services,
   type Principal,
 } from './domain/access/index.ts'
+import { createOneTimeCode } from './domain/sign-in/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
-import { createModels, type EnvironmentProvider, type Models } from './domain/generations/index.ts'
+import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
 import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
@@ -32,7 +32,7 @@ import { migrate } from './store/db/migrate.ts'
 import { createHeartbeat } from './store/work/leases.ts'
 import { startSchedule } from './store/work/schedule.ts'
 import { createSlots } from './store/work/slots.ts'
-import { startLive } from './store/events/live.ts'
+import { startBroadcaster } from './store/events/broadcaster.ts'
 import { createSharedBuckets } from './store/rates/shared-buckets.ts'
 
 /** What tests replace. */
@@ -41,6 +41,8 @@ export interface AppParts extends ServerParts {
   clock?: Clock
   log?: Log
   egress?: EgressOptions
+  /** Makes the operator's key at the first start, and keeps it before it is valid; else it is only shown. */
+  keepAdminKey?: () => Promise<string>
 }
 
 export interface App {
@@ -61,7 +63,8 @@ export interface App {
   workers: Workers | null
   /**
    * Drains and closes everything; idempotent. Workers start nothing new and /readyz returns 503 from now on; after
-   * `drainMs` of the configuration no more requests are accepted, and running requests and work have `graceMs` to end.
+   * `drainMs` of the configuration no more requests are accepted, running ones begin no more calls, and they and the work
+   * have `graceMs` to end.
    */
   stop(graceMs?: number): Promise<void>
 }
@@ -92,7 +95,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     requestId: 'internal',
     remoteAddress: null,
   })
-  const first = await prepareFirstStart(services, config.adminKey, config.demo)
+  const first = await prepareFirstStart(services, config.adminKey, config.demo, parts.keepAdminKey)
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const link = first.demo && config.demo && !config.production ? firstLink(ctxOf(first.demo)) : null
@@ -124,6 +127,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
       state.draining = true
       workers?.drain()
       await pause(config.drainMs)
+      services.heartbeat.close()
       // Closed first, so that their clients connect to another replica while this one finishes its work.
       mcp?.close()
       await finishWork(services, graceMs, [sockets?.close(), workers?.stop(graceMs), server.close(graceMs)])
@@ -153,7 +157,7 @@ async function finishWork(
   const directCalls = heartbeat.of('tool_calls')
   const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
   await Promise.all([...ending, callsEnd])
-  await directCalls.giveUp().catch(() => {})
+  await directCalls.releaseAll().catch(() => {})
 }
 
 function openWorkers(
@@ -172,8 +176,8 @@ function openWorkers(
 async function openServices(config: Config, parts: AppParts, closers: Closers, address: { url: string }) {
   const log = parts.log ?? createLog(config.logLevel)
   const store = await openStore(config, parts, log, closers)
-  const outgoing = await openOutgoing(config, parts, closers)
-  const { connection, pubsub, schedule, live } = store
+  const outgoing = await openOutgoing(config, parts, log, closers)
+  const { connection, pubsub, schedule, broadcaster } = store
   const { db, leaseDb } = connection
   const heartbeat = createHeartbeat({
     db: leaseDb,
@@ -190,13 +194,16 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   closers.push(() => rates.close())
   const services: Services = {
     ...shared,
+    health: connection.health,
     rates,
     revocations,
-    live,
+    broadcaster,
     schedule,
     egress: outgoing.egress,
     connections: outgoing.connections,
-    blobs: diskBlobs(resolve(config.blobDir)),
+    blobs: diskBlobs(resolve(config.blobDir), (error) =>
+      log.error({ err: error }, 'the disk of files takes no bytes; uploads are refused'),
+    ),
     publicUrl: () => address.url,
     masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
     limits: limitsOf(config),
@@ -211,24 +218,31 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
 
 /** Connects to the database and migrates it; opens pub/sub and the live streams over it. */
 async function openStore(config: Config, parts: AppParts, log: Log, closers: Closers) {
-  const connection = await connect(parts.database ?? addressOf(config))
+  const connection = await connect(parts.database ?? addressOf(config), log)
   closers.push(() => connection.close())
   await migrate(connection)
   const pubsub = await openPubSub(config, connection)
   closers.push(() => pubsub.close())
   const schedule = startSchedule(connection.leaseDb, pubsub, connection)
   closers.push(async () => schedule.close())
-  const live = startLive(connection.db, pubsub, { log, schedule })
-  closers.push(async () => live.close())
-  return { connection, pubsub, schedule, live }
+  const broadcaster = startBroadcaster(connection.db, pubsub, { log, schedule })
+  closers.push(async () => broadcaster.close())
+  return { connection, pubsub, schedule, broadcaster }
 }
 
 /** Opens what sends requests to other servers, and the demo upstream that one of them may be. */
-async function openOutgoing(config: Config, parts: AppParts, closers: Closers) {
+async function openOutgoing(config: Config, parts: AppParts, log: Log, closers: Closers) {
   const upstream = config.demo ? await startUpstream(config) : null
   if (upstream) closers.push(() => upstream.close())
   const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
-  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
+  const egress = createEgress(
+    { allowPrivate: config.egressAllowPrivate, allowList },
+    {
+      onUnasked: (origin) =>
+        log.warn({ origin }, 'a server sent bytes that nobody had asked for; the connection was closed'),
+      ...parts.egress,
+    },
+  )
   closers.push(() => egress.close())
   const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
   closers.push(() => connections.close())
@@ -247,7 +261,7 @@ async function startUpstream(config: Config): Promise<DemoUpstream> {
 }
 
 function limitsOf(config: Config): Services['limits'] {
-  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
+  const { maxResponseBytes, toolTimeoutMs, leaseMs, joinWindowMs, maxRowsPerProject } = config
   const { maxFileBytes, maxProjectFileBytes, fileTypes } = config
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
   const { maxStreamsPerKey, maxStreamsPerProject } = config
@@ -264,6 +278,7 @@ function limitsOf(config: Config): Services['limits'] {
     maxResponseBytes,
     toolTimeoutMs,
     leaseMs,
+    joinWindowMs,
     maxRowsPerProject,
     ...streams,
     ...files,

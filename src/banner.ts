@@ -2,13 +2,16 @@
 import type { App } from './app.ts'
 import type { Config } from './config.ts'
 
-/** URLs, the operator's key (at the first start only), a note about the model, and two commands to paste. */
-export function banner(app: App, config: Config): string {
+/**
+ * URLs, the operator's key (at the first start only), a note about the model, and two commands to paste. With the file in
+ * which the key is `kept`, the text has no credential.
+ */
+export function banner(app: App, config: Config, kept: string | null = null): string {
   const lines = [
     '',
     '  Gatehouse is running.',
     '',
-    ...(app.signInUrl
+    ...(app.signInUrl && !kept
       ? [
           `  Dashboard  ${app.signInUrl}`,
           '             (signs you in, once; a refund waits there for your verdict)',
@@ -19,7 +22,7 @@ export function banner(app: App, config: Config): string {
     `  Health     ${app.url}/readyz`,
     `  Database   ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir} (not safe against power loss; use DATABASE_URL in production)`}`,
     '',
-    ...(app.adminKey ? ['  API key, shown only this once:', `  ${app.adminKey}`, ''] : []),
+    ...(app.adminKey ? keyLines(app.adminKey, kept) : []),
     ...(app.models.rehearses
       ? [
           '  No model key is configured, so agents use the built-in rehearsal model. It is not an AI: it follows rules and',
@@ -27,13 +30,19 @@ export function banner(app: App, config: Config): string {
           '',
         ]
       : []),
-    ...(app.demo ? commands(app, app.demo.agentId) : []),
+    ...(app.demo ? commands(app, app.demo.agentId, kept) : []),
   ]
   return `${lines.join('\n')}\n`
 }
 
-function commands(app: App, agentId: string): string[] {
-  const key = app.adminKey ?? '$GATEHOUSE_KEY'
+function keyLines(key: string, kept: string | null): string[] {
+  if (!kept) return ['  API key, shown only this once:', `  ${key}`, '']
+  const read = `  export GATEHOUSE_KEY="$(cat '${kept}')"`
+  return ['  API key, in a file that only its owner can read; move it to a safe place:', read, '']
+}
+
+function commands(app: App, agentId: string, kept: string | null): string[] {
+  const key = kept ? '$GATEHOUSE_KEY' : (app.adminKey ?? '$GATEHOUSE_KEY')
   const post = (body: object) =>
     `  curl -s ${app.url}/graphql -H 'content-type: application/json' -H "authorization: Bearer ${key}" -d '${JSON.stringify(body)}'`
   const start =

@@ -3,15 +3,15 @@ import type { Config } from './config.ts'
 import type { Connection } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
 import { sql } from './store/db/sql.ts'
-import { postgresPubSub } from './store/events/postgres-pubsub.ts'
-import { localPubSub, type PubSub } from './store/events/pubsub.ts'
+import { postgresPubSub } from './store/pubsub/postgres-pubsub.ts'
+import { localPubSub, type PubSub } from './store/pubsub/pubsub.ts'
 import { postgresBuckets } from './store/rates/postgres-buckets.ts'
 import type { BucketStore } from './store/rates/shared-buckets.ts'
 
 /** Carries hints: over Redis, over PostgreSQL, or within the process that is alone on its database. */
 export async function openPubSub(config: Config, connection: Connection): Promise<PubSub> {
   if (config.redisUrl) {
-    const { redisPubSub } = await import('./store/events/redis-pubsub.ts')
+    const { redisPubSub } = await import('./store/pubsub/redis-pubsub.ts')
     return redisPubSub(config.redisUrl, await redisPrefix(connection))
   }
   return connection.kind === 'postgres' && config.databaseUrl

@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import type { IncomingMessage } from 'node:http'
-import { makeContext } from './api/graphql/context.ts'
-import type { ContextOf } from './api/graphql/http-route.ts'
+import { makeContext } from './api/graphql/builder/context.ts'
+import type { ContextOf } from './api/graphql/transport/http-route.ts'
 import type { Credentials } from './api/mcp/handler.ts'
 import type { Config } from './config.ts'
 import { cookieName, isOwnOrigin, readCookie } from './core/cookies.ts'
-import { clientAddress, countedAddress, networksOf } from './core/client-address.ts'
+import { clientAddress, connectionName, countedAddress, networksOf } from './core/client-address.ts'
 import { AppError } from './core/errors.ts'
 import {
   assertUnbound,
@@ -15,14 +15,14 @@ import {
   createAddressLimit,
   createKeyUses,
   createSessionAuthenticator,
-  createTokenVerifier,
   sessionCookie,
   type AddressLimit,
   type Ctx,
   type Principal,
   type Services,
 } from './domain/access/index.ts'
-import type { Models } from './domain/generations/index.ts'
+import { createTokenVerifier } from './domain/sign-in/index.ts'
+import type { Models } from './domain/models/index.ts'
 
 /** The public URL of this server. Without one in the configuration it is set when the server listens. */
 export interface Address {
@@ -58,8 +58,10 @@ export interface Callers {
    * The context of a request of an HTTP API at this path. Throws UNAUTHENTICATED, FORBIDDEN for a key that is bound to
    * an agent, or LIMITED.
    */
-  keyedCaller(request: IncomingMessage, resource: string): Promise<Ctx>
+  authenticatedCaller(request: IncomingMessage, resource: string): Promise<Ctx>
   addressOf(request: IncomingMessage): string | null
+  /** The name under which a connection is counted; null for that of a trusted proxy. */
+  connectionName(remoteAddress: string | undefined): string | null
   /** Takes one request without a key from the limit of its address; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
 }
@@ -71,7 +73,11 @@ export function createCallers(
   address: Address,
   closers: (() => Promise<unknown>)[],
 ): Callers {
-  const { ctxOf, bySession, signIn, anonymous, addressOf } = createContexts(config, services, closers)
+  const { ctxOf, bySession, signIn, anonymous, addressOf, trusted } = createContexts(
+    config,
+    services,
+    closers,
+  )
   const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
   const contextOf: ContextOf = async ({ authorization, session, ...request }) => {
     if (authorization === null && session === null) {
@@ -107,12 +113,13 @@ export function createCallers(
     bySession: (token, request) =>
       bySession(token, { remoteAddress: addressOf(request), requestId: randomUUID() }),
     fileCaller: (request) => byHeader(request, '/api/v1/files'),
-    async keyedCaller(request, resource) {
+    async authenticatedCaller(request, resource) {
       const ctx = await byHeader(request, resource)
       assertUnbound(ctx.principal)
       return ctx
     },
     addressOf,
+    connectionName: (remoteAddress) => connectionName(remoteAddress, trusted),
     takeAnonymous: (request) => anonymous.take(countedAddress(addressOf(request) ?? '')),
   }
 }
@@ -133,16 +140,13 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
   const trusted: BlockList = networksOf(config.trustedProxies)!
   const addressOf = ({ socket, headers }: IncomingMessage) =>
     clientAddress(socket.remoteAddress, headers['x-forwarded-for'], trusted)
-  // Taken before the query for the key and put back when the key is valid, so that guessed keys cause few queries.
   const counted = async (
     known: boolean,
     { remoteAddress, requestId }: From,
     find: () => Promise<Principal>,
   ) => {
     const name = countedAddress(remoteAddress ?? '')
-    if (!known) takeOne(anonymous, name)
-    const principal = await find()
-    if (!known) anonymous.giveBack(name)
+    const principal = await (known ? find() : guarded(anonymous, name, find))
     uses.note(principal)
     return { ...services, principal, requestId, remoteAddress }
   }
@@ -153,14 +157,13 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
   return {
     anonymous,
     addressOf,
+    trusted,
     ctxOf,
     bySession,
     async signIn(secret: string, request: IncomingMessage): Promise<Ctx> {
       const from = { remoteAddress: addressOf(request), requestId: randomUUID() }
       const name = countedAddress(from.remoteAddress ?? '')
-      takeOne(wrongKeys, name)
-      const principal = await authenticator.authenticate(secret)
-      wrongKeys.giveBack(name)
+      const principal = await guarded(wrongKeys, name, () => authenticator.authenticate(secret))
       uses.note(principal)
       await services.rates.takeRequests(principal, 1)
       return { ...services, principal, ...from }
@@ -168,14 +171,48 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
   }
 }
 
+/** Addresses that have used up their guesses and whose credential is being queried. */
+const queried = new Set<string>()
+
+/**
+ * Finds who a credential belongs to, and counts those that are not valid. An address that has used up its guesses is told
+ * so for every further one; a valid credential from there still counts, because others share the address. Such an address
+ * has one query at a time, so that guesses cost little.
+ */
+async function guarded(
+  guesses: AddressLimit,
+  name: string,
+  find: () => Promise<Principal>,
+): Promise<Principal> {
+  const retryAfterMs = guesses.take(name)
+  if (retryAfterMs === 0) {
+    const principal = await find()
+    guesses.giveBack(name)
+    return principal
+  }
+  const tooMany = () => limited(retryAfterMs)
+  if (queried.has(name)) throw tooMany()
+  queried.add(name)
+  try {
+    return await find().catch((error: unknown) => {
+      throw error instanceof AppError && error.code === 'UNAUTHENTICATED' ? tooMany() : error
+    })
+  } finally {
+    queried.delete(name)
+  }
+}
+
 function takeOne(anonymous: AddressLimit, name: string): void {
   const retryAfterMs = anonymous.take(name)
-  if (retryAfterMs > 0)
-    throw new AppError(
-      'LIMITED',
-      'Too many requests without a valid key from this address. Try again later.',
-      { retryAfterMs },
-    )
+  if (retryAfterMs > 0) throw limited(retryAfterMs)
+}
+
+function limited(retryAfterMs: number): AppError {
+  return new AppError(
+    'LIMITED',
+    'Too many requests without a valid key from this address. Try again later.',
+    { retryAfterMs },
+  )
 }
 
 function sessionOf({ headers, method }: IncomingMessage, publicUrl: string): string | null {

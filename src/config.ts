@@ -1,8 +1,9 @@
 /** The only reader of the environment: one pure function returns a frozen configuration, or throws all its mistakes. */
 import { join } from 'node:path'
 import { z } from 'zod'
+import { databaseUrl, flag, key32, list, listenAddress, number, url } from './config-values.ts'
 import { networksOf } from './core/client-address.ts'
-import { usualFileTypes } from './core/usual-media.ts'
+import { defaultFileTypes } from './core/default-media.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {
@@ -26,7 +27,7 @@ export interface Config {
   secretKey: Buffer | null
   /** The next master key, for the command rotate-key only. @default null */
   newSecretKey: Buffer | null
-  /** The operator's API key, created at the first start. @default null: generated and printed once */
+  /** The operator's API key, created at the first start. @default null: generated, and shown or kept */
   adminKey: string | null
   /** Creates a demo project with a local upstream. @default true outside production */
   demo: boolean
@@ -42,9 +43,7 @@ export interface Config {
   workerSlots: number
   /** The most approved and recovered calls outside generations that this process runs at once. @default 64 */
   callSlots: number
-  /**
-   * How long another worker waits before it takes over the rows of a crashed worker, in milliseconds. @default 15000
-   */
+  /** How long until another worker takes over the rows of a crashed one, in milliseconds. @default 15000 */
   leaseMs: number
   /**
    * After SIGTERM: how long /readyz returns 503 while requests are still served, so that load balancers stop sending
@@ -57,6 +56,11 @@ export interface Config {
   maxResponseBytes: number
   /** The time limit of a tool call unless the tool sets one, in milliseconds. @default 60000 */
   toolTimeoutMs: number
+  /**
+   * How long an equal request without an idempotency key joins the run of the first one, in milliseconds; 0: never.
+   * @default 1800000
+   */
+  joinWindowMs: number
   /** The most tools, agents, keys and so on, of each kind, in a project. @default 10000 */
   maxRowsPerProject: number
   /** The most webhooks in a project. @default 100 */
@@ -67,9 +71,9 @@ export interface Config {
   webhookTimeoutMs: number
   /** The base URL of Slack's Web API. @default https://slack.com/api */
   slackApiUrl: string
-  /** The most open streams and sockets of one key on one replica. @default 1000 */
+  /** The most open streams, sockets and held requests of one key on one replica. @default 1000 */
   maxStreamsPerKey: number
-  /** The most open streams and sockets of all keys of a project on one replica. @default 5000 */
+  /** The same of all keys of a project. @default 5000 */
   maxStreamsPerProject: number
   /** The directory of the bytes of files; all replicas share it. @default `blobs` in dataDir */
   blobDir: string
@@ -89,6 +93,8 @@ export interface Config {
   trustedProxies: string[]
   /** The most open connections; further ones are closed at once. @default 20000 */
   maxConnections: number
+  /** The most open connections of one address that is no trusted proxy. @default 5000 */
+  maxConnectionsPerAddress: number
   /** The largest response of a GraphQL operation, or message of a subscription, in bytes. @default 8388608 (8 MiB) */
   maxAnswerBytes: number
   /** A separate address for /metrics, `host:port`. @default null: served with the APIs */
@@ -134,39 +140,11 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Record<string, string | undefined>
-
-const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1')
-const url = (protocols: string[]) =>
-  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
-    message: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-  })
-const number = (min: number, max: number) =>
-  z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(min).max(max))
-const list = z.string().transform((value) =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter(Boolean),
-)
-const listenAddress = z.string().transform((value, at) => {
-  const found = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(value)
-  if (found && Number(found[3]) <= 65_535) return { host: (found[1] ?? found[2])!, port: Number(found[3]) }
-  at.addIssue({ code: 'custom', message: 'must be host:port, such as 127.0.0.1:9464' })
-  return z.NEVER
-})
-const key32 = z.string().transform((value, at) => {
-  const bytes = /^[0-9a-fA-F]{64}$/.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64')
-  if (bytes.length === 32) return bytes
-  at.addIssue({ code: 'custom', message: 'must be 32 bytes in base64 or hex (try: openssl rand -base64 32)' })
-  return z.NEVER
-})
-
 const shapes = {
   GATEHOUSE_HOST: z.string().min(1),
   GATEHOUSE_PORT: number(0, 65535),
   GATEHOUSE_ROLE: z.enum(['all', 'api', 'worker']),
-  DATABASE_URL: url(['postgres:', 'postgresql:']),
+  DATABASE_URL: databaseUrl,
   GATEHOUSE_DATABASE_POOL: number(3, 500),
   GATEHOUSE_DATA_DIR: z.string().min(1),
   REDIS_URL: url(['redis:', 'rediss:']),
@@ -185,6 +163,7 @@ const shapes = {
   GATEHOUSE_GRACE_MS: number(0, 600_000),
   GATEHOUSE_MAX_RESPONSE_BYTES: number(1024, 64 * 1024 * 1024),
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
+  GATEHOUSE_JOIN_WINDOW_MS: number(0, 86_400_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT: number(1, 10_000),
   GATEHOUSE_MAX_CALLBACKS_PER_PROJECT: number(1, 100_000),
@@ -199,6 +178,7 @@ const shapes = {
     message: 'must be addresses or networks separated by commas, such as 10.0.0.0/8,fd00::/8',
   }),
   GATEHOUSE_MAX_CONNECTIONS: number(1, 1_000_000),
+  GATEHOUSE_MAX_CONNECTIONS_PER_ADDRESS: number(1, 1_000_000),
   GATEHOUSE_MAX_ANSWER_BYTES: number(64 * 1024, 1024 * 1024 * 1024),
   GATEHOUSE_METRICS_LISTEN: listenAddress,
   GATEHOUSE_METRICS_TOKEN: z
@@ -229,7 +209,7 @@ type Shapes = typeof shapes
 type Settings = { [Name in keyof Shapes]?: z.output<Shapes[Name]> }
 
 /** Reads the environment. Throws ConfigError with every mistake. */
-export function loadConfig(env: Environment = process.env): Config {
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const mistakes: string[] = []
   const set = readAll(env, mistakes)
   const production = env['NODE_ENV'] === 'production'
@@ -259,6 +239,7 @@ export function loadConfig(env: Environment = process.env): Config {
     graceMs: set.GATEHOUSE_GRACE_MS ?? 8000,
     maxResponseBytes: set.GATEHOUSE_MAX_RESPONSE_BYTES ?? 1024 * 1024,
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
+    joinWindowMs: set.GATEHOUSE_JOIN_WINDOW_MS ?? 30 * 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     maxWebhooksPerProject: set.GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT ?? 100,
     maxCallbacksPerProject: set.GATEHOUSE_MAX_CALLBACKS_PER_PROJECT ?? 1000,
@@ -271,13 +252,14 @@ export function loadConfig(env: Environment = process.env): Config {
     anonymousPerMinute: set.GATEHOUSE_ANONYMOUS_PER_MINUTE ?? 600,
     trustedProxies: set.GATEHOUSE_TRUSTED_PROXIES ?? [],
     maxConnections: set.GATEHOUSE_MAX_CONNECTIONS ?? 20_000,
+    maxConnectionsPerAddress: set.GATEHOUSE_MAX_CONNECTIONS_PER_ADDRESS ?? 5000,
     maxAnswerBytes: set.GATEHOUSE_MAX_ANSWER_BYTES ?? 8 * 1024 * 1024,
     metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
     metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
     maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
-    fileTypes: set.GATEHOUSE_FILE_TYPES ?? usualFileTypes,
+    fileTypes: set.GATEHOUSE_FILE_TYPES ?? defaultFileTypes,
     publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
     allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],
     oidc: oidcOf(set),
@@ -306,7 +288,7 @@ function conflictsOf(set: Settings, production: boolean): string[] {
 /** Settings of the command line, which a shell that also starts the server may have. */
 const commandLineNames = ['GATEHOUSE_URL', 'GATEHOUSE_KEY']
 
-function readAll(env: Environment, mistakes: string[]): Settings {
+function readAll(env: NodeJS.ProcessEnv, mistakes: string[]): Settings {
   const settings: Record<string, unknown> = {}
   for (const [name, shape] of Object.entries(shapes)) {
     const value = env[name]
@@ -353,7 +335,7 @@ function clientOf(set: Settings): OidcConfig['client'] {
 }
 
 /** With OPENAI_BASE_URL, OPENAI_API_KEY is the key of that OpenAI-compatible server. */
-function modelsOf(env: Environment, set: Settings): Config['models'] {
+function modelsOf(env: NodeJS.ProcessEnv, set: Settings): Config['models'] {
   const key = (name: string) => env[name] || null
   const baseUrl = set.OPENAI_BASE_URL ?? null
   return {

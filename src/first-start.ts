@@ -2,12 +2,12 @@
 import { asc, eq } from 'drizzle-orm'
 import {
   insertKey,
-  insertProject,
   policyOfRole,
   principalById,
   type Services,
   type Principal,
 } from './domain/access/index.ts'
+import { insertProject } from './domain/projects/index.ts'
 import { atomically, query } from './store/db/database.ts'
 import { sql } from './store/db/sql.ts'
 import { apiKeys } from './store/db/tables/access.ts'
@@ -19,11 +19,15 @@ export interface FirstStart {
   demo: Principal | null
 }
 
-/** Creates project and key unless a key exists. With `given` the operator's key gets that secret. */
+/**
+ * Creates project and key unless a key exists. With `given` the operator's key gets that secret; else the one that `keep`
+ * returns, which is called only by the start that creates the key, before it is committed.
+ */
 export async function prepareFirstStart(
   services: Services,
   given: string | null,
   demo: boolean,
+  keep?: () => Promise<string>,
 ): Promise<FirstStart> {
   const made = await atomically(services.db, async (tx) => {
     // Locks the row, so that replicas that start together create one key.
@@ -43,7 +47,7 @@ export async function prepareFirstStart(
         expiresAt: null,
         createdBy: null,
       },
-      given ?? undefined,
+      given ?? (await keep?.()),
     )
   })
   const id = made?.apiKey.id ?? (await oldestOperator(services))

@@ -1,7 +1,9 @@
 /** Reads the configuration, starts the server, and stops it on SIGTERM or SIGINT. */
 import { createApp, type App } from './app.ts'
-import { ConfigError, loadConfig, type Config } from './config.ts'
+import { loadConfig, type Config } from './config.ts'
 import { banner } from './banner.ts'
+import { adminKeyFile, keptAdminKey } from './paths.ts'
+import { startFault } from './start-fault.ts'
 
 async function main(): Promise<void> {
   const config = loadConfig()
@@ -14,8 +16,10 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
-  app = await createApp(config)
-  process.stdout.write(banner(app, config))
+  // What is not a terminal is usually a log, and so is the terminal of a container.
+  const kept = process.stdout.isTTY && !config.production ? null : adminKeyFile(config.dataDir)
+  app = await createApp(config, kept ? { keepAdminKey: () => keptAdminKey(kept) } : {})
+  process.stdout.write(banner(app, config, kept))
 }
 
 /** Added to drain and grace before the process is forced to exit, in milliseconds. */
@@ -28,11 +32,6 @@ async function stopAndExit(app: App, { drainMs, graceMs }: Config): Promise<void
 }
 
 main().catch((error: unknown) => {
-  const expected =
-    error instanceof ConfigError || (error instanceof Error && error.name === 'DirectoryInUseError')
-  const inUse = (error as { code?: string }).code === 'EADDRINUSE'
-  if (expected) process.stderr.write(`${(error as Error).message}\n`)
-  else if (inUse) process.stderr.write('The port is in use. Choose another one with GATEHOUSE_PORT.\n')
-  else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.stderr.write(`${startFault(error)}\n`)
   process.exit(1)
 })

@@ -1,9 +1,10 @@
 /** The address of the database and the master key, as the server and the commands use them. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Config } from './config.ts'
+import { ConfigError, type Config } from './config.ts'
+import { newToken } from './core/signing.ts'
 import type { DatabaseAddress } from './store/db/connect.ts'
 
 /** PostgreSQL when it is configured, else the embedded database in the data directory. */
@@ -34,6 +35,28 @@ export async function keepKey(dataDir: string, key: Buffer): Promise<{ commit():
   const path = keyFile(dataDir)
   await writeFile(`${path}.next`, key.toString('base64'), { mode: 0o600 })
   return { commit: () => rename(`${path}.next`, path) }
+}
+
+/** Where the operator's key is kept when no terminal can show it. */
+export const adminKeyFile = (dataDir: string): string => resolve(dataDir, 'operator.key')
+
+/**
+ * A new operator's key, written to this file for its owner only. The file of a start that was cut off, or whose database
+ * was another one, is not overwritten: its key is returned.
+ */
+export async function keptAdminKey(path: string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true })
+  try {
+    const key = newToken('gh_')
+    await writeFile(path, `${key}\n`, { flag: 'wx', mode: 0o600 })
+    return key
+  } catch (error) {
+    const found = (await readFile(path, 'utf8').catch(() => '')).trim()
+    if (/^gh_.{40,150}$/.test(found)) return found
+    const cause = (error as NodeJS.ErrnoException).code ?? String(error)
+    const way = 'set GATEHOUSE_DATA_DIR to a folder that can be written, or GATEHOUSE_ADMIN_KEY'
+    throw new ConfigError([`the operator's key could not be written to ${path} (${cause}): ${way}`])
+  }
 }
 
 function keyFile(dataDir: string): string {

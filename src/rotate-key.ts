@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { redoDigests } from './domain/approvals/index.ts'
 import { resealSecrets } from './domain/secrets/index.ts'
-import { resealSlack } from './domain/slack/index.ts'
+import { resealSlack, resealWebhooks } from './domain/followers/index.ts'
 import { resealTokens } from './domain/upstream/index.ts'
-import { resealWebhooks } from './domain/webhooks/index.ts'
+import { startFault } from './start-fault.ts'
 import { addressOf, keepKey, masterKeyOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
@@ -55,9 +55,7 @@ async function main(): Promise<void> {
 if (process.argv[1]?.match(/rotate-key\.(js|ts)$/))
   main().catch((error: unknown) => {
     const wrongKey = error instanceof Error && error.message.includes('unable to authenticate data')
-    const message = wrongKey
-      ? 'The old master key cannot decrypt the stored secrets. Nothing was changed.'
-      : String(error)
-    process.stderr.write(`${error instanceof ConfigError ? error.message : message}\n`)
+    const message = 'The old master key cannot decrypt the stored secrets. Nothing was changed.'
+    process.stderr.write(`${wrongKey ? message : startFault(error)}\n`)
     process.exit(1)
   })

@@ -1,10 +1,10 @@
 /** Starts the servers: GraphQL, MCP, files, OAuth pages and metrics over one HTTP server. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { createOperations, graphqlRoute } from './api/graphql/http-route.ts'
-import type { SocketLimits } from './api/graphql/socket-limits.ts'
-import { openSockets, type Sockets } from './api/graphql/sockets.ts'
-import { makeYoga } from './api/graphql/yoga.ts'
+import { createOperations, graphqlRoute } from './api/graphql/transport/http-route.ts'
+import type { SocketLimits } from './api/graphql/transport/socket-limits.ts'
+import { openSockets, type Sockets } from './api/graphql/transport/sockets.ts'
+import { makeYoga } from './api/graphql/transport/yoga.ts'
 import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
 import type { FirstLink, SessionParts } from './api/http/browser-session.ts'
 import { makeFiles } from './api/http/files.ts'
@@ -13,36 +13,35 @@ import { makeSessions } from './api/http/session.ts'
 import {
   listen,
   listenForMetrics,
-  usualServerLimits,
+  defaultServerLimits,
   type HttpServer,
-  type MetricsRoute,
   type ServerLimits,
 } from './api/http/server.ts'
+import type { RouteGroup } from './api/http/route.ts'
+import { makeSignIn } from './api/http/sign-in.ts'
 import { makeSlack } from './api/http/slack.ts'
 import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
-import type { McpTimings } from './api/mcp/timings.ts'
-import { copilotKitApi } from './api/ag-ui/copilotkit.ts'
-import { agUiApi } from './api/ag-ui/handler.ts'
-import { a2aApi } from './api/a2a/handler.ts'
-import { assistantsApi } from './api/assistants/handler.ts'
-import { chatApi } from './api/chat/handler.ts'
-import { keyedRoute, type KeyedApi } from './api/keyed.ts'
-import { restApi } from './api/rest/handler.ts'
-import { responsesApi } from './api/responses/handler.ts'
+import type { McpTimings } from './api/mcp/http/timings.ts'
+import { copilotKitApi } from './api/protocols/ag-ui/copilotkit.ts'
+import { agUiApi } from './api/protocols/ag-ui/handler.ts'
+import { a2aApi } from './api/protocols/a2a/handler.ts'
+import { chatApi } from './api/protocols/chat/handler.ts'
+import { authenticatedRoute } from './api/http/authenticated-api.ts'
+import { restApi } from './api/protocols/rest/handler.ts'
+import { responsesApi } from './api/protocols/responses/handler.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
 import { sha256Hex } from './core/signing.ts'
-import { createProvider, createSignIn, type Services } from './domain/access/index.ts'
+import { type Services } from './domain/access/index.ts'
+import { createProvider, createSignIn } from './domain/sign-in/index.ts'
 import type { Egress } from './domain/egress/index.ts'
-import type { Models } from './domain/generations/index.ts'
+import type { Models } from './domain/models/index.ts'
 import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
-import { query } from './store/db/database.ts'
-import { sql } from './store/db/sql.ts'
-import type { Live } from './store/events/live.ts'
+import type { EventBroadcaster } from './store/events/broadcaster.ts'
 import type { Lag } from './store/events/numbering.ts'
 
 /** The running servers of a process. */
@@ -96,37 +95,48 @@ export async function openServers(
       })
     : null
   const metrics = metricsRoute(metricsOf(services, sockets, workers), config.metricsToken)
-  const { metricsListen, maxConnections } = config
+  const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
   const server = await listen(
     {
-      graphql: graphql && graphqlRoute(graphql),
       mcp,
-      files: serves ? makeFiles(services, callers) : null,
-      keyed: serves ? keyedApis(address).map((api) => keyedRoute(api, callers, log)) : [],
-      oauth: serves ? makeOauth(services) : null,
-      verdicts: serves ? makeVerdicts({ services, addressOf: callers.addressOf }) : null,
-      slack: serves ? makeSlack(services) : null,
+      known: graphql
+        ? [
+            graphqlRoute(graphql),
+            ...knownRoutes(address, callers, sessionParts(config, services, callers, link)),
+          ]
+        : [],
+      open: [...(apart ? [] : [metrics]), ...(serves ? openGroups(services, callers) : [])],
       web: serves ? makeWeb(webFolder()) : null,
-      sessions: serves ? makeSessions(sessionParts(config, services, callers, link)) : null,
       upgrade: sockets?.upgrade ?? null,
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
-      ready: async () => !isDraining() && (await respondsInTime(services)),
-      metrics: apart ? null : metrics,
+      connectionName: callers.connectionName,
+      ready: readiness(services, isDraining),
     },
     config.host,
     config.port,
-    { ...usualServerLimits, maxConnections, ...parts.server },
+    { ...defaultServerLimits, maxConnections, maxConnectionsPerAddress, ...parts.server },
   )
   address.url ||= server.url
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }
 
-/** The HTTP APIs with a key in each request. */
-function keyedApis(address: Address): KeyedApi[] {
-  return [restApi, assistantsApi, responsesApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
+/** What knows its callers beside GraphQL. Files are below the path of the REST API. */
+function knownRoutes(address: Address, callers: Callers, sessions: SessionParts): RouteGroup[] {
+  const { services } = sessions
+  const apis = [restApi, responsesApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
+  return [
+    makeFiles(services, callers),
+    ...apis.map((api) => authenticatedRoute(api, callers, services.log)),
+    makeSessions(sessions),
+    makeSignIn(sessions),
+  ]
+}
+
+function openGroups(services: Services, { addressOf }: Callers): RouteGroup[] {
+  return [makeOauth(services), makeVerdicts({ services, addressOf }), makeSlack(services)]
 }
 
 function sessionParts(
@@ -144,10 +154,10 @@ function sessionParts(
 /** What GraphQL over HTTP and over sockets share. */
 function graphqlOf(config: Config, { contextOf, addressOf, sessionOf }: Callers, log: Services['log']) {
   const { corsOrigins, graphiql, production } = config
-  const yoga = makeYoga({ log, corsOrigins, graphiql, production })
+  const operations = createOperations(log, production)
   return {
-    yoga,
-    ...createOperations(yoga, log, production),
+    yoga: makeYoga({ log, corsOrigins, graphiql, ...operations }),
+    ...operations,
     log,
     corsOrigins,
     contextOf,
@@ -157,11 +167,24 @@ function graphqlOf(config: Config, { contextOf, addressOf, sessionOf }: Callers,
   }
 }
 
+/** An address over its limit costs no statement: it is told what was true last. */
+function readiness(
+  services: Services,
+  isDraining: () => boolean,
+): (isOverLimit: boolean) => Promise<boolean> {
+  let last: boolean | null = null
+  return async (isOverLimit) => {
+    if (isDraining()) return false
+    if (!isOverLimit || last === null) last = await canWriteInTime(services)
+    return last
+  }
+}
+
 /** Readiness probes usually time out after a second: a slower database counts as not ready. Milliseconds. */
 const readinessMs = 900
 
-async function respondsInTime({ leaseDb }: Services): Promise<boolean> {
-  const response = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
+async function canWriteInTime({ health }: Services): Promise<boolean> {
+  const response = health.canWrite()
   const late = pause(readinessMs, false, { ref: false })
   return Promise.race([response, late]).catch(() => false)
 }
@@ -172,25 +195,28 @@ function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
 }
 
 /** The route of the metrics, which requires the bearer token if one is configured. */
-function metricsRoute(registry: Registry, token: string | null): MetricsRoute {
+function metricsRoute(registry: Registry, token: string | null): RouteGroup {
   const expected = token === null ? null : sha256Hex(`Bearer ${token}`)
-  return async ({ headers }, response) => {
-    // Comparing hashes reveals nothing about the token by timing.
-    if (expected !== null && sha256Hex(headers.authorization ?? '') !== expected)
-      return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
-    response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+  return {
+    serves: (path) => path === '/metrics',
+    async serve({ headers }, response) {
+      // Comparing hashes reveals nothing about the token by timing.
+      if (expected !== null && sha256Hex(headers.authorization ?? '') !== expected)
+        return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+      response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+    },
   }
 }
 
 /** Gauges of events without a position in the feed; NaN while the database is unavailable. */
-function addLag(registry: Registry, live: Live): void {
+function addLag(registry: Registry, broadcaster: EventBroadcaster): void {
   const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        this.set(await live.lag().then(read, () => Number.NaN))
+        this.set(await broadcaster.lag().then(read, () => Number.NaN))
       },
     })
   gauge(
@@ -227,6 +253,11 @@ function addConnections(registry: Registry, { kept }: Egress): void {
     'Of these, requests whose connection was lost before a byte of the response.',
     () => kept.lost,
   )
+  counter(
+    'gatehouse_tool_connections_unasked_total',
+    'Connections to http tools that were closed because the server sent bytes that nobody had asked for.',
+    () => kept.unasked,
+  )
 }
 
 /** Counters and the lag of webhooks; only a process that runs workers delivers. */
@@ -253,7 +284,11 @@ function addWebhooks(registry: Registry, { webhooks }: Workers): void {
   registry.registerMetric(lag)
 }
 
-function metricsOf({ live, egress }: Services, sockets: Sockets | null, workers: Workers | null): Registry {
+function metricsOf(
+  { broadcaster, egress, health }: Services,
+  sockets: Sockets | null,
+  workers: Workers | null,
+): Registry {
   const registry = new Registry()
   // The default of 10 ms wakes an idle process a hundred times a second.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
@@ -271,8 +306,20 @@ function metricsOf({ live, egress }: Services, sockets: Sockets | null, workers:
     'Generations that this process is running.',
     () => workers?.busy() ?? 0,
   )
-  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
-  addLag(registry, live)
+  gauge(
+    'gatehouse_database_oldest_write_seconds',
+    'Age of the oldest write without an answer of the database, COMMIT included; it grows while no synchronous standby confirms.',
+    () => health.waiting().oldestWriteMs / 1000,
+  )
+  gauge(
+    'gatehouse_database_abandoned_connections',
+    'Connections that this process has given up and whose statement still waits in the server; they count against its pool.',
+    () => health.waiting().abandoned,
+  )
+  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () =>
+    broadcaster.topicCount(),
+  )
+  addLag(registry, broadcaster)
   addConnections(registry, egress)
   if (workers) addWebhooks(registry, workers)
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)

@@ -2,11 +2,17 @@
 import { forgetExpiredKeys, forgetExpiredSessions, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
-import { startGenerationWorker, type Models } from './domain/generations/index.ts'
+import { forgetAwaited, startGenerationWorker } from './domain/generations/index.ts'
+import type { Models } from './domain/models/index.ts'
 import { startUpstreams } from './domain/upstream/index.ts'
-import { forgetOldMessages, startSlack } from './domain/slack/index.ts'
-import { forgetOldTries } from './domain/verdict-links/index.ts'
-import { forgetOldDeliveries, startWebhooks, type WebhookWorker } from './domain/webhooks/index.ts'
+import {
+  forgetOldDeliveries,
+  forgetOldMessages,
+  forgetOldTries,
+  startSlack,
+  startWebhooks,
+  type WebhookWorker,
+} from './domain/followers/index.ts'
 
 export interface WorkersOptions {
   /** The most generations that run at once. */
@@ -37,6 +43,7 @@ export function startWorkers(services: Services, models: Models, options: Worker
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => {
     void forgetExpiredKeys(services.db).catch(() => {})
+    void forgetAwaited(services.db).catch(() => {})
     void forgetExpiredSessions(services.db).catch(() => {})
     void forgetOldMessages(services.db).catch(() => {})
     void forgetOldTries(services.db).catch(() => {})

@@ -41,6 +41,17 @@ test('all mistakes are reported at once, by name and without values', () => {
   expect(error!.message).not.toContain('hunter2')
 })
 
+test('DATABASE_URL may name several servers', () => {
+  const urls = [
+    'postgres://gatehouse@db/gatehouse',
+    'postgres://me:p%40ss@db1:5432,db2:5433/gatehouse?sslmode=require',
+    'postgresql://db1,db2',
+  ]
+  for (const url of urls) expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url)
+  for (const url of ['postgres://', 'postgres://db1,/x', 'postgres://db:port/x', 'http://db1,db2/x'])
+    expect(() => loadConfig({ DATABASE_URL: url })).toThrow(/DATABASE_URL.* must be postgres/)
+})
+
 test('production requires a secret key and turns demo and GraphiQL off', () => {
   expect(() => loadConfig({ NODE_ENV: 'production' })).toThrow('GATEHOUSE_SECRET_KEY')
   const key = Buffer.alloc(32, 1).toString('base64')

@@ -8,6 +8,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ask } from './support/ask.ts'
 import { buildServer, type Built } from './support/build.ts'
+import { embeddedDatabase } from './support/databases.ts'
 import { hasChromium, openChromium } from './support/chromium.ts'
 import { adminKey } from './support/harness.ts'
 import { copilotKitPackages } from './support/peers.ts'
@@ -27,6 +28,7 @@ let env: Record<string, string>
 beforeAll(async () => {
   built = await buildServer()
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-examples-'))
+  await embeddedDatabase(join(folder, 'data'))
   server = startReplica(built.entry, {
     GATEHOUSE_PORT: '0',
     GATEHOUSE_DATA_DIR: join(folder, 'data'),

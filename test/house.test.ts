@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
 import { clientRules } from './client-rules.ts'
+import { testRules } from './test-rules.ts'
 import { webRules } from './web-rules.ts'
 
 /** Files that may break the rules: a path below src, and the reason. */
@@ -71,6 +72,29 @@ test.each(clientRules)('$name', ({ violations }) => {
   expect(violations(programs)).toEqual([])
 })
 
+const tests: Source[] = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path, text: readFileSync(join(root, 'test', path), 'utf8') }))
+
+test.each(testRules)('finds a planted violation in tests of: $name', ({ violations, planted }) => {
+  expect(violations(planted.sources)).toEqual(planted.found)
+})
+
+test.each(testRules)('$name', ({ violations }) => {
+  expect(tests.length).toBeGreaterThan(200)
+  expect(violations(tests)).toEqual([])
+})
+
+/** Whether a test reaches into packages that are installed apart: on a fresh machine they are not there. */
+const reachesApart = (text: string) =>
+  /\.\.\/tools\/(?:peers|conformance|copilotkit)\b(?!\/package\.json'\), 'utf8')/.test(text)
+
+test('tests find packages that are installed apart in one place, which says whether they are there', () => {
+  expect(reachesApart("createRequire(join(here, '../../../tools/peers/package.json'))")).toBe(true)
+  const found = tests.filter(({ text }) => reachesApart(text)).map(({ path }) => path)
+  expect(found.toSorted()).toEqual(['conformance/suite.ts', 'house.test.ts', 'support/peers.ts'])
+})
+
 test('the server imports nothing of the dashboard, the client and the command line', () => {
   const found = sources.flatMap(({ path, text }) =>
     /from '[^']*(?:\bweb\/src|\.\.\/client|\.\.\/cli)\//.test(text) ? [path] : [],
@@ -92,7 +116,7 @@ test('there is one limit for the length of a file: 300 lines of code, an error o
 const homonyms: Partial<Record<EventType, { means: string; files: readonly string[] }>> = {
   REQUIRES_ACTION: {
     means: 'a GenerationStatus',
-    files: ['domain/generations/generation.ts', 'domain/generations/list.ts', 'api/a2a/list.ts'],
+    files: ['domain/generations/generation.ts', 'domain/generations/list.ts', 'api/protocols/a2a/list.ts'],
   },
   TOOL_DELETED: {
     means: 'a VoidReason',
@@ -100,7 +124,12 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
   },
   APPROVAL_EXPIRED: {
     means: 'an error code',
-    files: ['core/errors.ts', 'api/graphql/errors.ts', 'api/runs/answers.ts', 'domain/approvals/open.ts'],
+    files: [
+      'core/errors.ts',
+      'api/graphql/builder/errors.ts',
+      'api/protocols/segments/answers.ts',
+      'domain/approvals/open.ts',
+    ],
   },
 }
 

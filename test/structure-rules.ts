@@ -35,52 +35,65 @@ const modules = [
   // Below access, which writes events of keys and projects. It checks no permission itself.
   'events',
   'access',
+  'sign-in',
+  'projects',
   'secrets',
   'files',
   'upstream',
-  'webhooks',
   'tools',
   'tool-calls',
   'approvals',
-  'verdict-links',
-  'slack',
+  'followers',
   'calls',
   'agents',
+  'models',
+  'threads',
   'gates',
+  'statistics',
   'generations',
   'bridge',
 ]
 
+/** The folders of the store, lowest first. */
+const storeFolders = ['db', 'pubsub', 'work', 'events']
+
 /** The folders of domain/generations, lowest first. The files beside them are excepted. */
-const generationFolders = ['model', 'nesting', 'context', 'transaction', 'step', 'loop']
+const generationFolders = ['nesting', 'context', 'transaction', 'step', 'loop']
+
+/** The folders of these APIs, lowest first. */
+const apiFolders: Record<string, readonly string[]> = {
+  graphql: ['builder', 'types', 'transport'],
+  mcp: ['http', 'delivery', 'agent'],
+}
 
 /** The files of the API layer that the files beside the folders of src may import. */
 const apiEntryPoints = [
-  'api/a2a/handler.ts',
-  'api/graphql/actions.ts',
-  'api/graphql/context.ts',
-  'api/graphql/http-route.ts',
-  'api/graphql/socket-limits.ts',
-  'api/graphql/sockets.ts',
-  'api/graphql/yoga.ts',
+  'api/protocols/a2a/handler.ts',
+  'api/graphql/transport/actions.ts',
+  'api/graphql/builder/context.ts',
+  'api/graphql/transport/http-route.ts',
+  'api/graphql/transport/socket-limits.ts',
+  'api/graphql/transport/sockets.ts',
+  'api/graphql/transport/yoga.ts',
   'api/http/bodies.ts',
   'api/http/browser-session.ts',
   'api/http/files.ts',
   'api/http/oauth.ts',
+  'api/http/route.ts',
   'api/http/server.ts',
   'api/http/session.ts',
+  'api/http/sign-in.ts',
   'api/http/slack.ts',
   'api/http/verdict.ts',
   'api/http/web.ts',
-  'api/keyed.ts',
+  'api/http/authenticated-api.ts',
   'api/mcp/handler.ts',
-  'api/mcp/timings.ts',
-  'api/ag-ui/copilotkit.ts',
-  'api/ag-ui/handler.ts',
-  'api/assistants/handler.ts',
-  'api/chat/handler.ts',
-  'api/rest/handler.ts',
-  'api/responses/handler.ts',
+  'api/mcp/http/timings.ts',
+  'api/protocols/ag-ui/copilotkit.ts',
+  'api/protocols/ag-ui/handler.ts',
+  'api/protocols/chat/handler.ts',
+  'api/protocols/rest/handler.ts',
+  'api/protocols/responses/handler.ts',
 ]
 
 /** Where a package may be imported. */
@@ -91,12 +104,12 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
     /^api\/graphql\//,
   ],
   [/^ws$/, /^api\/graphql\//],
-  [/^@ai-sdk\//, /^domain\/generations\/providers\//],
+  [/^@ai-sdk\//, /^domain\/models\/providers\//],
   [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
   [/^(pino|prom-client)$/, /^(logging|servers)\.ts$/],
   [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
   [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
-  [/^jose$/, /^domain\/access\//],
+  [/^jose$/, /^domain\/sign-in\//],
 ]
 
 /** Packages that are large and that most servers never use: they are imported when they are needed. */
@@ -134,6 +147,7 @@ const folderIn = (parent: string, path: string) =>
     : null
 export const moduleOf = (path: string) => folderIn('domain', path)
 const apiOf = (path: string) => folderIn('api', path)
+const storeFolderOf = (path: string) => folderIn('store', path)
 const generationFolderOf = (path: string) => folderIn('domain/generations', path)
 
 /** The violations of a rule about single imports. */
@@ -148,7 +162,7 @@ const planted = (path: string, specifier: string, found: string) => ({
   found: [found],
 })
 
-function circles(sources: readonly Source[]): string[] {
+export function circles(sources: readonly Source[]): string[] {
   const next = new Map(sources.map((source) => [source.path, importsOf(source)]))
   const done = new Set<string>()
   const found: string[] = []
@@ -163,10 +177,9 @@ function circles(sources: readonly Source[]): string[] {
   return found
 }
 
-/** Whether a folder of generations must not import the other. `providers` is beside the order and imports `model` only. */
+/** Whether a folder of generations must not import the other. */
 function breaksGenerationOrder(from: string | null, to: string | null): boolean {
-  if (from === null || to === null || from === to || to === 'providers') return false
-  if (from === 'providers') return to !== 'model'
+  if (from === null || to === null || from === to) return false
   const [upper, lower] = [generationFolders.indexOf(from), generationFolders.indexOf(to)]
   return upper < 0 || lower < 0 || lower > upper
 }
@@ -179,9 +192,9 @@ export const rules: readonly Rule[] = [
       return upper !== lower && !importsOfLayer[upper]?.includes(lower)
     }),
     planted: planted(
-      'api/graphql/tools.ts',
-      '../../store/db/connect.ts',
-      'api/graphql/tools.ts -> store/db/connect.ts',
+      'api/graphql/types/tools.ts',
+      '../../../store/db/connect.ts',
+      'api/graphql/types/tools.ts -> store/db/connect.ts',
     ),
   },
   {
@@ -217,41 +230,94 @@ export const rules: readonly Rule[] = [
     violations: importRule(
       (from, to) => layerOf(from) === 'app' && layerOf(to) === 'api' && !apiEntryPoints.includes(to),
     ),
-    planted: planted('servers.ts', './api/mcp/guard.ts', 'servers.ts -> api/mcp/guard.ts'),
+    planted: planted('servers.ts', './api/mcp/http/guard.ts', 'servers.ts -> api/mcp/http/guard.ts'),
   },
   {
-    name: 'the APIs do not import each other; those of runs share api/runs, which imports none of them',
+    name: 'the APIs do not import each other; api/http is below them all',
     violations: importRule(
       (from, to) =>
-        apiOf(from) !== null && apiOf(to) !== null && apiOf(from) !== apiOf(to) && apiOf(to) !== 'runs',
+        apiOf(from) !== null && apiOf(to) !== null && apiOf(from) !== apiOf(to) && apiOf(to) !== 'http',
     ),
     planted: {
       sources: [
-        { path: 'api/mcp/errors.ts', text: "import type { X } from '../http/bodies.ts'" },
-        { path: 'api/runs/legs.ts', text: "import type { X } from '../responses/items.ts'" },
-        { path: 'api/responses/items.ts', text: "import type { X } from '../runs/legs.ts'" },
+        { path: 'api/mcp/http/errors.ts', text: "import type { X } from '../../graphql/builder/errors.ts'" },
+        { path: 'api/http/server.ts', text: "import type { X } from '../mcp/handler.ts'" },
+        { path: 'api/protocols/rest/route.ts', text: "import type { X } from '../../http/bodies.ts'" },
       ],
-      found: ['api/mcp/errors.ts -> api/http/bodies.ts', 'api/runs/legs.ts -> api/responses/items.ts'],
+      found: [
+        'api/mcp/http/errors.ts -> api/graphql/builder/errors.ts',
+        'api/http/server.ts -> api/mcp/handler.ts',
+      ],
     },
   },
   {
-    name: 'the folders of generations keep their order, and providers import only the model',
+    name: 'protocols do not import each other, but for segments, which imports none of them',
+    violations: importRule((from, to) => {
+      const [one, other] = [folderIn('api/protocols', from), folderIn('api/protocols', to)]
+      return one !== null && other !== null && one !== other && other !== 'segments'
+    }),
+    planted: {
+      sources: [
+        { path: 'api/protocols/segments/follow.ts', text: "import type { X } from '../responses/items.ts'" },
+        { path: 'api/protocols/responses/items.ts', text: "import type { X } from '../segments/follow.ts'" },
+      ],
+      found: ['api/protocols/segments/follow.ts -> api/protocols/responses/items.ts'],
+    },
+  },
+  {
+    name: 'the folders of graphql and mcp keep their order',
+    violations: importRule((from, to) =>
+      Object.entries(apiFolders).some(([api, order]) => {
+        const [upper, lower] = [folderIn(`api/${api}`, from), folderIn(`api/${api}`, to)]
+        return upper !== null && lower !== null && order.indexOf(lower) > order.indexOf(upper)
+      }),
+    ),
+    planted: {
+      sources: [
+        { path: 'api/graphql/builder/refs.ts', text: "import type { X } from '../types/tools.ts'" },
+        { path: 'api/mcp/delivery/tasks.ts', text: "import type { X } from '../agent/tools-list.ts'" },
+        { path: 'api/mcp/agent/tools-list.ts', text: "import type { X } from '../http/errors.ts'" },
+      ],
+      found: [
+        'api/graphql/builder/refs.ts -> api/graphql/types/tools.ts',
+        'api/mcp/delivery/tasks.ts -> api/mcp/agent/tools-list.ts',
+      ],
+    },
+  },
+  {
+    name: 'the folders of generations keep their order',
     violations: importRule((from, to) =>
       breaksGenerationOrder(generationFolderOf(from), generationFolderOf(to)),
     ),
     planted: {
       sources: [
         { path: 'domain/generations/step/request.ts', text: "import { run } from '../loop/run-loop.ts'" },
-        {
-          path: 'domain/generations/providers/ai-sdk.ts',
-          text: "import { turn } from '../transaction/turn.ts'",
-        },
-        { path: 'domain/generations/misplaced/a.ts', text: "import { b } from '../model/b.ts'" },
+        { path: 'domain/generations/misplaced/a.ts', text: "import { b } from '../nesting/b.ts'" },
       ],
       found: [
         'domain/generations/step/request.ts -> domain/generations/loop/run-loop.ts',
-        'domain/generations/providers/ai-sdk.ts -> domain/generations/transaction/turn.ts',
-        'domain/generations/misplaced/a.ts -> domain/generations/model/b.ts',
+        'domain/generations/misplaced/a.ts -> domain/generations/nesting/b.ts',
+      ],
+    },
+  },
+  {
+    name: 'the folders of the store keep their order; rates and blobs import db only',
+    violations: importRule((from, to) => {
+      const [upper, lower] = [storeFolderOf(from), storeFolderOf(to)]
+      if (upper === null || lower === null || upper === lower || lower === 'db') return false
+      return storeFolders.indexOf(lower) < 0 || storeFolders.indexOf(lower) > storeFolders.indexOf(upper)
+    }),
+    planted: {
+      sources: [
+        { path: 'store/db/migrate.ts', text: "import { openLog } from '../events/log.ts'" },
+        { path: 'store/work/worker.ts', text: "import { startBroadcaster } from '../events/broadcaster.ts'" },
+        { path: 'store/rates/shared-buckets.ts', text: "import { hints } from '../pubsub/pubsub.ts'" },
+        { path: 'store/events/broadcaster.ts', text: "import { poll } from '../work/schedule.ts'" },
+      ],
+      found: [
+        'store/db/migrate.ts -> store/events/log.ts',
+        'store/work/worker.ts -> store/events/broadcaster.ts',
+        'store/rates/shared-buckets.ts -> store/pubsub/pubsub.ts',
       ],
     },
   },
@@ -288,12 +354,12 @@ export const rules: readonly Rule[] = [
     planted: {
       sources: [
         {
-          path: 'api/graphql/page.ts',
+          path: 'api/graphql/transport/page.ts',
           text: "import type { Plugin } from 'graphql-yoga'\nimport { renderGraphiQL } from '@graphql-yoga/render-graphiql'",
         },
         { path: 'domain/models.ts', text: "  const { createOpenAI } = await import('@ai-sdk/openai')" },
       ],
-      found: ['api/graphql/page.ts -> @graphql-yoga/render-graphiql'],
+      found: ['api/graphql/transport/page.ts -> @graphql-yoga/render-graphiql'],
     },
   },
   {
@@ -308,7 +374,7 @@ export const rules: readonly Rule[] = [
     name: 'only domain/events writes to the event log, so that every event has the data of its kind',
     violations: importRule(
       (from, to) =>
-        ['store/events/log.ts', 'store/work/owner-update.ts'].includes(to) &&
+        ['store/events/log.ts', 'store/events/owner-update.ts'].includes(to) &&
         layerOf(from) !== 'store' &&
         moduleOf(from) !== 'events',
     ),
@@ -324,7 +390,10 @@ export const rules: readonly Rule[] = [
       sources
         .map(({ path }) => path)
         .filter((path) =>
-          /(^|[/-])(utils?|helpers?|common|misc|managers?|services?|impl|types)(\.|-|\/)/.test(path),
+          // `types` of GraphQL are a thing of the API.
+          /(^|[/-])(utils?|helpers?|common|misc|managers?|services?|impl|types)(\.|-|\/)/.test(
+            path.replace('api/graphql/types/', 'api/graphql/'),
+          ),
         ),
     planted: { sources: [{ path: 'core/json-utils.ts', text: '' }], found: ['core/json-utils.ts'] },
   },

@@ -1,5 +1,5 @@
 /** The rules of the dashboard's structure: who may import whom, and what no file of it may use. house.test.ts applies them. */
-import { importsOf, type Rule, type Source } from './structure-rules.ts'
+import { circles, importsOf, type Rule, type Source } from './structure-rules.ts'
 
 /** The folders of web/src, lowest first; files beside them import all. */
 const order = ['api', 'parts', 'shell', 'screens']
@@ -40,6 +40,17 @@ export const webRules: readonly Rule[] = [
     planted: {
       sources: file('screens/runs/run.tsx', "import { X } from '../inbox/inbox.tsx'"),
       found: ['screens/runs/run.tsx -> screens/inbox/inbox.tsx'],
+    },
+  },
+  {
+    name: 'no file of web imports itself through others, not even for types',
+    violations: circles,
+    planted: {
+      sources: [
+        { path: 'parts/a.ts', text: "import type { B } from './b.ts'" },
+        { path: 'parts/b.ts', text: "import { a } from './a.ts'" },
+      ],
+      found: ['parts/a.ts -> parts/b.ts -> parts/a.ts'],
     },
   },
   {

@@ -1,4 +1,5 @@
 /** Synchronous work on untrusted input, stopped from outside when it holds the event loop too long. */
+import { BoundedMap } from './bounded-map.ts'
 import { createContext, Script } from 'node:vm'
 
 export type Bounded<Result> = { ok: true; value: Result } | { ok: false }
@@ -59,25 +60,30 @@ function runOnce<Result>(limitMs: number, work: () => Result): Bounded<Result> {
   }
 }
 
-/** Milliseconds that stopped work may lose in a row, and the share of passing time that reduces the loss. */
+/** Milliseconds of CPU that stopped work may lose in a row, and the share of passing time that reduces the loss. */
 const budgetMs = 200
 const repaidShare = 0.1
 /** The limit while the budget is used up, in milliseconds: enough for all honest work but the largest. */
 const leastMs = 25
 
-let lostMs = 0
-let countedAt = 0
+/** What each project has lost. */
+const losses = new BoundedMap<string, { ms: number; at: number }>(10_000)
 
 /**
- * `bounded` for work that untrusted clients can request as often as they like. After stopped work, all further work
- * gets a shorter limit for a while, so that many requests together do not hold the event loop either.
+ * `bounded` for work that untrusted clients can request as often as they like. After stopped work of a project, all
+ * further work of the same project gets a shorter limit for a while, so that many requests together do not hold the
+ * event loop either. No project shortens another's limit.
  */
-export function boundedTogether<Result>(ms: number, work: () => Result): Bounded<Result> {
+export function boundedFor<Result>(projectId: string, ms: number, work: () => Result): Bounded<Result> {
   const start = performance.now()
-  lostMs = Math.max(0, lostMs - (start - countedAt) * repaidShare)
-  countedAt = start
+  const cpuBefore = processCpu()
+  const lost = losses.get(projectId)
+  const lostMs = lost ? Math.max(0, lost.ms - (start - lost.at) * repaidShare) : 0
   const done = bounded(Math.max(leastMs, Math.floor(Math.min(ms, budgetMs - lostMs))), work)
-  if (!done.ok) lostMs += performance.now() - start
+  if (lost && (lostMs === 0 || !done.ok)) losses.delete(projectId)
+  if (done.ok) return done
+  // CPU time: a busy machine costs nobody its budget.
+  losses.set(projectId, { ms: lostMs + processCpu() - cpuBefore, at: performance.now() })
   return done
 }
 

@@ -1,4 +1,5 @@
 /** Token buckets by name for rate limits, in the memory of this process and bounded in number. */
+import { BoundedMap } from './bounded-map.ts'
 
 /** A bucket holds `capacity` tokens and refills evenly with `perMs` tokens each millisecond. */
 export interface BucketRule {
@@ -26,7 +27,7 @@ export function perMinute(count: number): BucketRule {
 
 /** Keeps at most `maxNames` buckets. Beyond that the least recently used one is removed, which refills it. */
 export function createBuckets(maxNames: number): Buckets {
-  const buckets = new Map<string, { left: number; at: number }>()
+  const buckets = new BoundedMap<string, { left: number; at: number }>(maxNames)
   const refill = (name: string, { capacity, perMs }: BucketRule, now: number) => {
     const known = buckets.get(name)
     if (known) {
@@ -36,11 +37,6 @@ export function createBuckets(maxNames: number): Buckets {
     }
     return { left: capacity, at: now }
   }
-  const keep = (name: string, bucket: { left: number; at: number }) => {
-    buckets.delete(name)
-    buckets.set(name, bucket)
-    if (buckets.size > maxNames) buckets.delete(buckets.keys().next().value!)
-  }
   return {
     take(name, rule, tokens, now) {
       const bucket = refill(name, rule, now)
@@ -48,13 +44,13 @@ export function createBuckets(maxNames: number): Buckets {
       const needed = Math.min(tokens, rule.capacity)
       const waitMs = bucket.left >= needed ? 0 : Math.max(1, Math.ceil((needed - bucket.left) / rule.perMs))
       if (waitMs === 0) bucket.left -= tokens
-      keep(name, bucket)
+      buckets.set(name, bucket)
       return waitMs
     },
     giveBack(name, rule, tokens, now) {
       const bucket = refill(name, rule, now)
       bucket.left = Math.min(rule.capacity, bucket.left + tokens)
-      keep(name, bucket)
+      buckets.set(name, bucket)
     },
     left: (name, rule, now) => Math.max(0, refill(name, rule, now).left),
     size: () => buckets.size,

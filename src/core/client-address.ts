@@ -59,6 +59,15 @@ export function countedAddress(address: string): string {
     .join(':')}::/64`
 }
 
+/**
+ * The name under which a connection from this address is counted; null for one of a trusted proxy, which brings requests of
+ * many clients.
+ */
+export function connectionName(connection: string | undefined, trusted: BlockList): string | null {
+  const address = plain(connection ?? '')
+  return isIn(trusted, address) ? null : countedAddress(address)
+}
+
 /** Turns an IPv4-mapped IPv6 address into the IPv4 address. */
 function plain(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address

@@ -1,8 +1,9 @@
 /**
  * Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values.
  */
+import { BoundedMap } from './bounded-map.ts'
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { bounded, boundedTogether, createCooldown, type Cooldown } from './bounded.ts'
+import { boundedFor, createCooldown, type Cooldown } from './bounded.ts'
 import type { Issue } from './errors.ts'
 import { canonicalJson, isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 import { compilerFor, type Compiler } from './schema-compiler.ts'
@@ -24,8 +25,14 @@ const quickRules = 200
 const compileMs = 150
 const checkMs = 100
 
-/** `validate` returns at most 20 issues; none when the value is valid. It is stopped after 100 ms. */
-export type SchemaCheck = { ok: true; validate: (value: unknown) => Issue[] } | { ok: false; issue: Issue }
+/**
+ * Whether a value fits a schema. CANNOT_TELL: judging was stopped, or the schema has a fault. Whoever decides by it takes
+ * CANNOT_TELL as the answer that stops more. At most 20 issues.
+ */
+export type Judgement = { fits: 'YES' } | { fits: 'NO' | 'CANNOT_TELL'; issues: Issue[] }
+
+/** `judge` is stopped after 100 ms. */
+export type SchemaCheck = { ok: true; judge: (value: unknown) => Judgement } | { ok: false; issue: Issue }
 
 interface Compiled {
   check: SchemaCheck
@@ -33,29 +40,52 @@ interface Compiled {
   stopped: Cooldown | null
 }
 
-/** Insertion-ordered: the first key is the least recently used. */
-const cache = new Map<string, Compiled>()
+const cache = new BoundedMap<string, Compiled>(cacheSize)
 
 /**
  * Compiles a schema (draft 2020-12 unless `$schema` names 2019-09, 07 or 06), or returns the first fault in it. Equal
- * schemas are compiled once per process. Only local references are followed; nothing is ever fetched. `path` is put
- * before the path of a fault in the schema itself. Compiling a schema that is not small is stopped after 150 ms of CPU
- * time; then the schema is refused for four seconds without another try.
+ * schemas of one project are compiled once per process. Only local references are followed; nothing is ever fetched.
+ * `path` is put before the path of a fault in the schema itself. Compiling a schema that is not small is stopped after
+ * 150 ms of CPU time; then the schema is refused for four seconds without another try. `projectId` is whose budget the
+ * work uses: what one project does never makes another's work stop earlier.
  */
-export function compileSchema(schema: unknown, path: string[] = []): SchemaCheck {
+export function compileSchema(schema: unknown, projectId: string, path: string[] = []): SchemaCheck {
   const tooBig = jsonTooBig(schema, schemaLimits)
   if (tooBig) return { ok: false, issue: { path, message: tooBig } }
-  const key = canonicalJson(schema)
+  const key = `${projectId} ${canonicalJson(schema)}`
   const known = cache.get(key)
-  cache.delete(key)
-  const kept = known && (known.stopped?.isActive() ?? true) ? known : compile(schema)
+  const kept = known && (known.stopped?.isActive() ?? true) ? known : compile(schema, projectId)
   cache.set(key, kept)
-  if (cache.size > cacheSize) cache.delete(cache.keys().next().value!)
   const { check } = kept
   return check.ok ? check : { ok: false, issue: { ...check.issue, path: [...path, ...check.issue.path] } }
 }
 
-function compile(schema: unknown): Compiled {
+/** Schemas of ours: they are compiled without a limit, so that a busy machine never refuses them. */
+const ours = new WeakSet<JsonObject>()
+
+/** Marks a schema that this program wrote, or that it made of one. Returns the schema. */
+export function ownSchema(schema: JsonObject): JsonObject {
+  ours.add(schema)
+  return schema
+}
+
+export function isOwnSchema(schema: JsonObject): boolean {
+  return ours.has(schema)
+}
+
+/** Whether the value fits the schema. See `compileSchema` and `Judgement`. */
+export function judge(schema: unknown, projectId: string, value: unknown): Judgement {
+  const compiled = compileSchema(schema, projectId)
+  return compiled.ok ? compiled.judge(value) : { fits: 'CANNOT_TELL', issues: [compiled.issue] }
+}
+
+/** Why the value is not known to fit the schema: no issue only when it certainly fits. For all that refuse in doubt. */
+export function issuesIn(schema: unknown, projectId: string, value: unknown): Issue[] {
+  const judged = judge(schema, projectId, value)
+  return judged.fits === 'YES' ? [] : judged.issues
+}
+
+function compile(schema: unknown, projectId: string): Compiled {
   const fault = (path: string[], message: string, stopped: Cooldown | null = null): Compiled => ({
     check: { ok: false, issue: { path, message } },
     stopped,
@@ -79,7 +109,10 @@ function compile(schema: unknown): Compiled {
       const error = compiler.fault(plain)
       return error ? { error } : { all: compiler.compile(plain, true) }
     }
-    const done = isQuick(weight) ? { ok: true as const, value: work() } : bounded(compileMs, work)
+    const done =
+      isQuick(weight) || ours.has(schema)
+        ? { ok: true as const, value: work() }
+        : boundedFor(projectId, compileMs, work)
     if (!done.ok) {
       const cooldown = createCooldown()
       cooldown.start()
@@ -87,7 +120,8 @@ function compile(schema: unknown): Compiled {
     }
     const { error, all } = done.value
     if (error) return fault(pointerToPath(error.instancePath), error.message ?? 'is not a valid JSON Schema')
-    return { check: { ok: true, validate: checker(compiler, plain, weight, all!) }, stopped: null }
+    const check = { ok: true as const, judge: judgeOf(compiler, plain, weight, all!, projectId) }
+    return { check, stopped: null }
   } catch (error) {
     return fault([], `does not compile: ${(error as Error).message.slice(0, 200)}`)
   }
@@ -102,44 +136,46 @@ function isQuick({ rules, patterns }: SchemaWeight): boolean {
  * Small work runs directly and reports every issue. Larger work has a time limit and reports only the first issue,
  * because a million issues are a million objects.
  */
-function checker(
+function judgeOf(
   compiler: Compiler,
   schema: JsonObject,
   weight: SchemaWeight,
   all: ValidateFunction,
-): (value: unknown) => Issue[] {
+  projectId: string,
+): (value: unknown) => Judgement {
   let first: ValidateFunction | undefined
   const cooldown = createCooldown()
   return (value) => {
     const small = isSmall(weight, value)
     if (small && !weight.patterns) return run(all, value)
-    if (cooldown.isActive()) return [tooCostly]
+    if (cooldown.isActive()) return tooCostly
     const work = () => run(small ? all : (first ??= compiler.compile(schema, false)), value)
-    const done = boundedTogether(checkMs, work)
+    const done = boundedFor(projectId, checkMs, work)
     if (done.ok) return done.value
     cooldown.start()
-    return [tooCostly]
+    return tooCostly
   }
 }
 
-const tooCostly: Issue = {
-  path: [],
-  message: 'takes too long to be checked against its schema; send less, or make the schema simpler',
-}
+const cannotTell = (message: string): Judgement => ({ fits: 'CANNOT_TELL', issues: [{ path: [], message }] })
+
+const tooCostly = cannotTell(
+  'takes too long to be checked against its schema; send less, or make the schema simpler',
+)
 
 function isSmall(weight: SchemaWeight, value: unknown): boolean {
   const most = directWork / weight.rules
   return weighValue(value, most) <= most
 }
 
-function run(validate: ValidateFunction, value: unknown): Issue[] {
+function run(validate: ValidateFunction, value: unknown): Judgement {
   try {
-    if (validate(value)) return []
+    if (validate(value)) return { fits: 'YES' }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return [{ path: [], message: 'cannot be checked against its schema, which refers to itself without end' }]
+    return cannotTell('cannot be checked against its schema, which refers to itself without end')
   }
-  return (validate.errors ?? []).slice(0, 20).map(issueOf)
+  return { fits: 'NO', issues: (validate.errors ?? []).slice(0, 20).map(issueOf) }
 }
 
 /** The rule that failed and its path, never the value. */

@@ -101,15 +101,62 @@ export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean 
   return count > most
 }
 
-const [quote, backslash, comma, openList, openObject] = Buffer.from('"\\,[{')
+const [quote, backslash, comma, openList, openObject, closeList, closeObject, newline] =
+  Buffer.from('"\\,[{]}\n')
+
+/**
+ * Levels of JSON that are read: more could overflow the stack of recursive code, which V8, PostgreSQL and libraries have.
+ * Each operation of the domain has its own, lower limit.
+ */
+export const maxJsonDepth = 500
+
+/**
+ * Returns a function that reads a JSON text in parts, and returns true when it has become nested deeper than is read. In
+ * server-sent events an empty line begins a new value.
+ */
+export function depthWatch(isStream = false): (part: Uint8Array) => boolean {
+  let depth = 0
+  let inText = false
+  let isEscaped = false
+  let lastByte: number | undefined
+  return (part) => {
+    for (let i = 0; i < part.length; i++) {
+      const byte = part[i]
+      if (byte === newline) {
+        // No text of JSON contains one.
+        inText = isEscaped = false
+        if (isStream && lastByte === newline) depth = 0
+      }
+      if (byte !== carriageReturn) lastByte = byte
+      if (isEscaped) isEscaped = false
+      else if (inText) {
+        if (byte === backslash) isEscaped = true
+        else if (byte === quote) inText = false
+      } else if (byte === quote) inText = true
+      else if (byte === openList || byte === openObject) {
+        if (++depth > maxJsonDepth) return true
+      } else if (byte === closeList || byte === closeObject) depth--
+    }
+    return false
+  }
+}
+
+const carriageReturn = 13
+
+/** Whether a JSON text is nested deeper than is read, found before it is parsed. */
+export function isNestedTooDeep(text: Uint8Array | string): boolean {
+  if (text.length <= maxJsonDepth) return false
+  return depthWatch()(typeof text === 'string' ? Buffer.from(text) : text)
+}
 
 /** Any untrusted value as text. `String` would call a `toString` member of the value. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
 }
 
-/** Parsed JSON, or undefined when the text is not JSON. */
+/** Parsed JSON, or undefined when the text is not JSON, or nested deeper than is read. */
 export function tryParseJson(text: string): Json | undefined {
+  if (isNestedTooDeep(text)) return undefined
   try {
     return JSON.parse(text) as Json
   } catch {

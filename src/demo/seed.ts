@@ -1,7 +1,8 @@
 /** The demo project: a few tools of a local upstream, and an agent with the rehearsal model that is served over MCP. */
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
-import { rehearsalModel, startGeneration } from '../domain/generations/index.ts'
+import { startGeneration } from '../domain/generations/index.ts'
+import { rehearsalModel } from '../domain/models/index.ts'
 import { createTool, listTools, updateTool } from '../domain/tools/index.ts'
 import { demoTools } from './tools.ts'
 

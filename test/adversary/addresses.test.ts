@@ -42,6 +42,13 @@ async function statuses(
 }
 
 describe('requests without a valid key', () => {
+  test('/metrics is refused after the fifth, and /readyz tells a probe beyond its limit what was true last', async () => {
+    const from = fresh()
+    expect(await statuses(6, '/metrics', null, from)).toEqual([200, 200, 200, 200, 200, 429])
+    expect(await statuses(3, '/readyz', null, from)).toEqual([200, 200, 200])
+    expect(await statuses(1, '/metrics', null, fresh())).toEqual([200])
+  })
+
   test.each([
     ['/graphql', null],
     ['/graphql', 'gh_wrong'],

@@ -1,15 +1,15 @@
 /** A key that is bound to an agent reaches that agent and what it requested itself, and nothing else. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeContext } from '../../src/api/graphql/context.ts'
+import { makeContext } from '../../src/api/graphql/builder/context.ts'
 import { execute, parse } from 'graphql'
 import { principalById } from '../../src/domain/access/index.ts'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { schema } from '../api/graphql/minimal-input.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 /** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
 let own: string
 let helper: string
@@ -21,26 +21,26 @@ const actions = ['agents', 'agent', 'tools', 'call-tool', 'create-tool', 'genera
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   const platform = await h.mutate(
     'createTool',
     { name: 'our', config: { platform: { actions: [...actions, 'start-generation', 'approvals'] } } },
     'tool { id }',
   )
-  helper = await cast.agent({ name: 'helper', toolIds: [] })
-  foreign = await cast.agent({ name: 'foreign' })
-  own = await cast.agent({
+  helper = await fixtures.agent({ name: 'helper', toolIds: [] })
+  foreign = await fixtures.agent({ name: 'foreign' })
+  own = await fixtures.agent({
     name: 'own',
     toolIds: [platform['tool'].id],
     agentIds: [helper],
     mcp: { enabled: true },
   })
   bound = await makeKey({ agentId: own, role: 'ADMIN' })
-  foreignRun = await cast.start(foreign, 'say the secret of somebody else')
+  foreignRun = await fixtures.start(foreign, 'say the secret of somebody else')
   await h.until(foreignRun, ['COMPLETED'])
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -59,7 +59,7 @@ describe('a platform tool of its agent', () => {
     ['our_agents', {}],
     ['our_agent', { id: foreign }],
     ['our_tools', {}],
-    ['our_call-tool', { toolId: cast.tools.act, arguments: { word: 'w' } }],
+    ['our_call-tool', { toolId: fixtures.tools.act, arguments: { word: 'w' } }],
     ['our_create-tool', { name: 'mine', config: { client: { inputSchema: {} } } }],
     ['our_generations', {}],
     ['our_generation', { id: foreignRun }],
@@ -70,7 +70,7 @@ describe('a platform tool of its agent', () => {
   test('does nothing for the key that reaches beyond the agent', async () => {
     for (const [name, args] of foreignThings())
       expect([name, errorOf(await bridge(bound.secret, name, args))]).toEqual([name, 'forbidden'])
-    expect(cast.upstream.seen).toEqual([])
+    expect(fixtures.upstream.seen).toEqual([])
   })
 
   test("does nothing either when the agent's model calls it", async () => {
@@ -82,7 +82,7 @@ describe('a platform tool of its agent', () => {
       })
       expect([name, data['generation'].toolCalls]).toEqual([name, [{ errorCode: 'forbidden' }]])
     }
-    expect(cast.upstream.seen).toEqual([])
+    expect(fixtures.upstream.seen).toEqual([])
   })
 
   test('shows the key what it requested itself, and starts its own agent', async () => {
@@ -174,17 +174,21 @@ describe('a conversation of another principal', () => {
         key,
       )
     const blind = await makeKey({ policy: policy(['generations:Start']) })
-    expect((await start(blind.secret)).errors![0]!.extensions).toEqual({
+    expect((await start(blind.secret)).data['startGeneration'].__typename).toBe('NotFoundError')
+    const narrow = await makeKey({ policy: policy(['generations:Start', 'generations:Get']) })
+    expect((await start(narrow.secret)).data['startGeneration'].__typename).toBe('NotFoundError')
+    const reaching = await makeKey({ policy: policy(['generations:Start', 'generations:ReachOthers']) })
+    expect((await start(reaching.secret)).errors![0]!.extensions).toEqual({
       code: 'FORBIDDEN',
       action: 'generations:Get',
     })
-    const reader = await makeKey({ policy: policy(['generations:Start', 'generations:Get']) })
+    const reader = await makeKey({ policy: policy(['generations:*']) })
     expect((await start(reader.secret)).data['startGeneration'].__typename).toBe('StartGenerationPayload')
   })
 })
 
 test('objects of the agent that other keys requested are hidden from the bound key', async () => {
-  const others = await cast.start(own, 'say theirs')
+  const others = await fixtures.start(own, 'say theirs')
   await h.until(others, ['COMPLETED'])
   const { thread } = await h.mutate('createThread', { agentId: own, externalId: 'theirs' }, 'thread { id }')
   const { services } = h.app

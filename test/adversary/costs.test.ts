@@ -9,8 +9,8 @@ import {
   type GraphQLField,
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { jsonCost, listMaxima } from '../../src/api/graphql/list-bounds.ts'
-import { schemaOf } from '../../src/api/graphql/schema.ts'
+import { jsonCost, listMaxima } from '../../src/api/graphql/builder/list-bounds.ts'
+import { schemaOf } from '../../src/api/graphql/types/schema.ts'
 import { query } from '../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 

@@ -104,26 +104,37 @@ describe('bodies', () => {
     expect(budget.used()).toBe(400)
   })
 
-  test('connections beyond the bound are closed when they arrive', async () => {
-    const few = await openHarness({ maxConnections: 3 })
-    const { port } = new URL(few.url)
-    const held = await Promise.all(
-      [1, 2, 3].map(async () => {
-        const socket = connect(Number(port), '127.0.0.1')
+  const openSockets = (url: string, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async () => {
+        const socket = connect(Number(new URL(url).port), '127.0.0.1')
         await new Promise((resolve) => socket.once('connect', resolve))
         return socket
       }),
     )
-    await expect(sendRequest(`${few.url}/healthz`, {})).rejects.toThrow()
+  const statusOf = (url: string) =>
+    sendRequest(`${url}/healthz`, {}).then(
+      ({ status }) => status,
+      () => 0,
+    )
+
+  test.each([
+    ['of all addresses', { maxConnections: 3 }],
+    ['of one address', { maxConnectionsPerAddress: 3 }],
+  ])('connections %s beyond the bound are closed when they arrive', async (_of, config) => {
+    const few = await openHarness(config)
+    const held = await openSockets(few.url, 3)
+    expect(await statusOf(few.url)).toBe(0)
     held.forEach((socket) => socket.destroy())
-    await expect
-      .poll(() =>
-        sendRequest(`${few.url}/healthz`, {}).then(
-          (a) => a.status,
-          () => 0,
-        ),
-      )
-      .toBe(200)
+    await expect.poll(() => statusOf(few.url)).toBe(200)
+    await few.stop()
+  })
+
+  test('those of a trusted proxy are not counted as one address', async () => {
+    const few = await openHarness({ maxConnectionsPerAddress: 3, trustedProxies: ['127.0.0.0/8'] })
+    const held = await openSockets(few.url, 4)
+    expect(await statusOf(few.url)).toBe(200)
+    held.forEach((socket) => socket.destroy())
     await few.stop()
   })
 })

@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { holdRow } from '../support/held-row.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let provider: TokenIssuer
 let projectId: string
 
@@ -27,13 +27,13 @@ beforeAll(async () => {
       client: null,
     },
   })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
   Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
   await provider?.close()
 })
@@ -147,7 +147,7 @@ describe('changing a gate', () => {
     })
     const tool = await gate.gated({ autoApprove: false })
     const hinted = await gate.gated(null, { annotations: { destructiveHint: true } })
-    const agentId = await cast.agent({ gate: { autoApprove: false } })
+    const agentId = await fixtures.agent({ gate: { autoApprove: false } })
     for (const { secret } of [developer, custom]) {
       const refused = [
         await update('Tool', { id: tool.id, gate: { autoApprove: true } }, secret),
@@ -173,7 +173,7 @@ describe('changing a gate', () => {
     const when = { properties: { amount: { minimum: 100 } }, required: ['amount'] }
     const tool = await gate.gated({ mode: 'WHEN', when })
     const inputSchema = { type: 'object', properties: { sum: { type: 'number' } } }
-    const config = { http: { url: `${cast.upstream.url}/${tool.name}`, inputSchema } }
+    const config = { http: { url: `${fixtures.upstream.url}/${tool.name}`, inputSchema } }
     for (const change of [{ config }, { presetParameters: { amount: 1 } }])
       expect(await update('Tool', { id: tool.id, ...change }, developer.secret)).toBe('gates:Update')
     expect(await update('Tool', { id: tool.id, title: 'Pay' }, developer.secret)).toBe('UpdateToolPayload')
@@ -183,7 +183,7 @@ describe('changing a gate', () => {
   test('is audited and emits an event, with the principal', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const tool = await gate.gated({ autoApprove: false })
-    const agentId = await cast.agent({ gate: { autoApprove: false } })
+    const agentId = await fixtures.agent({ gate: { autoApprove: false } })
     await update('Tool', { id: tool.id, gate: { quorum: 2 } }, admin.secret)
     await update('Agent', { id: agentId, gate: { quorum: 3 } }, admin.secret)
     const told = await gate.feed(['GATE_CHANGED'], '... on GateChangedEvent { target decidedBy }', (events) =>
@@ -367,14 +367,47 @@ describe('a tool for agents only', () => {
     )
     expect(around).toMatchObject({ isError: true, errorCode: 'forbidden' })
     expect(gate.paid(tool.name)).toEqual([])
-    const agentId = await cast.agent({
+    const agentId = await fixtures.agent({
       toolIds: [tool.id],
       gate: { mode: 'WHEN', when: { properties: { amount: { minimum: 10 } } } },
       mcp: { enabled: true },
     })
     const small = await callRaw(`${h.url}/mcp/${agentId}`, adminKey, tool.name, { amount: 1 })
     expect(small.body['result'].isError).toBe(false)
-    const run = await cast.start(agentId, `call ${tool.name} {"amount": 50}`)
+    const run = await fixtures.start(agentId, `call ${tool.name} {"amount": 50}`)
     expect(await gate.pending(run)).toHaveLength(1)
+  })
+})
+
+describe('a model that wants to open a gate', () => {
+  const loosen = async (platformGate: object | null, key: string) => {
+    const target = await gate.gated({ autoApprove: false })
+    const name = `our_${target.name}`
+    const config = { platform: { actions: ['update-tool'] } }
+    const made = await h.mutate('createTool', { name, config, gate: platformGate }, 'tool { id }')
+    const agentId = await fixtures.agent({ toolIds: [made['tool'].id] })
+    const args = JSON.stringify({ id: target.id, gate: { autoApprove: true } })
+    const input = { agentId, prompt: `call ${name}_update-tool ${args}\nthen\nsay done` }
+    const { generation } = await h.mutate('startGeneration', input, 'generation { id }', key)
+    const ended = await h.until(generation.id, ['COMPLETED', 'AWAITING_APPROVAL'], 'toolCalls { errorCode }')
+    const { data } = await h.gql('query($id: ID!) { tool(id: $id) { gate { mode } } }', {
+      id: target.id,
+    })
+    return { ended, mode: data['tool'].gate.mode }
+  }
+
+  test('is asked about by default, also in a run of an admin', async () => {
+    const { ended, mode } = await loosen(null, adminKey)
+    expect([ended['status'], mode]).toEqual(['AWAITING_APPROVAL', 'ALWAYS'])
+  })
+
+  test('is refused where the operator lets the action pass, unless the policy of the requester names gates', async () => {
+    const admin = await gate.key({ role: 'ADMIN' })
+    const refused = await loosen({ autoApprove: true }, admin.secret)
+    expect([refused.ended['toolCalls'][0].errorCode, refused.mode]).toEqual(['forbidden', 'ALWAYS'])
+    const statement = [{ effect: 'Allow', action: ['*', 'gates:Update'], resource: ['*'] }]
+    const named = await gate.key({ policy: { statement } })
+    const opened = await loosen({ autoApprove: true }, named.secret)
+    expect([opened.ended['toolCalls'][0].errorCode, opened.mode]).toEqual([null, 'NEVER'])
   })
 })

@@ -9,8 +9,8 @@ import { postgresBuckets } from '../../src/store/rates/postgres-buckets.ts'
 import { createSharedBuckets, type BucketStore } from '../../src/store/rates/shared-buckets.ts'
 import { hasPostgres, hasRedis, redisUrl } from '../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { openStage, type Stage } from '../support/stage.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 const clock = { now: () => Date.now() }
 
@@ -49,16 +49,16 @@ describe('buckets that replicas share', () => {
   test.skipIf(!hasPostgres)(
     'in PostgreSQL never give more than the capacity, whichever replica takes',
     async () => {
-      const stage = await openStage('PostgreSQL')
-      const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
+      const deployment = await openDeployment('PostgreSQL')
+      const stores = deployment.replicas.map(({ app }) => postgresBuckets(app.services.db))
       const taken = await drain(stores, 200)
       expect(taken).toBeGreaterThanOrEqual(190)
       expect(taken).toBeLessThanOrEqual(200)
-      expect(await stage.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`)).toEqual([
-        { relpersistence: 'u' },
-      ])
+      expect(
+        await deployment.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`),
+      ).toEqual([{ relpersistence: 'u' }])
       await Promise.all(stores.map((store) => store.close()))
-      await stage.close()
+      await deployment.close()
     },
   )
 
@@ -101,8 +101,8 @@ const post = (h: Harness, body: object, path = '/graphql') =>
 
 describe('a key', () => {
   test.skipIf(!hasPostgres)('has one limit on all replicas together', async () => {
-    const stage = await openStage('PostgreSQL')
-    const [one, two] = stage.replicas as [Harness, Harness]
+    const deployment = await openDeployment('PostgreSQL')
+    const [one, two] = deployment.replicas as [Harness, Harness]
     const made = (await one.mutate(
       'createApiKey',
       { name: 'k', role: 'VIEWER' },
@@ -121,7 +121,7 @@ describe('a key', () => {
     // The other replica may have used the default limit before the hint arrived; it did not know the key.
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(21)
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(18)
-    await stage.close()
+    await deployment.close()
   })
 
   test('gets the remaining tokens in every response, and the time to retry', async () => {
@@ -178,20 +178,20 @@ describe('a key', () => {
 
 describe('limits through the API', () => {
   let h: Harness
-  let cast: Cast
+  let fixtures: Fixtures
   beforeAll(async () => {
     h = await openHarness()
-    cast = await makeCast(h)
+    fixtures = await makeFixtures(h)
   })
   afterAll(async () => {
-    await cast.close()
+    await fixtures.close()
     await h.stop()
   })
   const set = (input: object, key?: string) =>
     h.mutate('setRateLimit', input, 'rateLimit { scope targetId perMinute burst }', key)
 
   test('are set, listed, changed and removed', async () => {
-    const target = { scope: 'TOOL', targetId: cast.tools.look }
+    const target = { scope: 'TOOL', targetId: fixtures.tools.look }
     expect((await set({ ...target, perMinute: 5 }))['rateLimit']).toEqual({
       ...target,
       perMinute: 5,
@@ -212,7 +212,7 @@ describe('limits through the API', () => {
   test('need the permission, a resource of the project, and a number', async () => {
     const made = async (role: string) =>
       ((await h.mutate('createApiKey', { name: role, role }, 'secret')) as any).secret
-    const denied = { scope: 'TOOL', targetId: cast.tools.look, perMinute: 1 }
+    const denied = { scope: 'TOOL', targetId: fixtures.tools.look, perMinute: 1 }
     for (const role of ['DEVELOPER', 'VIEWER', 'CALLER'])
       await expect(set(denied, await made(role))).rejects.toThrow(/FORBIDDEN/)
     expect(await set({ ...denied, targetId: 'tool_other' })).toMatchObject({ code: 'NOT_FOUND' })
@@ -233,11 +233,11 @@ describe('limits through the API', () => {
   })
 
   test('of a tool refuse a direct call with the time to wait; a repeat is refused as well', async () => {
-    await set({ scope: 'TOOL', targetId: cast.tools.act, perMinute: 1, burst: 1 })
+    await set({ scope: 'TOOL', targetId: fixtures.tools.act, perMinute: 1, burst: 1 })
     const gql = (idempotencyKey: string) =>
       h.gql(
         `mutation($i: CallToolInput!) { callTool(input: $i) { __typename ... on CallToolPayload { toolCall { status } } ... on LimitReachedError { retryAfterMs message } } }`,
-        { i: { toolId: cast.tools.act, arguments: { word: 'a' }, idempotencyKey } },
+        { i: { toolId: fixtures.tools.act, arguments: { word: 'a' }, idempotencyKey } },
       )
     expect((await gql('one')).data['callTool'].toolCall.status).toBe('SUCCEEDED')
     const refused = (await gql('two')).data['callTool']
@@ -246,11 +246,11 @@ describe('limits through the API', () => {
       message: expect.stringMatching(/limit/),
     })
     expect(refused.retryAfterMs).toBeGreaterThan(50_000)
-    await set({ scope: 'TOOL', targetId: cast.tools.act })
+    await set({ scope: 'TOOL', targetId: fixtures.tools.act })
   })
 
   test('of an agent refuse runs that are started too often', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     await set({ scope: 'AGENT', targetId: agentId, perMinute: 1, burst: 1 })
     const start = () => h.mutate('startGeneration', { agentId, prompt: 'hello' }, 'generation { id }')
     expect((await start())['generation']).toBeTruthy()
@@ -258,8 +258,8 @@ describe('limits through the API', () => {
   })
 
   test('over the bridge are explained to the model in text', async () => {
-    const agentId = await cast.agent({ mcp: { enabled: true } })
-    await set({ scope: 'TOOL', targetId: cast.tools.look, perMinute: 1, burst: 1 })
+    const agentId = await fixtures.agent({ mcp: { enabled: true } })
+    await set({ scope: 'TOOL', targetId: fixtures.tools.look, perMinute: 1, burst: 1 })
     const call = async (id: number) => {
       const body = {
         jsonrpc: '2.0',
@@ -275,22 +275,22 @@ describe('limits through the API', () => {
       isError: true,
       structuredContent: { error: { type: 'limited', retry_after_ms: expect.any(Number) } },
     })
-    await set({ scope: 'TOOL', targetId: cast.tools.look })
+    await set({ scope: 'TOOL', targetId: fixtures.tools.look })
   })
 })
 
 describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const)(
   'inside a run, on %s',
   (kind) => {
-    let stage: Stage
+    let deployment: Deployment
     beforeAll(async () => {
-      stage = await openStage(kind)
+      deployment = await openDeployment(kind)
     })
-    afterAll(() => stage.close())
+    afterAll(() => deployment.close())
 
     test('a limited call is not an error: it waits for tokens, and the run sleeps meanwhile', async () => {
-      const [h] = stage.replicas as [Harness]
-      const { toolId, agentId } = await stage.payer({ autoApprove: true })
+      const [h] = deployment.replicas as [Harness]
+      const { toolId, agentId } = await deployment.payer({ autoApprove: true })
       // A burst of one, and another token each second.
       await h.mutate(
         'setRateLimit',
@@ -298,8 +298,8 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
         'rateLimit { burst }',
       )
       const prompt = ['1', '2', '3'].map((n) => `call pay {"n":"${n}"}`).join('\n')
-      const before = stage.cast.upstream.seen.length
-      const id = await stage.cast.start(agentId, prompt)
+      const before = deployment.fixtures.upstream.seen.length
+      const id = await deployment.fixtures.start(agentId, prompt)
       const done = await h.until(id, ['COMPLETED', 'FAILED'], 'toolCalls { status attempt startedAt }')
       expect(done['status']).toBe('COMPLETED')
       expect(done['toolCalls'].map((call: any) => [call.status, call.attempt])).toEqual([
@@ -307,15 +307,15 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
         ['SUCCEEDED', 1],
         ['SUCCEEDED', 1],
       ])
-      expect(stage.cast.upstream.seen.length - before).toBe(3)
+      expect(deployment.fixtures.upstream.seen.length - before).toBe(3)
       const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
       // Each second adds one token; buckets and rows use the database's clock, or this process's.
       expect(starts[2] - starts[0]).toBeGreaterThan(1500)
     })
 
     test('an approved call outside any run waits in its row', async () => {
-      const [h] = stage.replicas as [Harness]
-      const { toolId } = await stage.payer({ autoApprove: false })
+      const [h] = deployment.replicas as [Harness]
+      const { toolId } = await deployment.payer({ autoApprove: false })
       await h.mutate(
         'setRateLimit',
         { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },

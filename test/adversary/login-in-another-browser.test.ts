@@ -104,7 +104,7 @@ describe.skipIf(!hasPeers)('the page of a login', () => {
   })
 })
 
-describe.skipIf(!hasPeers)('a victim', () => {
+describe.skipIf(!hasPeers)('a person', () => {
   test('who is sent to the authorization server directly returns without a confirmation: nothing is attached', async () => {
     const attacker: Jar = new Map()
     const address = await confirmLogin(link, attacker)
@@ -117,12 +117,12 @@ describe.skipIf(!hasPeers)('a victim', () => {
 
   test('who has opened the page of another login, and confirmed nothing, is refused as well', async () => {
     const other = (await h.mutate('connectUpstream', { toolId }, 'url', key))['url']
-    const victim: Jar = new Map()
+    const alice: Jar = new Map()
     const opened = await fetch(other)
     const [name, value] = opened.headers.getSetCookie()[0]!.split(';')[0]!.split(/=(.*)/s)
-    victim.set(name!, value!)
+    alice.set(name!, value!)
     const address = await confirmLogin(link, new Map())
-    expect((await browse(address, {}, victim)).status).toBe(400)
+    expect((await browse(address, {}, alice)).status).toBe(400)
     expect(tokensAsked()).toEqual([])
   })
 

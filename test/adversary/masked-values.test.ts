@@ -4,20 +4,20 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canonicalJson, hashJson } from '../../src/core/json.ts'
 import { query } from '../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -36,7 +36,7 @@ const args = {
 let made = 0
 async function asked(): Promise<{ name: string; toolId: string; approval: Record<string, any> }> {
   const name = `hide_${++made}`
-  const config = { http: { url: `${cast.upstream.url}/${name}`, inputSchema: schema } }
+  const config = { http: { url: `${fixtures.upstream.url}/${name}`, inputSchema: schema } }
   const { tool } = await h.mutate('createTool', { name, gate: { autoApprove: false }, config }, 'tool { id }')
   const call = await gate.call(tool.id, args)
   const { data } = await h.gql(`query($id: ID!) { toolCall(id: $id) { approval { id digest arguments } } }`, {

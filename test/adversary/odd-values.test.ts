@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { errorResult } from '../../src/core/content.ts'
 import { asText } from '../../src/core/json.ts'
-import { collectCatalog } from '../../src/domain/upstream/collect.ts'
-import { emptyCatalog } from '../../src/domain/upstream/catalog.ts'
+import { collectCatalog } from '../../src/domain/upstream/catalog/collect.ts'
+import { emptyCatalog } from '../../src/domain/upstream/catalog/catalog.ts'
 import { unknownResult } from '../../src/domain/tools/outcome.ts'
 import { makeGatedAgent } from '../support/gated-agent.ts'
 import { openHarness } from '../support/harness.ts'
@@ -50,7 +50,7 @@ test("as the name in an upstream's list it costs that entry only", async () => {
     ],
   }
   const facts = { server: null, instructions: null, capabilities: { tools: {} } }
-  const { catalog } = await collectCatalog(async () => list as never, facts, emptyCatalog)
+  const { catalog } = await collectCatalog(async () => list as never, facts, emptyCatalog, 'proj_a')
   expect(catalog.tools.map((tool) => tool.name)).toEqual(['good'])
   expect(catalog.notes).toHaveLength(1)
 })

@@ -3,30 +3,30 @@
  */
 import { Client } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { transportV2 } from '../support/mcp-clients.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let modern: ModernServer
 let key: string
 const clients: Client[] = []
 
 beforeAll(async () => {
   h = await openHarness({}, { mcp: { inlineHoldMs: 300 } })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   modern = await startModern()
   key = (await gate.key({ role: 'CALLER' })).secret
 })
 beforeEach(() => void modern.seen.splice(0))
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()))
-  await Promise.all([cast?.close(), modern?.kill()])
+  await Promise.all([fixtures?.close(), modern?.kill()])
   await h?.stop()
 })
 
@@ -40,7 +40,7 @@ async function agentWith(relay: object | null, more: object = {}, own: object = 
     'tool { id name }',
   )
   if (!tool) throw new Error(JSON.stringify(refused))
-  const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true }, ...own })
+  const agentId = await fixtures.agent({ toolIds: [tool.id], mcp: { enabled: true }, ...own })
   return { url: `${h.url}/mcp/${agentId}`, toolId: tool.id as string, name: tool.name as string }
 }
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { getIntrospectionQuery } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listen, usualServerLimits, type HttpServer, type Routes } from '../../src/api/http/server.ts'
+import { listen, defaultServerLimits, type HttpServer, type Routes } from '../../src/api/http/server.ts'
 import type { ReaderLimits } from '../../src/api/http/slow-readers.ts'
 import { openAcknowledged } from '../api/graphql/raw-socket.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
@@ -18,12 +18,12 @@ beforeAll(async () => {
 })
 afterAll(() => h.stop())
 
-const usual = getIntrospectionQuery({ inputValueDeprecation: true, oneOf: true, specifiedByUrl: true })
+const fullQuery = getIntrospectionQuery({ inputValueDeprecation: true, oneOf: true, specifiedByUrl: true })
 
 describe('introspection', () => {
   test('in production it requires a key, in whatever form', async () => {
     for (const query of [
-      usual,
+      fullQuery,
       '{ __type(name: "Query") { name } }',
       '{ ...F } fragment F on Query { ... { a: __schema { queryType { name } } } }',
     ]) {
@@ -32,7 +32,7 @@ describe('introspection', () => {
         errors: [{ extensions: { code: 'UNAUTHENTICATED' } }],
       })
     }
-    expect((await h.gql(usual)).errors).toBeUndefined()
+    expect((await h.gql(fullQuery)).errors).toBeUndefined()
   })
 
   test('outside production it works without a key', async () => {
@@ -113,26 +113,23 @@ describe('responses', () => {
 describe('clients that do not read', () => {
   const bytes = Buffer.alloc(16 * 1024 * 1024, 'x')
   const routes: Routes = {
-    graphql: {
-      admit: async () => ({ refused: false, maxBodyBytes: 0, sender: 'x' }),
-      serve: async (_request, response) => {
-        answers.push(response)
-        response.end(bytes)
-      },
-    },
     mcp: null,
-    files: null,
-    keyed: [],
-    oauth: null,
-    sessions: null,
-    verdicts: null,
-    slack: null,
+    known: [
+      {
+        serves: () => true,
+        serve: (_request, response) => {
+          answers.push(response)
+          response.end(bytes)
+        },
+      },
+    ],
+    open: [],
     upgrade: null,
     hostFault: () => null,
     takeAnonymous: () => 0,
+    connectionName: () => null,
     ready: async () => true,
     web: null,
-    metrics: null,
   }
   let answers: ServerResponse[]
   const clients: Socket[] = []
@@ -143,8 +140,8 @@ describe('clients that do not read', () => {
   }
   const start = (limits: Partial<ReaderLimits>) => {
     answers = []
-    const readers = { ...usualServerLimits.readers, pollMs: 20, ...limits }
-    return listen(routes, '127.0.0.1', 0, { ...usualServerLimits, readers })
+    const readers = { ...defaultServerLimits.readers, pollMs: 20, ...limits }
+    return listen(routes, '127.0.0.1', 0, { ...defaultServerLimits, readers })
   }
 
   test('have a deadline for each response', async () => {

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let provider: TokenIssuer
 let projectId: string
 
@@ -24,12 +24,12 @@ beforeAll(async () => {
       client: null,
     },
   })
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
   Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
   await provider?.close()
 })
@@ -48,8 +48,8 @@ describe('overrides of a run', () => {
 
   const tight = () => ({
     instructions: 'Never pay more than 10.',
-    toolIds: [cast.tools.look, cast.tools.act],
-    activeToolIds: [cast.tools.look],
+    toolIds: [fixtures.tools.look, fixtures.tools.act],
+    activeToolIds: [fixtures.tools.look],
     toolChoice: { mode: 'NONE' },
     stepRules: [{ step: 2, activeToolIds: [] }],
     stopConditions: [{ hasToolCall: 'look' }],
@@ -74,8 +74,7 @@ describe('overrides of a run', () => {
     [{ parallelToolCalls: true }, ['input', 'parallelToolCalls']],
     [{ budget: { tokensPerGeneration: 1001 } }, ['input', 'budget', 'tokensPerGeneration']],
     [{ budget: { tokensPerDay: 5001 } }, ['input', 'budget', 'tokensPerDay']],
-    [{ activeToolIds: [cast.tools.look, cast.tools.act] }, ['input', 'activeToolIds', '1']],
-    [{ stepRules: [] }, []],
+    [{ activeToolIds: [fixtures.tools.look, fixtures.tools.act] }, ['input', 'activeToolIds', '1']],
     [{ stepRules: [{ step: 1 }] }, ['input', 'stepRules']],
     [{ toolChoice: { mode: 'AUTO' } }, ['input', 'toolChoice']],
     [{ outputSchema: { type: 'array' } }, ['input', 'outputSchema']],
@@ -83,16 +82,15 @@ describe('overrides of a run', () => {
   ]
 
   test('that loosen a setting are refused, each with its path', async () => {
-    const agentId = await cast.agent(tight())
+    const agentId = await fixtures.agent(tight())
     for (const [given, path] of looser()) {
       const answer = await start(agentId, given)
-      if (path.length > 0)
-        expect([given, answer]).toMatchObject([given, { __typename: 'ValidationError', issues: [{ path }] }])
+      expect([given, answer]).toMatchObject([given, { __typename: 'ValidationError', issues: [{ path }] }])
     }
   })
 
   test("that tighten are applied, together with the agent's own settings", async () => {
-    const agentId = await cast.agent(tight())
+    const agentId = await fixtures.agent(tight())
     const made = await start(agentId, {
       instructions: 'Be brief.',
       maxSteps: 2,
@@ -114,10 +112,30 @@ describe('overrides of a run', () => {
     })
   })
 
+  test('that are empty or null take nothing of the agent away', async () => {
+    const agentId = await fixtures.agent(tight())
+    const settingsOf = async (overrides: object) => {
+      const made = await start(agentId, overrides)
+      expect(made['generation'], JSON.stringify([overrides, made])).toBeTruthy()
+      const [row] = await query<{ settings: any }>(
+        h.app.services.db,
+        sql`select settings from generations where id = ${made['generation'].id}`,
+      )
+      return row!.settings
+    }
+    const own = await settingsOf({})
+    const names = Object.keys(tight()).filter((name) => name !== 'toolIds')
+    for (const name of names) expect(await settingsOf({ [name]: null }), name).toEqual(own)
+    const empty = { stepRules: [], stopConditions: [], instructions: '', budget: {} }
+    for (const [name, value] of Object.entries(empty))
+      expect(await settingsOf({ [name]: value }), name).toEqual(own)
+    expect(await settingsOf(empty)).toEqual(own)
+  })
+
   test('leave other settings unchanged', async () => {
-    const { look, act } = cast.tools
+    const { look, act } = fixtures.tools
     const stepRules = [{ step: 2, activeToolIds: [act] }]
-    const agentId = await cast.agent({ toolIds: [look, act], activeToolIds: [look], stepRules })
+    const agentId = await fixtures.agent({ toolIds: [look, act], activeToolIds: [look], stepRules })
     const made = await start(agentId, { maxSteps: 2 })
     const [row] = await query<{ settings: any }>(
       h.app.services.db,
@@ -127,14 +145,14 @@ describe('overrides of a run', () => {
   })
 
   test('with an outputSchema take one of a bounded size', async () => {
-    const agentId = await cast.agent({ toolIds: [] })
+    const agentId = await fixtures.agent({ toolIds: [] })
     const big = { type: 'object', description: 'd'.repeat(70_000) }
     const answer = await start(agentId, { outputSchema: big })
     expect(answer).toMatchObject({ issues: [{ path: ['input', 'outputSchema'] }] })
   })
 
   test('name another model only with the permission to change the agent', async () => {
-    const agentId = await cast.agent({ toolIds: [] })
+    const agentId = await fixtures.agent({ toolIds: [] })
     const caller = await makeKey({ role: 'CALLER' })
     const dearer = start(agentId, { model: 'openai/dearest' }, caller['secret'])
     await expect(dearer).rejects.toThrow(/FORBIDDEN.*agents:Update/)
@@ -142,9 +160,9 @@ describe('overrides of a run', () => {
   })
 
   test('cannot be sent later, with the outputs of the client', async () => {
-    const { ask, act } = cast.tools
-    const agentId = await cast.agent({ toolIds: [ask, act], activeToolIds: [ask] })
-    const id = await cast.start(agentId, 'call ask {"word":"w"}\nthen\ncall act {"word":"w"}')
+    const { ask, act } = fixtures.tools
+    const agentId = await fixtures.agent({ toolIds: [ask, act], activeToolIds: [ask] })
+    const id = await fixtures.start(agentId, 'call ask {"word":"w"}\nthen\ncall act {"word":"w"}')
     const waiting = await h.until(id, ['REQUIRES_ACTION'])
     const [call] = waiting['requiredAction'].toolCalls
     const outputs = [{ toolCallId: call.id, output: 'o' }]
@@ -154,7 +172,7 @@ describe('overrides of a run', () => {
       'generation { id }',
     )
     await h.until(id, ['COMPLETED', 'FAILED'])
-    expect(cast.upstream.seen.filter(({ url }) => url === '/act')).toEqual([])
+    expect(fixtures.upstream.seen.filter(({ url }) => url === '/act')).toEqual([])
   })
 })
 
@@ -164,7 +182,7 @@ describe('tokens of one person', () => {
   /** A run that waits for its client and then calls a tool, started with this token. */
   async function waitingRun(token: string): Promise<{ id: string; callId: string }> {
     const platform = await platformTool()
-    const agentId = await cast.agent({ toolIds: [cast.tools.ask, cast.tools.act, platform] })
+    const agentId = await fixtures.agent({ toolIds: [fixtures.tools.ask, fixtures.tools.act, platform] })
     const prompt = `call ask {"word":"w"}\nthen\ncall own_tools {}`
     const { generation } = await h.mutate(
       'startGeneration',

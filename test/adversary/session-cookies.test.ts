@@ -146,6 +146,8 @@ test('wrong keys are limited by address, and right ones are not counted', async 
     for (let i = 0; i < 35; i++) statuses.push(await openTab(limited.url).signIn(`gh_${'w'.repeat(43)}`))
     expect(statuses.slice(0, 29).every((status) => status === 401)).toBe(true)
     expect(statuses.at(-1)).toBe(429)
+    expect(await openTab(limited.url).signIn(adminKey), 'the right key from the same address').toBe(201)
+    expect(await openTab(limited.url).signIn(`gh_${'w'.repeat(43)}`)).toBe(429)
   } finally {
     await limited.stop()
   }
@@ -161,6 +163,8 @@ test('sessions that are guessed are limited by address', async () => {
     }
     expect(guesses.slice(0, 5)).toEqual([401, 401, 401, 401, 401])
     expect(guesses.slice(-2)).toEqual([429, 429])
+    expect((await limited.gql(who)).status, 'a right key from the same address').toBe(200)
+    expect((await limited.gql(who, {}, 'gh_wrong')).status).toBe(429)
   } finally {
     await limited.stop()
   }

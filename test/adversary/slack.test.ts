@@ -10,27 +10,28 @@ import {
   channel,
   type SlackServer,
 } from '../support/slack-server.ts'
-import { openSlackStory, user, type SlackStory } from '../support/slack-story.ts'
-import { openStage, type Stage } from '../support/stage.ts'
-import { isSigned, signatureOf } from '../../src/domain/slack/signature.ts'
+import { openSlackFixtures, user, type SlackFixtures } from '../support/slack-fixtures.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
+import { isSigned, signatureOf } from '../../src/domain/followers/slack/signature.ts'
 
 let slack: SlackServer
-let stage: Stage
+let deployment: Deployment
 let h: Harness
-let story: SlackStory
+let slackFixtures: SlackFixtures
 beforeAll(async () => {
   slack = await openSlackServer()
-  stage = await openStage(hasPostgres ? 'PostgreSQL' : 'PGlite', { slackApiUrl: slack.url })
-  h = stage.replicas[0]!
-  story = await openSlackStory(h, stage.cast, slack)
+  deployment = await openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', { slackApiUrl: slack.url })
+  h = deployment.replicas[0]!
+  slackFixtures = await openSlackFixtures(h, deployment.fixtures, slack)
 })
 afterAll(async () => {
-  await stage.close()
+  await deployment.close()
   await slack.close()
 })
 
 const second = () => Math.floor(Date.now() / 1000)
-const votesOf = async (approvalId: string) => (await story.gate.approval(approvalId))['votes'] as unknown[]
+const votesOf = async (approvalId: string) =>
+  (await slackFixtures.gate.approval(approvalId))['votes'] as unknown[]
 
 test('the signature is that of the example in the documentation of Slack', () => {
   const body =
@@ -49,7 +50,7 @@ test('the signature is that of the example in the documentation of Slack', () =>
 })
 
 test('forged, altered and old requests are answered alike, and nobody votes', async () => {
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   const press = () => pressOf(message, 'approve', user)
   const altered = new URLSearchParams({
     payload: JSON.stringify(pressOf(message, 'approve', 'U0OTHER')),
@@ -74,11 +75,13 @@ test('forged, altered and old requests are answered alike, and nobody votes', as
 })
 
 test('a request that was sent before is refused, on another replica too', async () => {
-  const { approvalId, message } = await story.question({ quorum: 2 })
+  const { approvalId, message } = await slackFixtures.question({ quorum: 2 })
   const press = pressOf(message, 'approve', user)
   const timestamp = second()
   const answers = await Promise.all(
-    [0, 1, 0, 1].map((i) => interact(stage.replicas[i % stage.replicas.length]!.url, press, { timestamp })),
+    [0, 1, 0, 1].map((i) =>
+      interact(deployment.replicas[i % deployment.replicas.length]!.url, press, { timestamp }),
+    ),
   )
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401])
   expect(await votesOf(approvalId)).toHaveLength(1)
@@ -86,7 +89,7 @@ test('a request that was sent before is refused, on another replica too', async 
 })
 
 test('the signing secret of another project signs nothing here, and people of another workspace decide nothing', async () => {
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   const made = await h.mutate('createProject', { name: 'other' }, 'project { id }', adminKey)
   const secret = 'b'.repeat(32)
   const other = { projectId: made['project'].id, botToken, signingSecret: secret, channel }
@@ -104,37 +107,37 @@ test('the signing secret of another project signs nothing here, and people of an
 })
 
 test('two people at once on two replicas: one decides, the other is told', async () => {
-  const bob = await story.gate.key({ role: 'APPROVER' })
+  const bob = await slackFixtures.gate.key({ role: 'APPROVER' })
   await h.mutate('linkSlackUser', { slackUserId: 'U0BOB', principalId: bob.id }, 'user { principalId }')
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   const before = slack.ephemeral.length
   await Promise.all(
     [user, 'U0BOB'].map((who, i) =>
-      interact(stage.replicas[i % stage.replicas.length]!.url, pressOf(message, 'approve', who)),
+      interact(deployment.replicas[i % deployment.replicas.length]!.url, pressOf(message, 'approve', who)),
     ),
   )
   expect(await votesOf(approvalId)).toHaveLength(1)
   expect(slack.ephemeral.slice(before)).toHaveLength(1)
-  await story.untilShown(approvalId, 'Approved')
+  await slackFixtures.untilShown(approvalId, 'Approved')
 })
 
 test('a revoked key, a program and the requester decide nothing in Slack', async () => {
-  const carol = await story.gate.key({ role: 'ADMIN' })
+  const carol = await slackFixtures.gate.key({ role: 'ADMIN' })
   await h.mutate('linkSlackUser', { slackUserId: 'U0CAROL', principalId: carol.id }, 'user { principalId }')
-  const tool = await story.gate.gated({ autoApprove: false, excludeRequester: true })
-  const call = await story.gate.call(tool.id, { amount: 1 }, {}, carol.secret)
-  await slack.until(() => story.message(call['approval'].id) !== undefined)
+  const tool = await slackFixtures.gate.gated({ autoApprove: false, excludeRequester: true })
+  const call = await slackFixtures.gate.call(tool.id, { amount: 1 }, {}, carol.secret)
+  await slack.until(() => slackFixtures.message(call['approval'].id) !== undefined)
   const before = slack.ephemeral.length
-  await interact(h.url, pressOf(story.message(call['approval'].id)!, 'approve', 'U0CAROL'))
+  await interact(h.url, pressOf(slackFixtures.message(call['approval'].id)!, 'approve', 'U0CAROL'))
   expect(slack.ephemeral.slice(before)).toEqual([
     { user: 'U0CAROL', text: expect.stringContaining('may not decide about it') },
   ])
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   await h.mutate('revokeApiKey', { id: carol.id }, 'apiKey { id }')
   await interact(h.url, pressOf(message, 'approve', 'U0CAROL'))
   expect(slack.ephemeral.at(-1)!.text).toContain('may not act any more')
   expect(await votesOf(approvalId)).toEqual([])
-  const program = await story.gate.key({ role: 'APPROVER', votes: false })
+  const program = await slackFixtures.gate.key({ role: 'APPROVER', votes: false })
   const linked = { slackUserId: 'U0BOT2', principalId: program.id }
   expect(await h.mutate('linkSlackUser', linked, 'user { principalId }')).toMatchObject({
     __typename: 'ValidationError',
@@ -142,16 +145,16 @@ test('a revoked key, a program and the requester decide nothing in Slack', async
 })
 
 test('an expired question is refused with a sentence', async () => {
-  const { approvalId, callId, message } = await story.question()
-  await story.gate.bringForward(approvalId, 'expiry')
-  await story.gate.untilCall(callId, ['EXPIRED'])
+  const { approvalId, callId, message } = await slackFixtures.question()
+  await slackFixtures.gate.bringForward(approvalId, 'expiry')
+  await slackFixtures.gate.untilCall(callId, ['EXPIRED'])
   await interact(h.url, pressOf(message, 'approve', user))
   expect(slack.ephemeral.at(-1)!.text).toContain('The time for this approval was over')
 })
 
 test('neither token nor signing secret is stored in clear text or in the log', async () => {
   for (const table of ['slack_integrations', 'events', 'audit_entries', 'idempotency_keys']) {
-    const text = JSON.stringify(await stage.rows(`select * from ${table}`))
+    const text = JSON.stringify(await deployment.rows(`select * from ${table}`))
     for (const secret of [botToken, '8f742231b10e8888abcd99yyyzzz85a5'])
       expect(text, table).not.toContain(secret)
   }

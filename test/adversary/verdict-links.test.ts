@@ -1,19 +1,21 @@
 /** Attacks on verdict links: guessed codes, altered links, and questions and people that have changed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openStage, type Stage } from '../support/stage.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openLinkStory, sendForm, type Link, type LinkStory } from '../support/link-story.ts'
-import { codeOf, readCode, readToken } from '../../src/domain/webhooks/index.ts'
+import { codeOf, readCode, readToken } from '../../src/domain/followers/webhooks/verdict-link.ts'
 
-let stage: Stage
-let story: LinkStory
+let deployment: Deployment
+let linkFixtures: LinkStory
 beforeAll(async () => {
-  stage = await openStage(hasPostgres ? 'PostgreSQL' : 'PGlite', { trustedProxies: ['127.0.0.1/32'] })
-  story = await openLinkStory(stage.replicas[0]!, stage.cast)
+  deployment = await openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', {
+    trustedProxies: ['127.0.0.1/32'],
+  })
+  linkFixtures = await openLinkStory(deployment.replicas[0]!, deployment.fixtures)
 })
 afterAll(async () => {
-  await story.close()
-  await stage.close()
+  await linkFixtures.close()
+  await deployment.close()
 })
 const masterKey = Buffer.alloc(32, 7)
 const tokenOf = (url: string) => url.split('/verdict/')[1]!
@@ -23,10 +25,10 @@ function wrongCodes(link: Link, count: number): string[] {
   return Array.from({ length: count }, (_, i) => codeOf(masterKey, { ...read, endMs: read.endMs + i + 1 }))
 }
 const approve = (url: string, code: string) => sendForm(url, { code, verdict: 'APPROVE' })
-const elsewhere = (url: string) => url.replace(stage.replicas[0]!.url, stage.replicas.at(-1)!.url)
+const elsewhere = (url: string) => url.replace(deployment.replicas[0]!.url, deployment.replicas.at(-1)!.url)
 
 test('five wrong codes end a link, on two replicas together, and not the link of another recipient', async () => {
-  const { approvalId, links } = await story.question()
+  const { approvalId, links } = await linkFixtures.question()
   const [link, other] = links as [Link, Link]
   const guesses = wrongCodes(link, 12)
   const answers = await Promise.all(
@@ -35,26 +37,26 @@ test('five wrong codes end a link, on two replicas together, and not the link of
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
   const late = await approve(link.url, link.code)
   expect(late).toMatchObject({ status: 400, text: answers[0]!.text })
-  const [row] = await stage.rows(`select wrong from verdict_tries where approval_id = '${approvalId}'`)
+  const [row] = await deployment.rows(`select wrong from verdict_tries where approval_id = '${approvalId}'`)
   expect(row!['wrong']).toBe(5)
-  expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+  expect((await linkFixtures.gate.approval(approvalId))['status']).toBe('PENDING')
   expect((await approve(other.url, other.code)).status).toBe(200)
 })
 
 test('what cannot be a code is no try, and four wrong ones leave the fifth', async () => {
-  const { approvalId, links } = await story.question()
+  const { approvalId, links } = await linkFixtures.question()
   const [link] = links as [Link]
   const junk = ['', 'test', 'test1234', '12345678', 'AAAAAAAA', 'password', `${link.code}0`, '<script>']
   expect(junk.map(readCode)).toEqual(junk.map(() => null))
   for (const text of [...junk, ...junk]) expect((await approve(link.url, text)).status).toBe(400)
   for (const code of wrongCodes(link, 4)) expect((await approve(link.url, code)).status).toBe(400)
   expect((await approve(link.url, link.code)).status).toBe(200)
-  expect((await story.gate.approval(approvalId))['status']).toBe('APPROVED')
+  expect((await linkFixtures.gate.approval(approvalId))['status']).toBe('APPROVED')
 })
 
 test('unknown, altered and mixed links are answered like a wrong code', async () => {
-  const one = await story.question()
-  const two = await story.question()
+  const one = await linkFixtures.question()
+  const two = await linkFixtures.question()
   const [link, other] = one.links as [Link, Link]
   const [far] = two.links as [Link]
   const wrong = await approve(link.url, wrongCodes(link, 1)[0]!)
@@ -76,7 +78,7 @@ test('unknown, altered and mixed links are answered like a wrong code', async ()
 })
 
 test('a form of another site, or without a verdict, is refused and is no try', async () => {
-  const { links } = await story.question()
+  const { links } = await linkFixtures.question()
   const [link] = links as [Link]
   const fields = { code: link.code, verdict: 'APPROVE' }
   for (const headers of [
@@ -91,66 +93,72 @@ test('a form of another site, or without a verdict, is refused and is no try', a
 })
 
 test('an edited question, a late verdict and a settled one are refused with a sentence, to those who know the code', async () => {
-  const edited = await story.question({ quorum: 2 })
+  const edited = await linkFixtures.question({ quorum: 2 })
   const [link] = edited.links as [Link]
-  await story.gate.decide(edited.approvalId, 'APPROVE', { arguments: { amount: 6 } })
+  await linkFixtures.gate.decide(edited.approvalId, 'APPROVE', { arguments: { amount: 6 } })
   expect((await approve(link.url, link.code)).text).toContain('was edited since this link was sent')
-  expect((await story.gate.approval(edited.approvalId))['votes']).toHaveLength(1)
+  expect((await linkFixtures.gate.approval(edited.approvalId))['votes']).toHaveLength(1)
 
-  const late = await story.question()
-  await story.gate.bringForward(late.approvalId, 'expiry')
-  await story.gate.untilCall(late.callId, ['EXPIRED'])
+  const late = await linkFixtures.question()
+  await linkFixtures.gate.bringForward(late.approvalId, 'expiry')
+  await linkFixtures.gate.untilCall(late.callId, ['EXPIRED'])
   expect((await approve(late.links[0]!.url, late.links[0]!.code)).text).toContain(
     'The time for this verdict is over',
   )
 
-  const settled = await story.question()
-  await story.gate.decide(settled.approvalId, 'REJECT')
+  const settled = await linkFixtures.question()
+  await linkFixtures.gate.decide(settled.approvalId, 'REJECT')
   expect((await approve(settled.links[0]!.url, settled.links[0]!.code)).text).toContain('settled already')
 })
 
 test('somebody who is no recipient any more, whose key was revoked, or who asked, decides nothing', async () => {
-  const { people } = story
+  const { people } = linkFixtures
   const all = people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` }))
-  const one = await story.question()
-  await story.setRecipients(all.slice(1))
+  const one = await linkFixtures.question()
+  await linkFixtures.setRecipients(all.slice(1))
   expect((await approve(one.links[0]!.url, one.links[0]!.code)).text).toContain(
     'may not decide with this link any more',
   )
-  await story.setRecipients(all)
+  await linkFixtures.setRecipients(all)
   expect((await approve(one.links[0]!.url, one.links[0]!.code)).status).toBe(200)
 
-  const key = await story.gate.key({ role: 'APPROVER' })
-  await story.setRecipients([{ principalId: key.id, address: 'k' }])
-  const two = await story.question()
-  await stage.replicas[0]!.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
+  const key = await linkFixtures.gate.key({ role: 'APPROVER' })
+  await linkFixtures.setRecipients([{ principalId: key.id, address: 'k' }])
+  const two = await linkFixtures.question()
+  await deployment.replicas[0]!.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
   expect((await approve(two.links[0]!.url, two.links[0]!.code)).text).toContain(
     'may not decide with this link any more',
   )
 
-  const admin = await story.gate.key({ role: 'ADMIN' })
-  await story.setRecipients([{ principalId: admin.id, address: 'a' }])
-  const tool = await story.gate.gated({ autoApprove: false, verdictLinks: true, excludeRequester: true })
-  const call = await story.gate.call(tool.id, { amount: 1 }, {}, admin.secret)
-  await story.receiver.until((got) => got.some(({ data }) => data['approvalId'] === call['approval'].id))
-  const asked = story.receiver.received.find(({ data }) => data['approvalId'] === call['approval'].id)!
+  const admin = await linkFixtures.gate.key({ role: 'ADMIN' })
+  await linkFixtures.setRecipients([{ principalId: admin.id, address: 'a' }])
+  const tool = await linkFixtures.gate.gated({
+    autoApprove: false,
+    verdictLinks: true,
+    excludeRequester: true,
+  })
+  const call = await linkFixtures.gate.call(tool.id, { amount: 1 }, {}, admin.secret)
+  await linkFixtures.receiver.until((got) =>
+    got.some(({ data }) => data['approvalId'] === call['approval'].id),
+  )
+  const asked = linkFixtures.receiver.received.find(({ data }) => data['approvalId'] === call['approval'].id)!
   const [own] = asked.data['verdictLinks'] as [Link]
   expect((await approve(own.url, own.code)).text).toContain('may not decide about it')
-  await story.setRecipients(all)
+  await linkFixtures.setRecipients(all)
 })
 
 test('one code at once on two replicas counts once', async () => {
-  const { approvalId, links } = await story.question({ quorum: 2 })
+  const { approvalId, links } = await linkFixtures.question({ quorum: 2 })
   const [link] = links as [Link]
   const answers = await Promise.all(
     [link.url, elsewhere(link.url), link.url, elsewhere(link.url)].map((url) => approve(url, link.code)),
   )
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
+  expect((await linkFixtures.gate.approval(approvalId))['votes']).toHaveLength(1)
 })
 
 test('neither link nor code is stored, in the log, or shown to anybody who reads', async () => {
-  const { links } = await story.question()
+  const { links } = await linkFixtures.question()
   const [link] = links as [Link]
   const code = link.code.replace('-', '')
   for (const table of [
@@ -161,13 +169,13 @@ test('neither link nor code is stored, in the log, or shown to anybody who reads
     'audit_entries',
     'verdict_tries',
   ]) {
-    const text = JSON.stringify(await stage.rows(`select * from ${table}`))
+    const text = JSON.stringify(await deployment.rows(`select * from ${table}`))
     for (const secret of [code, link.code, tokenOf(link.url)]) expect(text, table).not.toContain(secret)
   }
 })
 
 test('one address may send thirty codes a minute, whatever the link', async () => {
-  const { url } = stage.replicas[0]!
+  const { url } = deployment.replicas[0]!
   const answers: number[] = []
   for (let i = 0; i < 120 && answers.at(-1) !== 429; i++)
     answers.push(

@@ -6,25 +6,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dose } from '../support/dose.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { runApis, type Door, type KnownRun, type Outcome, type RunApi } from '../support/run-apis.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let plain: Door
 let gated: Door
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   const door = async (name: string, more: object) => ({
     url: h.url,
     key: adminKey,
-    agent: { name, id: await cast.agent({ name, ...more }) },
+    agent: { name, id: await fixtures.agent({ name, ...more }) },
   })
   plain = await door('plain', {})
   gated = await door('gated', { gate: { mode: 'ALWAYS' } })
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -33,7 +33,7 @@ let count = 0
 async function waiting({ agent }: Door, prompt: string, state: string) {
   const externalId = `thread ${++count}`
   const { thread } = await h.mutate('createThread', { agentId: agent.id, externalId }, 'thread { id }')
-  const id = await cast.start(agent.id, prompt, { threadId: thread.id })
+  const id = await fixtures.start(agent.id, prompt, { threadId: thread.id })
   const found = await h.until(id, [state], 'requiredAction { approvals { id } }')
   const { toolCalls, approvals } = found['requiredAction']
   return { run: { id, externalId } satisfies KnownRun, open: (toolCalls[0] ?? approvals[0]).id as string }
@@ -52,7 +52,7 @@ async function told(id: string) {
     resumed: types.filter((type) => type === 'GENERATION_RESUMED').length,
   }
 }
-const acted = () => cast.upstream.seen.length
+const acted = () => fixtures.upstream.seen.length
 
 /** Pairs of the APIs that can do this: each with the next one, and all pairs with `npm run chaos`. */
 function pairsOf(can: keyof RunApi): [string, string][] {

@@ -3,24 +3,24 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
-import { makeCast, type Cast } from '../support/story.ts'
-import * as a2a from './a2a/clients.ts'
-import { openAgent, openPage } from './ag-ui/clients.ts'
-import { openChat } from './chat/front-end.ts'
-import { openClient } from './responses/clients.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import * as a2a from './protocols/a2a/clients.ts'
+import { openAgent, openPage } from './protocols/ag-ui/clients.ts'
+import { openChat } from './protocols/chat/front-end.ts'
+import { openClient } from './protocols/responses/clients.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 beforeAll(async () => {
   // The clients print the refusals that these tests are about.
   vi.spyOn(console, 'error').mockImplementation(() => undefined)
   h = await openHarness()
-  cast = await makeCast(h)
-  await cast.agent({ name: 'plain' })
+  fixtures = await makeFixtures(h)
+  await fixtures.agent({ name: 'plain' })
 })
 afterAll(async () => {
   vi.restoreAllMocks()
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -54,17 +54,6 @@ const protocols: Record<string, Protocol> = {
         { type: 'input_image' as const, image_url: url, detail: 'auto' as const },
       ]
       await client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
-    },
-  },
-  Assistants: {
-    path: 'thread.messages.0.content.1.image_url.url',
-    async send({ url }) {
-      const { threads } = (await openClient(6, h.url, adminKey)).beta
-      const content = [
-        { type: 'text' as const, text: said },
-        { type: 'image_url' as const, image_url: { url } },
-      ]
-      await threads.createAndRun({ assistant_id: 'plain', thread: { messages: [{ role: 'user', content }] } })
     },
   },
   'the chat of the AI SDK': {

@@ -5,19 +5,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { runApis, type Door } from '../support/run-apis.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let door: Door
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  const id = await cast.agent({ name: 'plain', mcp: { enabled: true } })
+  fixtures = await makeFixtures(h)
+  const id = await fixtures.agent({ name: 'plain', mcp: { enabled: true } })
   door = { url: h.url, key: adminKey, agent: { id, name: 'plain' } }
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -47,7 +47,8 @@ const callers: Record<string, () => Promise<{ id: string; secret: string | null 
     const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
     return makeKey({ projectId: project.id, role: 'ADMIN' })
   },
-  'a key that is bound to another agent': async () => makeKey({ agentId: await cast.agent(), role: 'ADMIN' }),
+  'a key that is bound to another agent': async () =>
+    makeKey({ agentId: await fixtures.agent(), role: 'ADMIN' }),
   'a key without the permission': async () => makeKey({ role: 'VIEWER' }),
 }
 
@@ -73,8 +74,8 @@ describe.each(Object.keys(callers))('%s', (who) => {
     const { id, secret } = await callers[who]!()
     const before = await runs()
     const { status, code } = await runApis[name].start({ ...door, key: secret }, 'say x')
-    const [usual, usualCode, own] = expected[who]!
-    expect([status, code?.toUpperCase()]).toEqual(own?.[name] ?? [usual, usualCode])
+    const [expectedStatus, expectedCode, own] = expected[who]!
+    expect([status, code?.toUpperCase()]).toEqual(own?.[name] ?? [expectedStatus, expectedCode])
     expect(await runs()).toEqual(before)
     const isDenied = who === 'a key without the permission' && name !== 'mcp'
     const start = { action: 'generations:Start', resource: `agent/${door.agent.id}`, outcome: 'DENIED' }

@@ -15,7 +15,7 @@ import {
   send,
   stateOf,
   textsOf,
-} from '../api/a2a/clients.ts'
+} from '../api/protocols/a2a/clients.ts'
 import { first, key, kinds, prompt, second, startKillable, type Killable } from './killable.ts'
 
 describe.each(kinds)('on %s', (kind) => {

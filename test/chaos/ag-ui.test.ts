@@ -2,13 +2,14 @@
  * kill -9 while a page of AG-UI reads a run, or is asked: the page comes back to the process that comes next with the
  * messages that it has, gets the rest once, and no call is executed twice.
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openAgent, said, shown, type HttpAgent } from '../api/ag-ui/clients.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openAgent, said, shown, type HttpAgent } from '../api/protocols/ag-ui/clients.ts'
 import { ask } from '../support/ask.ts'
+import { describeWithPeers } from '../support/peers.ts'
 import { dose } from '../support/dose.ts'
 import { first, key, kinds, prompt, second, startKillable, type Killable } from './killable.ts'
 
-describe.each(kinds)('on %s', (kind) => {
+describeWithPeers.each(kinds)('on %s', (kind) => {
   let server: Killable
   beforeAll(async () => {
     // The client prints that its connection was lost.

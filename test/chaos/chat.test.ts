@@ -3,7 +3,7 @@
  * The run goes on by itself, and no call is executed twice.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openChat, partsOf, type FrontEnd } from '../api/chat/front-end.ts'
+import { openChat, partsOf, type FrontEnd } from '../api/protocols/chat/front-end.ts'
 import { first, key, prompt, second, startKillable, type Killable } from './killable.ts'
 
 let server: Killable

@@ -9,15 +9,15 @@ import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 
-const usualLeaseMs = 2500
+const defaultLeaseMs = 2500
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
 })
 
-interface Stage {
+interface CuttablePair {
   /** Its connection to the database can be cut. */
   cuttable: Harness
   /** The replica that stays connected. */
@@ -31,11 +31,11 @@ interface Stage {
   agent(url: string): Promise<{ agentId: string; payId: string }>
 }
 
-async function openStage({
+async function openPair({
   role = 'api',
-  leaseMs = usualLeaseMs,
+  leaseMs = defaultLeaseMs,
   lookup,
-}: { role?: 'api' | 'all'; leaseMs?: number; lookup?: never } = {}): Promise<Stage> {
+}: { role?: 'api' | 'all'; leaseMs?: number; lookup?: never } = {}): Promise<CuttablePair> {
   const made = await postgresDatabase()
   closers.push(() => made.drop())
   const proxy = await startDatabaseProxy(made.url)
@@ -83,9 +83,9 @@ async function openStage({
 const fields = `toolCalls { name status errorCode attempt approval { status } }
   events(first: 100) { nodes { type ... on ToolCallSettledEvent { name } } }`
 
-async function begin(stage: Stage, prompt: string, url = stage.upstream.url): Promise<string> {
-  const { agentId } = await stage.agent(url)
-  const { generation } = await stage.cuttable.mutate(
+async function begin(pair: CuttablePair, prompt: string, url = pair.upstream.url): Promise<string> {
+  const { agentId } = await pair.agent(url)
+  const { generation } = await pair.cuttable.mutate(
     'startGeneration',
     { agentId, prompt },
     'generation { id }',
@@ -102,18 +102,18 @@ test.runIf(hasPostgres)(
   'an executed call is SUCCEEDED when its database is reachable again, and calls that wait for a person still wait',
   { timeout: 60_000 },
   async () => {
-    const stage = await openStage()
-    const id = await begin(stage, 'call pay {}\ncall ask_first {}\nthen\nsay done')
-    await stage.upstream.nextRequest()
+    const pair = await openPair()
+    const id = await begin(pair, 'call pay {}\ncall ask_first {}\nthen\nsay done')
+    await pair.upstream.nextRequest()
     // BEGIN, COMMIT and every other statement fail for a while, and every connection is cut.
-    stage.proxy.judge = () => 'cutBefore'
-    stage.proxy.cut()
-    stage.answer()
-    await new Promise((resolve) => setTimeout(resolve, usualLeaseMs * 0.4))
-    stage.proxy.judge = null
-    const waiting = await stage.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
+    pair.proxy.judge = () => 'cutBefore'
+    pair.proxy.cut()
+    pair.answer()
+    await new Promise((resolve) => setTimeout(resolve, defaultLeaseMs * 0.4))
+    pair.proxy.judge = null
+    const waiting = await pair.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
     await expect
-      .poll(async () => (await stage.other.until(id, ['AWAITING_APPROVAL'], fields))['toolCalls'], {
+      .poll(async () => (await pair.other.until(id, ['AWAITING_APPROVAL'], fields))['toolCalls'], {
         timeout: 10_000,
       })
       .toEqual([
@@ -127,7 +127,7 @@ test.runIf(hasPostgres)(
         },
       ])
     expect(waiting['status']).toBe('AWAITING_APPROVAL')
-    expect(stage.upstream.seen).toHaveLength(1)
+    expect(pair.upstream.seen).toHaveLength(1)
   },
 )
 
@@ -137,12 +137,12 @@ test.runIf(hasPostgres).each<[string, Fate[]]>([
   ['whose answer is lost three times', ['cutAfter', 'cutAfter', 'cutAfter']],
   ['that comes late and is repeated', [{ delayMs: 600 }, 'cutAfter']],
 ])('an outcome is written once by a commit %s', { timeout: 60_000 }, async (_what, fates) => {
-  const stage = await openStage()
-  const id = await begin(stage, 'call pay {}\nthen\nsay done')
-  await stage.upstream.nextRequest()
+  const pair = await openPair()
+  const id = await begin(pair, 'call pay {}\nthen\nsay done')
+  await pair.upstream.nextRequest()
   const left = [...fates]
   const hit: string[] = []
-  stage.proxy.judge = ({ text }) => {
+  pair.proxy.judge = ({ text }) => {
     // The commit of an outcome, the read that checks it, and the reclaim.
     const fate = /^\s*(with g as \(update generations|update generations set epoch)/i.test(text)
       ? left.shift()
@@ -150,37 +150,37 @@ test.runIf(hasPostgres).each<[string, Fate[]]>([
     if (fate && fate !== 'pass') hit.push(text)
     return fate ?? 'pass'
   }
-  stage.answer()
-  const end = await stage.other.until(id, ['COMPLETED', 'FAILED'], fields)
+  pair.answer()
+  const end = await pair.other.until(id, ['COMPLETED', 'FAILED'], fields)
   expect(hit.length).toBe(fates.length)
   expect(end).toMatchObject({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED', attempt: 1 }] })
   expect(settledOf(end), 'told once').toEqual(['pay'])
-  expect(stage.upstream.seen).toHaveLength(1)
+  expect(pair.upstream.seen).toHaveLength(1)
 })
 
 test.runIf(hasPostgres)(
   'the outcome of a direct call is written once, whatever becomes of the answers',
   { timeout: 60_000 },
   async () => {
-    const stage = await openStage()
-    const { payId } = await stage.agent(stage.upstream.url)
+    const pair = await openPair()
+    const { payId } = await pair.agent(pair.upstream.url)
     const left: Fate[] = ['cutAfter', 'cutBefore', 'cutAfter']
-    stage.proxy.judge = ({ text }) =>
-      /^\s*with g as \((update tool_calls|insert into "?tool_calls"?)/i.test(text)
+    pair.proxy.judge = ({ text }) =>
+      /^\s*with (g as \((update tool_calls|insert into "?tool_calls"?)|o as \(select t\.id)/i.test(text)
         ? (left.shift() ?? 'pass')
         : 'pass'
-    const called = stage.cuttable.mutate(
+    const called = pair.cuttable.mutate(
       'callTool',
       { toolId: payId, arguments: {} },
       'toolCall { id status attempt }',
     )
-    await stage.upstream.nextRequest()
-    stage.answer()
+    await pair.upstream.nextRequest()
+    pair.answer()
     expect((await called)['toolCall']).toMatchObject({ status: 'SUCCEEDED', attempt: 1 })
     expect(left).toEqual([])
-    expect(stage.upstream.seen).toHaveLength(1)
+    expect(pair.upstream.seen).toHaveLength(1)
     const told = await query<{ type: string }>(
-      stage.other.app.services.db,
+      pair.other.app.services.db,
       sql`select type from events where type like 'TOOL_CALL%' order by id`,
     )
     expect(told.map((event) => event.type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED'])
@@ -199,22 +199,22 @@ test.runIf(hasPostgres)(
         asked()
         resolveName = () => resolve(['127.0.0.1'])
       })
-    const stage = await openStage({ role: 'all', lookup: lookup as never })
+    const pair = await openPair({ role: 'all', lookup: lookup as never })
     // Only the replica that will be paused works at first.
-    stage.other.app.workers!.drain()
-    const id = await begin(stage, 'call pay {}\nthen\nsay went on', `http://slow.test:${stage.upstream.port}`)
+    pair.other.app.workers!.drain()
+    const id = await begin(pair, 'call pay {}\nthen\nsay went on', `http://slow.test:${pair.upstream.port}`)
     await looking
-    stage.proxy.freeze()
-    const successor = await openHarness({ databaseUrl: stage.databaseUrl, leaseMs: usualLeaseMs })
+    pair.proxy.freeze()
+    const successor = await openHarness({ databaseUrl: pair.databaseUrl, leaseMs: defaultLeaseMs })
     closers.push(() => successor.stop())
     const end = await successor.until(id, ['COMPLETED', 'FAILED'], fields)
     expect(end).toMatchObject({ toolCalls: [{ status: 'UNKNOWN' }], output: { text: 'went on' } })
     resolveName()
-    stage.proxy.thaw()
+    pair.proxy.thaw()
     await expect
       .poll(async () => (await successor.until(id, ['COMPLETED'], fields))['toolCalls'], { timeout: 15_000 })
       .toMatchObject([{ status: 'ERRORED', errorCode: 'not_sent', attempt: 1 }])
-    expect(stage.upstream.seen, 'nothing was sent').toEqual([])
+    expect(pair.upstream.seen, 'nothing was sent').toEqual([])
   },
 )
 
@@ -229,41 +229,41 @@ test.runIf(hasPostgres).each<[string, RegExp, string]>([
   'a cancel that comes while the pause after %s is written ends the run',
   { timeout: 60_000 },
   async (_what, pause, calls) => {
-    const stage = await openStage()
+    const pair = await openPair()
     let reached = () => {}
     const pausing = new Promise<void>((resolve) => (reached = resolve))
-    stage.proxy.judge = ({ text }) => {
+    pair.proxy.judge = ({ text }) => {
       if (!pause.test(text)) return 'pass'
-      stage.proxy.judge = null
+      pair.proxy.judge = null
       reached()
       return 'freeze'
     }
-    const id = await begin(stage, `${calls}\nthen\nsay done`)
+    const id = await begin(pair, `${calls}\nthen\nsay done`)
     if (calls.includes('pay')) {
-      await stage.upstream.nextRequest()
-      stage.answer()
+      await pair.upstream.nextRequest()
+      pair.answer()
     }
     await pausing
-    const asked = await stage.other.mutate('cancelGeneration', { generationId: id }, 'generation { status }')
+    const asked = await pair.other.mutate('cancelGeneration', { generationId: id }, 'generation { status }')
     expect(asked['generation'].status).toBe('RUNNING')
-    stage.proxy.thaw()
-    const status = async () => (await stage.other.until(id, ['CANCELLED', 'AWAITING_APPROVAL']))['status']
+    pair.proxy.thaw()
+    const status = async () => (await pair.other.until(id, ['CANCELLED', 'AWAITING_APPROVAL']))['status']
     await expect.poll(status, { timeout: 8000 }).toBe('CANCELLED')
   },
 )
 
 test.runIf(hasPostgres)('readiness responds within a second, whatever the database does', async () => {
-  const stage = await openStage()
+  const pair = await openPair()
   const ready = async () => {
     const start = performance.now()
-    const { status } = await fetch(`${stage.cuttable.url}/readyz`)
+    const { status } = await fetch(`${pair.cuttable.url}/readyz`)
     return { status, quick: performance.now() - start < 1500 }
   }
   expect(await ready()).toEqual({ status: 200, quick: true })
-  stage.proxy.freeze()
-  const busy = Array.from({ length: 40 }, () => stage.cuttable.gql('{ agents(first: 1) { nodes { id } } }'))
+  pair.proxy.freeze()
+  const busy = Array.from({ length: 40 }, () => pair.cuttable.gql('{ agents(first: 1) { nodes { id } } }'))
   expect(await ready()).toEqual({ status: 503, quick: true })
-  stage.proxy.thaw()
+  pair.proxy.thaw()
   await expect.poll(ready, { timeout: 15_000 }).toEqual({ status: 200, quick: true })
   for (const { errors } of await Promise.all(busy))
     for (const error of errors ?? []) expect(error.extensions!['code']).toBe('UNAVAILABLE')
@@ -282,21 +282,21 @@ test.runIf(hasPostgres)(
         asked()
         resolveName = () => resolve(['127.0.0.1'])
       })
-    const stage = await openStage({ leaseMs, lookup: lookup as never })
-    const { port } = new URL(stage.upstream.url)
-    const id = await begin(stage, 'call pay {}\nthen\nsay done', `http://upstream.test:${port}`)
+    const pair = await openPair({ leaseMs, lookup: lookup as never })
+    const { port } = new URL(pair.upstream.url)
+    const id = await begin(pair, 'call pay {}\nthen\nsay done', `http://upstream.test:${port}`)
     await looking
-    stage.proxy.judge = () => 'cutBefore'
-    stage.proxy.cut()
+    pair.proxy.judge = () => 'cutBefore'
+    pair.proxy.cut()
     await new Promise((resolve) => setTimeout(resolve, leaseMs * 1.2))
     resolveName()
     // Longer than another worker would need: there is none, and this one cannot read.
     await new Promise((resolve) => setTimeout(resolve, leaseMs * 12))
-    stage.proxy.judge = null
-    const read = async () => (await stage.other.until(id, ['COMPLETED'], fields))['toolCalls']
+    pair.proxy.judge = null
+    const read = async () => (await pair.other.until(id, ['COMPLETED'], fields))['toolCalls']
     await expect
       .poll(read, { timeout: 20_000 })
       .toEqual([{ name: 'pay', status: 'ERRORED', errorCode: 'not_sent', attempt: 1, approval: null }])
-    expect(stage.upstream.seen).toHaveLength(0)
+    expect(pair.upstream.seen).toHaveLength(0)
   },
 )

@@ -3,53 +3,61 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cloneWaiting } from '../support/clones.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
 import { openHarness } from '../support/harness.ts'
-import { openStage, type Stage, type StageKind } from '../support/stage.ts'
+import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
 
-const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const together = 2000
 
 describe.each(kinds)('on %s', (kind) => {
-  let stage: Stage
+  let deployment: Deployment
   beforeAll(async () => {
-    stage = await openStage(kind)
+    deployment = await openDeployment(kind)
   })
-  afterAll(() => stage?.close())
+  afterAll(() => deployment?.close())
 
   test(
     'two thousand approvals that expire together are rejected within a second, once each',
     { timeout: 180_000 },
     async () => {
-      const { agentId } = await stage.payer({ autoApprove: false })
-      const id = await stage.cast.start(agentId, 'call pay {"n": "storm"}\nthen\nsay went on')
-      const [h] = stage.replicas
+      const { agentId } = await deployment.payer({ autoApprove: false })
+      const id = await deployment.fixtures.start(agentId, 'call pay {"n": "storm"}\nthen\nsay went on')
+      const [h] = deployment.replicas
       await h!.until(id, ['AWAITING_APPROVAL'])
-      await cloneWaiting(stage, id, together - 1)
-      await stage.rows(
+      await cloneWaiting(deployment, id, together - 1)
+      await deployment.rows(
         `update approvals set expires_at = now() + interval '2 seconds', wake_at = now() + interval '2 seconds'`,
       )
-      const pending = () => stage.rows(`select 1 from approvals where status = 'PENDING' limit 1`)
+      const pending = () => deployment.rows(`select 1 from approvals where status = 'PENDING' limit 1`)
       await expect.poll(pending, { timeout: 60_000, interval: 500 }).toEqual([])
-      const [late] = await stage.rows<{ most: number; mean: number; n: number }>(`select count(*)::int as n,
+      const [late] = await deployment.rows<{
+        most: number
+        mean: number
+        n: number
+      }>(`select count(*)::int as n,
       max(extract(epoch from settled_at - expires_at) * 1000)::float8 as most,
       avg(extract(epoch from settled_at - expires_at) * 1000)::float8 as mean from approvals where status = 'EXPIRED'`)
       console.log(`expiry storm on ${kind}, late by ms:`, late)
       expect(late!.n).toBe(together)
       expect(late!.most).toBeLessThanOrEqual(1000)
       const told =
-        await stage.rows(`select data->>'approvalId' as id, count(*) from events where type = 'APPROVAL_EXPIRED'
+        await deployment.rows(`select data->>'approvalId' as id, count(*) from events where type = 'APPROVAL_EXPIRED'
       group by 1 having count(*) <> 1`)
       expect(told, 'told other than once').toEqual([])
-      const [all] = await stage.rows(`select count(*)::int as n from events where type = 'APPROVAL_EXPIRED'`)
+      const [all] = await deployment.rows(
+        `select count(*)::int as n from events where type = 'APPROVAL_EXPIRED'`,
+      )
       expect(all!['n']).toBe(together)
       const ended = async () =>
-        (await stage.rows(`select count(*)::int as n from generations where status = 'COMPLETED'`))[0]!['n']
+        (await deployment.rows(`select count(*)::int as n from generations where status = 'COMPLETED'`))[0]![
+          'n'
+        ]
       await expect.poll(ended, { timeout: 150_000, interval: 1000 }).toBe(together)
-      expect(await stage.rows(`select 1 from generations where output_text <> 'went on'`)).toEqual([])
+      expect(await deployment.rows(`select 1 from generations where output_text <> 'went on'`)).toEqual([])
       const gaps =
-        await stage.rows(`select generation_id from events where generation_id is not null group by 1
+        await deployment.rows(`select generation_id from events where generation_id is not null group by 1
       having max(seq) <> count(*) or min(seq) <> 1`)
       expect(gaps).toEqual([])
-      expect(stage.cast.upstream.seen).toEqual([])
+      expect(deployment.fixtures.upstream.seen).toEqual([])
     },
   )
 

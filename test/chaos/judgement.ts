@@ -1,7 +1,7 @@
 /** What must be true after chaos, read from the tables and from the journal of the external service. */
 import { expect } from 'vitest'
 import { encodeFeedCursor, type EventPlace } from '../../src/store/events/position.ts'
-import { feedTypes, type Crew } from './crew.ts'
+import { feedTypes, type Clients } from './clients.ts'
 import type { Outside } from './outside.ts'
 
 export type Rows = (text: string) => Promise<Record<string, any>[]>
@@ -23,27 +23,32 @@ export const orphans = `select g.id, g.status from generations g where finished_
   and not exists (select 1 from tool_calls t where t.generation_id = g.id and t.status = 'AWAITING_CLIENT' and t.deadline_at is not null)`
 
 /** Fails unless every guarantee held. */
-export async function judge(rows: Rows, crew: Crew, outside: Outside, expected: number): Promise<Tally> {
-  await judgeGenerations(rows, crew, expected)
-  const calls = await judgeCalls(rows, crew, outside, expected)
-  const approvals = await judgeApprovals(rows, crew, outside, expected)
-  const events = await judgeEvents(rows, crew)
+export async function judge(
+  rows: Rows,
+  clients: Clients,
+  outside: Outside,
+  expected: number,
+): Promise<Tally> {
+  await judgeGenerations(rows, clients, expected)
+  const calls = await judgeCalls(rows, clients, outside, expected)
+  const approvals = await judgeApprovals(rows, clients, outside, expected)
+  const events = await judgeEvents(rows, clients)
   expect(await rows(orphans)).toEqual([])
   const resets = await rows(`select 1 from events where type = 'STEP_RESET'`)
   return { generations: expected, ...calls, ...approvals, resets: resets.length, events }
 }
 
-async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promise<void> {
+async function judgeGenerations(rows: Rows, clients: Clients, expected: number): Promise<void> {
   const found = await rows(`select id, status, output_text as text, step_count as steps from generations`)
   const ids = new Set(found.map((row) => row['id']))
-  expect(crew.started.size).toBe(expected)
+  expect(clients.started.size).toBe(expected)
   expect(
-    [...crew.started.values()].filter((id) => !ids.has(id)),
+    [...clients.started.values()].filter((id) => !ids.has(id)),
     'acknowledged generations that were lost',
   ).toEqual([])
   // Each was requested repeatedly under one key, so a surplus would be a start that ran twice.
   expect(found).toHaveLength(expected)
-  const numbers = new Map([...crew.started].map(([n, id]) => [id, n]))
+  const numbers = new Map([...clients.started].map(([n, id]) => [id, n]))
   for (const row of found)
     expect(row).toMatchObject({
       status: 'COMPLETED',
@@ -56,7 +61,7 @@ async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promi
   expect(steps, 'generations without exactly one last answer').toEqual([])
 }
 
-async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: number) {
+async function judgeCalls(rows: Rows, clients: Clients, outside: Outside, expected: number) {
   const all = await rows(
     `select id, runtime_name as name, status, error_code as code, attempt, arguments->>'about' as about, source from tool_calls`,
   )
@@ -82,7 +87,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   expect(others.filter((call) => call['status'] !== 'SUCCEEDED')).toEqual([])
   const asked = new Set(others.filter((call) => call['name'] === 'ask').map((call) => call['id']))
   expect(
-    [...crew.answered].filter((id) => !asked.has(id)),
+    [...clients.answered].filter((id) => !asked.has(id)),
     'acknowledged outputs that were lost',
   ).toEqual([])
   return {
@@ -95,7 +100,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
  * Each approval has one outcome, reported once; an approved call ran at most once, and exactly once unless it is
  * UNKNOWN.
  */
-async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected: number) {
+async function judgeApprovals(rows: Rows, clients: Clients, outside: Outside, expected: number) {
   const found =
     await rows(`select a.id, a.status, t.id as "callId", t.error_code as code, case when t.error_code = 'not_sent' then 'NOT_SENT' else t.status end as call, t.attempt, t.arguments->>'about' as about,
       (select count(*)::int from events e where e.data->>'approvalId' = a.id
@@ -118,13 +123,13 @@ async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected
       )
   }
   const status = new Map(found.map((one) => [one['id'], one['status']]))
-  for (const [id, verdict] of crew.decided)
+  for (const [id, verdict] of clients.decided)
     expect(status.get(id), 'an acknowledged verdict').toBe(verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED')
   const n = (wanted: string) => found.filter((one) => one['status'] === wanted).length
   return { approved: n('APPROVED'), rejected: n('REJECTED'), expired: n('EXPIRED') }
 }
 
-async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
+async function judgeEvents(rows: Rows, clients: Clients): Promise<number> {
   const broken = await rows(`select g.id, g.last_seq, count(*)::int as n, min(seq) as first, max(seq) as last,
       count(*) filter (where type = 'GENERATION_COMPLETED')::int as completions,
       count(*) filter (where type = 'GENERATION_COMPLETED' and seq = last_seq)::int as closing
@@ -141,7 +146,7 @@ async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
   expect(told.filter((event) => event['position'] === null)).toEqual([])
   const cursors = told.map((event) => encodeFeedCursor(event as EventPlace))
   expect(
-    crew.feed.map((event) => event.cursor),
+    clients.feed.map((event) => event.cursor),
     'the feed as it was told, against the log',
   ).toEqual(cursors)
   const [all] = await rows('select count(*)::int as n from events')

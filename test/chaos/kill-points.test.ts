@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
@@ -51,7 +51,7 @@ describe.each(databases)('on %s', (kind) => {
   const silent = new Set<string>()
 
   beforeAll(async () => {
-    entry = (await buildServer()).victim('test/support/victim.ts')
+    entry = (await buildServer()).killedProgram('test/support/killed-process.ts')
     upstream = await startLoopback((request, response) => {
       if (silent.delete(request.url)) return
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')
@@ -61,7 +61,7 @@ describe.each(databases)('on %s', (kind) => {
     closers.push(() => rm(folder, { recursive: true, force: true }))
     settings = {
       GATEHOUSE_DATA_DIR: folder,
-      VICTIM_ORDERS: join(folder, 'orders.json'),
+      KILL_ORDERS: join(folder, 'orders.json'),
       GATEHOUSE_PORT: '0',
       GATEHOUSE_DEMO: 'false',
       GATEHOUSE_ADMIN_KEY: key,
@@ -74,7 +74,7 @@ describe.each(databases)('on %s', (kind) => {
       const database = await postgresDatabase()
       closers.push(() => database.drop())
       settings['DATABASE_URL'] = database.url
-    }
+    } else await embeddedDatabase(folder)
   })
   afterAll(async () => {
     await replica?.kill()
@@ -83,7 +83,7 @@ describe.each(databases)('on %s', (kind) => {
 
   /** Each process survives the previous kill and is killed next. */
   const order = (point: string, path: string) =>
-    writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point, path }))
+    writeFile(settings['KILL_ORDERS']!, JSON.stringify({ point, path }))
   const start = async () => {
     replica = startReplica(entry, settings)
     await replica.ready
@@ -97,9 +97,9 @@ describe.each(databases)('on %s', (kind) => {
       async ({ source, idempotent }) => {
         const path = `/${points.indexOf(point)}_${source}_${idempotent}`
         await order(point, path)
-        const victim = replica ?? (await start())
+        const underTest = replica ?? (await start())
         const { approvalId, callId, generationId } = await stopAtGate(
-          victim.url,
+          underTest.url,
           path.slice(1),
           source,
           idempotent,
@@ -108,17 +108,17 @@ describe.each(databases)('on %s', (kind) => {
         const requests = () => upstream.seen.filter((seen) => seen.url === path)
         if (point === 'during the upstream call') {
           silent.add(path)
-          void until(() => requests().length > 0).then(() => victim.kill())
+          void until(() => requests().length > 0).then(() => underTest.kill())
         }
         // The response may never come: the process ends during the request.
         await mutate(
-          victim.url,
+          underTest.url,
           key,
           'decideApproval',
           { approvalId, verdict: 'APPROVE' },
           'approval { id }',
         ).catch(() => {})
-        expect((await victim.exited).signal).toBe('SIGKILL')
+        expect((await underTest.exited).signal).toBe('SIGKILL')
         await order('none', 'none')
         const survivor = await start()
         const call = await settled(survivor.url, callId)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
@@ -42,6 +42,7 @@ export async function startKillable(kind: string): Promise<Killable> {
   closers.push(() => rm(folder, { recursive: true, force: true }))
   const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
   closers.push(() => database?.drop())
+  if (!database) await embeddedDatabase(folder)
   const settings = {
     GATEHOUSE_DATA_DIR: folder,
     GATEHOUSE_PORT: '0',

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { mutate } from '../support/ask.ts'
 import { callRaw } from '../support/bridge.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
@@ -71,7 +71,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       const made = await postgresDatabase()
       closers.push(() => made.drop())
       settings['DATABASE_URL'] = made.url
-    }
+    } else await embeddedDatabase(join(folder, 'data'))
   })
   // One process holds the embedded database: a process that a failed test left running must not block the next test.
   afterEach(() => Promise.all(running.splice(0).map((replica) => replica.kill())))

@@ -12,6 +12,9 @@ import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { orphans } from './judgement.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 const key = 'gh_nest_operator_0123456789012345678901234567890123456'
 const roots = 8
@@ -53,7 +56,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     replicas[i] = startReplica(entry, settings)
     await replicas[i].ready
   }
-  const url = () => replicas[Math.floor(Math.random() * replicas.length)]!.url
+  const url = () => replicas[Math.floor(random() * replicas.length)]!.url
 
   /** Sends it to any server until one accepts it; null when the call is settled already. */
   const persist = async (
@@ -89,7 +92,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       const stop = { people: false }
       const people = answerAndDecide(stop)
       for (let i = 0; i < kills; i++) {
-        await pause(300 + Math.random() * 700)
+        await pause(300 + random() * 700)
         await replicas[i % 2]!.kill()
         expect(await sql.unsafe(orphans)).toEqual([])
         await start(i % 2)

@@ -4,34 +4,39 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres } from '../support/databases.ts'
 import type { Harness } from '../support/harness.ts'
 import { makeAgent } from '../support/nested-story.ts'
-import { openStage, type Stage, type StageKind } from '../support/stage.ts'
+import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
 import { orphans } from './judgement.ts'
+import { randomSchedule } from '../support/random.ts'
 
-const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+const random = randomSchedule()
+
+const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const terminal = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 
 describe.each(kinds)('on %s', (kind) => {
-  let stage: Stage
+  let deployment: Deployment
   let top: Harness
   beforeAll(async () => {
     // Leases are renewed every second, several rows in one statement: those locks must keep the order too.
-    stage = await openStage(kind, { leaseMs: 3000 })
-    top = stage.replicas[0]!
+    deployment = await openDeployment(kind, { leaseMs: 3000 })
+    top = deployment.replicas[0]!
   })
-  afterAll(() => stage?.close())
+  afterAll(() => deployment?.close())
 
-  const replica = (i: number) => stage.replicas[i % stage.replicas.length]!
+  const replica = (i: number) => deployment.replicas[i % deployment.replicas.length]!
   const call = (name: string, message: string) => `call ${name} ${JSON.stringify({ message })}`
 
   test(
     'two runs that end at the same instant on two replicas wake their parent once',
     { timeout: 60_000 },
     async () => {
-      const worker = await makeAgent(top, { name: 'twin', toolIds: [stage.cast.tools.ask] })
+      const worker = await makeAgent(top, { name: 'twin', toolIds: [deployment.fixtures.tools.ask] })
       const asker = await makeAgent(top, { name: 'asker', agentIds: [worker] })
       const inner = (text: string) => `call ask {"word":"x"}\nthen\nsay ${text}`
       const prompt = `${call('twin', inner('one'))}\n${call('twin', inner('two'))}\nthen\nsay both`
-      const roots = await Promise.all(Array.from({ length: 15 }, () => stage.cast.start(asker, prompt)))
+      const roots = await Promise.all(
+        Array.from({ length: 15 }, () => deployment.fixtures.start(asker, prompt)),
+      )
       await Promise.all(
         roots.map(async (root) => {
           const asked = await untilOpen(top, root, 2)
@@ -49,11 +54,13 @@ describe.each(kinds)('on %s', (kind) => {
           expect(ended['toolCalls'].map((one: any) => one.content[0].text)).toEqual(['one', 'two'])
         }),
       )
-      const ends = await stage.rows(
+      const ends = await deployment.rows(
         `select generation_id from events where type = 'CHILD_ENDED' group by 1 having count(*) <> 2`,
       )
       expect(ends).toEqual([])
-      const steps = await stage.rows(`select 1 from generations where root_id is null and step_count <> 2`)
+      const steps = await deployment.rows(
+        `select 1 from generations where root_id is null and step_count <> 2`,
+      )
       expect(steps, 'no step was made twice').toEqual([])
     },
   )
@@ -63,8 +70,8 @@ describe.each(kinds)('on %s', (kind) => {
     { timeout: 120_000 },
     async () => {
       const trees = 16
-      const { toolId } = await stage.payer({ autoApprove: false })
-      const toolIds = [toolId, stage.cast.tools.ask]
+      const { toolId } = await deployment.payer({ autoApprove: false })
+      const toolIds = [toolId, deployment.fixtures.tools.ask]
       const leaf = await makeAgent(top, { name: 'leaf', toolIds })
       const middle = await makeAgent(top, { name: 'middle', agentIds: [leaf], toolIds })
       const root = await makeAgent(top, { name: 'root', agentIds: [middle], toolIds })
@@ -77,26 +84,28 @@ describe.each(kinds)('on %s', (kind) => {
         ),
       ).then((made) => made.map((one) => one['generation'].id as string))
       await Promise.all(ids.map((id) => untilOpen(top, id, 7)))
-      const before = await deadlocks(stage, kind)
+      const before = await deadlocks(deployment, kind)
       await Promise.all([answers(), verdicts(), expiries(), cancels(ids)])
+      await expireTheRest()
       await Promise.all(ids.map((id) => top.until(id, terminal)))
       await untilNothingRuns()
-      expect(await deadlocks(stage, kind)).toBe(before)
-      expect(await stage.rows(orphans)).toEqual([])
-      const broken = await stage.rows(`select g.id from generations g join events e on e.generation_id = g.id
+      expect(await deadlocks(deployment, kind)).toBe(before)
+      expect(await deployment.rows(orphans)).toEqual([])
+      const broken =
+        await deployment.rows(`select g.id from generations g join events e on e.generation_id = g.id
       group by g.id having count(*) <> g.last_seq or max(e.seq) <> g.last_seq or count(distinct e.seq) <> g.last_seq`)
       expect(broken, 'gaps').toEqual([])
-      expect(await stage.rows(`select id from tool_calls where settled_at is null`)).toEqual([])
-      expect(await stage.rows(`select id from approvals where status = 'PENDING'`)).toEqual([])
-      const doubled = await stage.rows(
+      expect(await deployment.rows(`select id from tool_calls where settled_at is null`)).toEqual([])
+      expect(await deployment.rows(`select id from approvals where status = 'PENDING'`)).toEqual([])
+      const doubled = await deployment.rows(
         `select parent_call_id from generations where parent_call_id is not null group by 1 having count(*) > 1`,
       )
       expect(doubled, 'two runs for one call').toEqual([])
       const children =
-        await stage.rows(`select c.id from generations c join generations p on p.id = c.parent_id
+        await deployment.rows(`select c.id from generations c join generations p on p.id = c.parent_id
       where p.finished_at is not null and c.finished_at is null`)
       expect(children, 'a run whose parent is gone').toEqual([])
-      const statuses = await stage.rows(
+      const statuses = await deployment.rows(
         `select status, count(*)::int as n from generations group by 1 order by 1`,
       )
       console.log(`storm over child runs on ${kind}:`, JSON.stringify(statuses))
@@ -105,14 +114,14 @@ describe.each(kinds)('on %s', (kind) => {
 
   /** Submits outputs for every open client call through its root, two at a time and in random order. */
   async function answers(): Promise<void> {
-    const open = await stage.rows<{
+    const open = await deployment.rows<{
       id: string
       root: string
     }>(`select t.id, coalesce(g.root_id, g.id) as root
       from tool_calls t join generations g on g.id = t.generation_id where t.status = 'AWAITING_CLIENT' order by random()`)
     await Promise.all(
       open.map(async ({ id, root }, i) => {
-        await pause(Math.random() * 1500)
+        await pause(random() * 1500)
         const mates = open.filter((one) => one.root === root && one.id !== id).slice(0, 1)
         const outputs = [id, ...mates.map((one) => one.id)].map((toolCallId) => ({
           toolCallId,
@@ -125,14 +134,14 @@ describe.each(kinds)('on %s', (kind) => {
 
   /** Verdicts over batches that mix the levels of several trees. */
   async function verdicts(): Promise<void> {
-    const open = await stage.rows<{ id: string }>(
+    const open = await deployment.rows<{ id: string }>(
       `select id from approvals where status = 'PENDING' order by random()`,
     )
     const most = open.slice(0, Math.floor(open.length * 0.8))
     const batches = Array.from({ length: Math.ceil(most.length / 5) }, (_, i) => most.slice(i * 5, i * 5 + 5))
     await Promise.all(
       batches.map(async (batch, i) => {
-        await pause(Math.random() * 1500)
+        await pause(random() * 1500)
         const decisions = batch.map(({ id }, k) => ({
           approvalId: id,
           verdict: k % 2 ? 'APPROVE' : 'REJECT',
@@ -148,17 +157,21 @@ describe.each(kinds)('on %s', (kind) => {
   }
 
   async function expiries(): Promise<void> {
-    for (let i = 0; i < 8; i++) {
-      await pause(150)
-      await stage.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        await pause(random() * 1500)
+        await deployment.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
         select id from approvals where status = 'PENDING' order by random() limit 12 for update skip locked)`)
-    }
-    await pause(1500)
+      }),
+    )
+  }
+
+  async function expireTheRest(): Promise<void> {
     // A row that another transaction has locked is left for the next round: this statement does not keep the server's
     // lock order.
     const late = `status = 'PENDING' and expires_at > now()`
-    while ((await stage.rows(`select 1 from approvals where ${late}`)).length > 0) {
-      await stage.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
+    while ((await deployment.rows(`select 1 from approvals where ${late}`)).length > 0) {
+      await deployment.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
         select id from approvals where ${late} for update skip locked)`)
       await pause(50)
     }
@@ -169,8 +182,8 @@ describe.each(kinds)('on %s', (kind) => {
     await Promise.all(
       ids.map(async (id, i) => {
         if (i % 4 > 1) return
-        await pause(Math.random() * 1200)
-        const [middle] = await stage.rows<{ id: string }>(
+        await pause(random() * 1200)
+        const [middle] = await deployment.rows<{ id: string }>(
           `select id from generations where parent_id = '${id}' order by random() limit 1`,
         )
         const generationId = i % 4 === 0 ? id : middle!.id
@@ -180,7 +193,7 @@ describe.each(kinds)('on %s', (kind) => {
   }
 
   async function untilNothingRuns(): Promise<void> {
-    while ((await stage.rows(`select 1 from generations where finished_at is null`)).length > 0)
+    while ((await deployment.rows(`select 1 from generations where finished_at is null`)).length > 0)
       await pause(50)
   }
 })
@@ -200,9 +213,9 @@ async function untilOpen(
 }
 
 /** The server's own count. PostgreSQL writes its counters when a connection ends, so the test asks on a new one. */
-async function deadlocks(stage: Stage, kind: StageKind): Promise<number> {
+async function deadlocks(deployment: Deployment, kind: DatabaseKind): Promise<number> {
   if (kind === 'PGlite') return 0
-  const sql = postgres(stage.databaseUrl!, { max: 1, onnotice: () => {} })
+  const sql = postgres(deployment.databaseUrl!, { max: 1, onnotice: () => {} })
   const [row] = await sql`select deadlocks::int as n from pg_stat_database where datname = current_database()`
   await sql.end()
   return row!['n']

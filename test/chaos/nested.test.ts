@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
 const key = 'gh_nest_operator_0123456789012345678901234567890123456'
@@ -29,12 +29,12 @@ describe.each(databases)('on %s', (kind) => {
   const closers: (() => unknown)[] = []
 
   beforeAll(async () => {
-    entry = (await buildServer()).victim('test/support/nested-victim.ts')
+    entry = (await buildServer()).killedProgram('test/support/nested-killed-process.ts')
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))
     settings = {
       GATEHOUSE_DATA_DIR: folder,
-      VICTIM_ORDERS: join(folder, 'orders.json'),
+      KILL_ORDERS: join(folder, 'orders.json'),
       GATEHOUSE_PORT: '0',
       GATEHOUSE_DEMO: 'false',
       GATEHOUSE_ADMIN_KEY: key,
@@ -46,14 +46,14 @@ describe.each(databases)('on %s', (kind) => {
       const database = await postgresDatabase()
       closers.push(() => database.drop())
       settings['DATABASE_URL'] = database.url
-    }
+    } else await embeddedDatabase(folder)
   })
   afterAll(async () => {
     await replica?.kill()
     for (const close of closers.toReversed()) await close()
   })
 
-  const order = (point: string) => writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point }))
+  const order = (point: string) => writeFile(settings['KILL_ORDERS']!, JSON.stringify({ point }))
   const start = async () => {
     replica = startReplica(entry, settings)
     await replica.ready
@@ -65,21 +65,21 @@ describe.each(databases)('on %s', (kind) => {
     { timeout: 60_000 },
     async (point) => {
       await order('none')
-      const victim = replica ?? (await start())
+      const underTest = replica ?? (await start())
       const name = `p${points.indexOf(point)}`
-      const agentId = await chainOfThree(victim.url, name)
+      const agentId = await chainOfThree(underTest.url, name)
       await order(point)
       const inner = JSON.stringify({ message: 'say from the bottom' })
       const message = JSON.stringify({ message: `call ${name}_3 ${inner}\nthen\nsay from the middle` })
       const prompt = `call ${name}_2 ${message}\nthen\nsay from the top`
       const made = await mutate(
-        victim.url,
+        underTest.url,
         key,
         'startGeneration',
         { agentId, prompt, idempotencyKey: name },
         'generation { id }',
       ).catch(() => null)
-      expect((await victim.exited).signal).toBe('SIGKILL')
+      expect((await underTest.exited).signal).toBe('SIGKILL')
       await order('none')
       const survivor = await start()
       const again = { agentId, prompt, idempotencyKey: name }

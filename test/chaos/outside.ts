@@ -1,6 +1,9 @@
 /** The external service of the chaos tests, which keeps a journal of all requests. */
 import { isJsonObject, tryParseJson } from '../../src/core/json.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 export interface Execution {
   method: string
@@ -28,10 +31,10 @@ export async function startOutside(slowestMs: number, { lostAnswers = 0 } = {}):
     const query = new URL(request.url, 'http://outside.invalid').searchParams
     const about = isJsonObject(body) ? String(body['about']) : String(query.get('about'))
     journal.push({ method: request.method, key: String(request.headers['idempotency-key']), about })
-    if (request.method !== 'GET' && Math.random() < lostAnswers) return void response.destroy()
+    if (request.method !== 'GET' && random() < lostAnswers) return void response.destroy()
     setTimeout(
       () => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ about })),
-      Math.random() * slowestMs,
+      random() * slowestMs,
     )
   })
   return { url: loopback.url, address: loopback.address, journal, close: () => loopback.close() }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
@@ -61,7 +61,8 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
     } else {
       const folder = await mkdtemp(join(tmpdir(), 'gatehouse-pause-'))
       closers.push(() => rm(folder, { recursive: true, force: true }))
-      settings['GATEHOUSE_DATA_DIR'] = join(folder, 'data')
+      settings['GATEHOUSE_DATA_DIR'] = folder
+      await embeddedDatabase(folder)
     }
     const replica = start(settings)
     await replica.ready

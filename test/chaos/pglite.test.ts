@@ -5,10 +5,14 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
+import { embeddedDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
-import { prepare, startCrew } from './crew.ts'
+import { prepare, startClients } from './clients.ts'
 import { judge, orphans } from './judgement.ts'
 import { startOutside, type Outside } from './outside.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 /** Fewer than on PostgreSQL: an embedded database opens in seconds, not in milliseconds. */
 const generations = 64
@@ -23,6 +27,7 @@ beforeAll(async () => {
   entry = (await buildServer()).entry
   dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-chaos-'))
   closers.push(() => rm(dataDir, { recursive: true, force: true }))
+  await embeddedDatabase(dataDir)
   outside = await startOutside(250)
   closers.push(() => outside.close())
 })
@@ -66,11 +71,11 @@ test(
     const agentId = await prepare(server.url, key, outside)
     const anyUrl = () => server.url || 'http://127.0.0.1:9'
     // So slow that the last one is started not long before the last kill.
-    const crew = startCrew({ key, agentId, generations, everyMs: 400, anyUrl })
-    closers.push(() => crew.close())
+    const clients = startClients({ key, agentId, generations, everyMs: 400, anyUrl })
+    closers.push(() => clients.close())
     let mostUnfinished = 0
     for (let n = 1; n <= kills; n++) {
-      await new Promise((resolve) => setTimeout(resolve, 1000 + Math.random() * 2500))
+      await new Promise((resolve) => setTimeout(resolve, 1000 + random() * 2500))
       await server.kill()
       if (n === kills / 2)
         await read(async (rows) => {
@@ -78,18 +83,23 @@ test(
           const [open] = await rows('select count(*)::int as n from generations where finished_at is null')
           mostUnfinished = open!['n']
           const ids = new Set((await rows('select id from generations')).map((row) => row['id']))
-          expect([...crew.started.values()].filter((id) => !ids.has(id))).toEqual([])
+          expect([...clients.started.values()].filter((id) => !ids.has(id))).toEqual([])
         })
       server = start()
       await server.ready
     }
-    await crew.ended
-    await crew.close()
+    await clients.ended
+    await clients.close()
     expect(await server.stop(), 'it drains on SIGTERM').toBe(0)
     await read(async (rows) => {
-      const tally = await judge(rows, crew, outside, generations)
-      console.log('chaos on PGlite', { kills, mostUnfinished, ...tally, feedConnections: crew.connections })
-      expect(crew.connections, 'the feed went on over restarts').toBeGreaterThanOrEqual(2)
+      const tally = await judge(rows, clients, outside, generations)
+      console.log('chaos on PGlite', {
+        kills,
+        mostUnfinished,
+        ...tally,
+        feedConnections: clients.connections,
+      })
+      expect(clients.connections, 'the feed went on over restarts').toBeGreaterThanOrEqual(2)
       expect(mostUnfinished, 'the check for orphans looked at live generations').toBeGreaterThan(0)
       expect(tally.unknown + tally.retriedReads + tally.resets, 'work that was cut').toBeGreaterThan(0)
     })

@@ -10,6 +10,9 @@ import { dose } from '../support/dose.ts'
 import { followFeed } from '../support/feed-readers.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 const kills = dose(6, 30)
 const writers = 6
@@ -38,7 +41,7 @@ async function again<T>(work: () => PromiseLike<T>): Promise<T> {
 }
 
 const ways = [
-  ['a backend killed', () => cluster.killBackend()],
+  ['a backend killed', () => cluster.killBackend(random)],
   ['the server killed', () => cluster.kill9().then(() => cluster.restart())],
   ['stopped at once', () => cluster.stop('immediate').then(() => cluster.restart())],
 ] as const
@@ -49,10 +52,10 @@ const ways = [
 async function write(h: Harness, projectId: string, id: string, over: () => boolean): Promise<void> {
   const { db } = h.app.services
   while (!over()) {
-    const events = someEvents(1 + Math.floor(Math.random() * 3))
-    const roll = Math.random()
+    const events = someEvents(1 + Math.floor(random() * 3))
+    const roll = random()
     // One statement each: its transaction lasts as long as it sleeps.
-    const sleep = roll < 0.7 ? 0 : Math.random() / 50
+    const sleep = roll < 0.7 ? 0 : random() / 50
     const end = roll < 0.9 ? sql`1` : sql`1 / (g.last_seq - g.last_seq)`
     await query(
       db,
@@ -112,7 +115,7 @@ test.skipIf(!hasClusters)(
     writeAll()
     const done: Record<string, number> = {}
     for (let i = 0; i < kills; i++) {
-      await pause(300 + Math.random() * 400)
+      await pause(300 + random() * 400)
       // Every other time during the writes, else when everything is delivered.
       const quiet = i % 2 === 0
       if (quiet) await rest().then(() => abandon(replicas[0]!, projectId))

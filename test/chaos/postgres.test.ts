@@ -4,9 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
-import { prepare, startCrew, type Crew } from './crew.ts'
+import { prepare, startClients, type Clients } from './clients.ts'
 import { judge, orphans } from './judgement.ts'
 import { startOutside, type Outside } from './outside.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 const generations = 300
 const leaseMs = 1500
@@ -57,17 +60,17 @@ test.skipIf(!hasPostgres)(
     const agentId = await prepare(replicas[0]!.url, key, outside)
     const anyUrl = () => {
       const ready = replicas.filter((one) => one.url !== '')
-      return ready[Math.floor(Math.random() * ready.length)]?.url ?? 'http://127.0.0.1:9'
+      return ready[Math.floor(random() * ready.length)]?.url ?? 'http://127.0.0.1:9'
     }
-    const crew = startCrew({ key, agentId, generations, everyMs: 30, anyUrl })
-    closers.push(() => crew.close())
+    const clients = startClients({ key, agentId, generations, everyMs: 30, anyUrl })
+    closers.push(() => clients.close())
 
-    const storm = await strike(replicas, crew, rows)
-    await Promise.race([crew.ended, late(120_000)])
-    await crew.close()
+    const storm = await strike(replicas, clients, rows)
+    await Promise.race([clients.ended, late(120_000)])
+    await clients.close()
     const codes = await Promise.all(replicas.map((one) => one.ready.then(() => one.stop())))
-    const tally = await judge(rows, crew, outside, generations)
-    console.log('chaos on PostgreSQL', { ...storm, ...tally, feedConnections: crew.connections })
+    const tally = await judge(rows, clients, outside, generations)
+    console.log('chaos on PostgreSQL', { ...storm, ...tally, feedConnections: clients.connections })
     expect(codes, 'the replicas that were left drain on SIGTERM').toEqual([0, 0, 0])
     expect(storm.kills).toBeGreaterThanOrEqual(3)
     expect(storm.freezes).toBeGreaterThanOrEqual(2)
@@ -88,17 +91,17 @@ const strikes = 9
  * killed and started again. The rest are paused until others have taken over their rows, and then continue as if
  * nothing had happened: the epoch must refuse their writes.
  */
-async function strike(replicas: Replica[], crew: Crew, rows: (text: string) => Promise<unknown[]>) {
+async function strike(replicas: Replica[], clients: Clients, rows: (text: string) => Promise<unknown[]>) {
   const storm = { kills: 0, freezes: 0, mostUnfinished: 0 }
   const frozen = new Set<Replica>()
   let ended = false
-  void crew.ended.then(() => (ended = true))
+  void clients.ended.then(() => (ended = true))
   for (let round = 0; round < 2 * strikes && storm.kills + storm.freezes < strikes && !ended; round++) {
-    await Promise.race([crew.ended, pause(1000 + Math.random() * 1000)])
+    await Promise.race([clients.ended, pause(1000 + random() * 1000)])
     const up = replicas.flatMap((one, i) => (one.url === '' || frozen.has(one) ? [] : [i]))
     if (ended || up.length < 2) continue
-    const victim = up[Math.floor(Math.random() * up.length)]!
-    const replica = replicas[victim]!
+    const killed = up[Math.floor(random() * up.length)]!
+    const replica = replicas[killed]!
     if ((storm.kills + storm.freezes) % 2 === 1) {
       storm.freezes++
       frozen.add(replica)
@@ -110,7 +113,7 @@ async function strike(replicas: Replica[], crew: Crew, rows: (text: string) => P
     } else {
       storm.kills++
       await replica.kill()
-      replicas[victim] = start()
+      replicas[killed] = start()
     }
     expect(await rows(orphans), 'orphans in the middle of the storm').toEqual([])
     const [open] = (await rows('select count(*)::int as n from generations where finished_at is null')) as {

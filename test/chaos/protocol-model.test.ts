@@ -1,7 +1,7 @@
 /**
  * The protocol of calls, leases and approvals against its model: random sequences of requests and faults, over two
  * replicas on PostgreSQL and one on PGlite. After every command and at the end the rules of invariants.ts must hold.
- * A failure prints its seed and path; CHAOS_SEED and CHAOS_PATH repeat it.
+ * A failure prints its path; CHAOS_SEED and CHAOS_PATH repeat it.
  */
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
@@ -11,8 +11,8 @@ import { anyCommand, changeTool, releaseNames, starts, takeOver } from './protoc
 import { checkAtRest, checkFeeds, checkNow } from './protocol/invariants.ts'
 import { newModel, type Model } from './protocol/model.ts'
 import { openWorld, type Kind, type World } from './protocol/world.ts'
+import { chaosSeed } from '../support/random.ts'
 
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const path = process.env['CHAOS_PATH']
 const closers: (() => unknown)[] = []
 afterEach(async () => {
@@ -85,13 +85,12 @@ test.each(kinds)(
         models++
         await follow(world, list)
       }),
-      { seed, numRuns: doses[kind], endOnFailure: true, ...(path ? { path } : {}) },
+      { seed: chaosSeed, numRuns: doses[kind], endOnFailure: true, ...(path ? { path } : {}) },
     )
     const events = await checkFeeds(world)
     const sent = world.upstream.arrivals.length
     const seconds = Math.round((performance.now() - begun) / 1000)
     console.log(`protocol model on ${kind}:`, {
-      seed,
       models,
       seconds,
       events,

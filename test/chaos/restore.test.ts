@@ -111,7 +111,7 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
     // The server keeps running, as through a failover; one client is in the middle of the feed.
     living = followFeed({ url: h.url, key: adminKey, after: feed.at(-1)!, onError: () => null })
     closers.push(() => living.close())
-    await vi.waitUntil(() => h.app.services.live.topicCount() === 1, { timeout: 10_000 })
+    await vi.waitUntil(() => h.app.services.broadcaster.topicCount() === 1, { timeout: 10_000 })
     await cluster.stop('immediate')
     await cluster.restore(backup)
   }, 60_000)

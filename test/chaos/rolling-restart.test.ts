@@ -1,28 +1,40 @@
-/** A release as operators make it: three replicas under load, each ended by SIGTERM and replaced, twice. */
+/**
+ * A release as operators make it: three replicas of the release before under load, each ended by SIGTERM and replaced by one
+ * of this release, which migrates the database beside the others; then all are replaced once more.
+ */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, mutationText } from '../support/ask.ts'
-import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { buildReleaseBefore, buildServer } from '../support/build.ts'
+import { hasPostgres, emptyPostgresDatabase } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
 import { followFeedBySse } from '../support/readers.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
-import { feedTypes, prepare, startCrew } from './crew.ts'
+import { feedTypes, prepare, startClients } from './clients.ts'
 import { judge } from './judgement.ts'
 import { startOutside, type Outside } from './outside.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 const generations = dose(120, 1200)
 const rounds = dose(2, 12)
 const key = 'gh_roll_operator_0123456789012345678901234567890123456'
 const closers: (() => unknown)[] = []
 let entry: string
+let entryBefore: string
 let outside: Outside
 let database: { url: string }
 
 beforeAll(async () => {
   if (!hasPostgres) return
-  const [server, made] = await Promise.all([buildServer(), postgresDatabase()])
+  const [server, before, made] = await Promise.all([
+    buildServer(),
+    buildReleaseBefore(),
+    emptyPostgresDatabase(),
+  ])
   entry = server.entry
+  entryBefore = before ?? entry
   database = made
   closers.push(() => made.drop())
   outside = await startOutside(250)
@@ -32,8 +44,8 @@ afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
 
-function start(): Replica {
-  const replica = startReplica(entry, {
+function start(program: string): Replica {
+  const replica = startReplica(program, {
     DATABASE_URL: database.url,
     GATEHOUSE_DATABASE_POOL: '8',
     GATEHOUSE_PORT: '0',
@@ -89,10 +101,10 @@ function startCaller(toolId: string, name: string, anyUrl: () => string): Caller
 }
 
 test.skipIf(!hasPostgres)(
-  'a rolling restart under load leaves no call unknown, runs none twice, and every error is resolved by a repeat',
+  'a rolling upgrade and restart under load leaves no call unknown, runs none twice, and every error is resolved by a repeat',
   { timeout: 60_000 + rounds * 60_000 },
   async () => {
-    const replicas = [start(), start(), start()]
+    const replicas = [start(entryBefore), start(entryBefore), start(entryBefore)]
     await Promise.all(replicas.map((one) => one.ready))
     const sql = postgres(database.url, { max: 2, onnotice: () => {} })
     closers.push(() => sql.end({ timeout: 1 }))
@@ -101,10 +113,10 @@ test.skipIf(!hasPostgres)(
     const [charge] = await rows(`select id from tools where name = 'charge'`)
     const anyUrl = () => {
       const ready = replicas.filter((one) => one.url !== '')
-      return ready[Math.floor(Math.random() * ready.length)]!.url
+      return ready[Math.floor(random() * ready.length)]!.url
     }
-    const crew = startCrew({ key, agentId, generations, everyMs: 150, anyUrl })
-    closers.push(() => crew.close())
+    const clients = startClients({ key, agentId, generations, everyMs: 150, anyUrl })
+    closers.push(() => clients.close())
     const callers = ['a', 'b', 'c'].map((name) => startCaller(charge!['id'], name, anyUrl))
     closers.push(() => Promise.all(callers.map((one) => one.stop())))
     const sse = followFeedBySse({ key, anyUrl, types: feedTypes })
@@ -112,20 +124,23 @@ test.skipIf(!hasPostgres)(
 
     const codes: (number | null)[] = []
     for (let i = 0; i < rounds * replicas.length; i++) {
-      const [old, fresh] = [replicas[i % replicas.length]!, start()]
+      const round = Math.floor(i / replicas.length)
+      // With a full dose also back: the schema stays the new one. The last rounds are of this release.
+      const back = round % 2 === 1 && round < rounds - 1
+      const [old, fresh] = [replicas[i % replicas.length]!, start(back ? entryBefore : entry)]
       const stopped = old.stop()
       await fresh.ready
       replicas[i % replicas.length] = fresh
       codes.push(await stopped)
     }
-    await crew.ended
+    await clients.ended
     await Promise.all(callers.map((one) => one.stop()))
     const calls = await rows(`select status, attempt, arguments->>'about' as about from tool_calls
       where source = 'DIRECT'`)
     const log = await rows(
       `select 1 from events where type in (${feedTypes.map((type) => `'${type}'`).join()})`,
     )
-    for (const told of [crew.feed, sse.cursors])
+    for (const told of [clients.feed, sse.cursors])
       await expect.poll(() => told.length, { timeout: 10_000 }).toBe(log.length)
 
     expect(codes, 'exit codes').toEqual(codes.map(() => 0))
@@ -138,11 +153,11 @@ test.skipIf(!hasPostgres)(
     const told = callers.flatMap((one) => [...one.told.keys()])
     expect(calls).toHaveLength(told.length)
     for (const about of told) expect(outside.journal.filter((one) => one.about === about)).toHaveLength(1)
-    const tally = await judge(rows, crew, outside, generations)
-    expect(sse.cursors, 'the feed by SSE').toEqual(crew.feed.map((event) => event.cursor))
+    const tally = await judge(rows, clients, outside, generations)
+    expect(sse.cursors, 'the feed by SSE').toEqual(clients.feed.map((event) => event.cursor))
     const repeated = callers.reduce((sum, one) => sum + one.repeated, 0)
-    const { connections } = crew
-    console.log('rolling restart:', {
+    const { connections } = clients
+    console.log('rolling upgrade:', {
       ...tally,
       direct: told.length,
       repeated,

@@ -5,14 +5,14 @@ import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { interact, openSlackServer, pressOf, type SlackServer } from '../support/slack-server.ts'
-import { openSlackStory, user } from '../support/slack-story.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { openSlackFixtures, user } from '../support/slack-fixtures.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 const closers: (() => unknown)[] = []
 let start: () => Replica
 let slack: SlackServer
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 
 beforeAll(async () => {
   if (!hasPostgres) return
@@ -23,8 +23,8 @@ beforeAll(async () => {
   // The one that is asked; those that work are processes of their own.
   h = await openHarness({ databaseUrl: database.url, role: 'api', slackApiUrl: slack.url })
   closers.push(() => h.stop())
-  cast = await makeCast(h)
-  closers.push(() => cast.close())
+  fixtures = await makeFixtures(h)
+  closers.push(() => fixtures.close())
   start = () => {
     const replica = startReplica(entry, {
       DATABASE_URL: database.url,
@@ -51,22 +51,22 @@ test.skipIf(!hasPostgres)(
   async () => {
     const first = start()
     await first.ready
-    const story = await openSlackStory(h, cast, slack)
-    const { approvalId, callId, tool, message } = await story.question()
+    const slackFixtures = await openSlackFixtures(h, fixtures, slack)
+    const { approvalId, callId, tool, message } = await slackFixtures.question()
     // Slack has the update and never answers: the process is killed while it waits.
     let held = 0
     slack.interfere = (method) => method === 'chat.update' && ++held > 0
     expect((await interact(h.url, pressOf(message, 'approve', user))).status).toBe(200)
     await slack.until(() => held > 0)
-    // A call that is killed while it runs would be UNKNOWN: that is another story.
-    await story.gate.untilCall(callId, ['SUCCEEDED'])
+    // A call that is killed while it runs would be UNKNOWN, which other tests cover.
+    await slackFixtures.gate.untilCall(callId, ['SUCCEEDED'])
     await first.kill()
     slack.interfere = null
-    expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
+    expect((await slackFixtures.gate.approval(approvalId))['votes']).toHaveLength(1)
     await start().ready
-    await story.untilShown(approvalId, 'Approved')
-    expect(await story.gate.toolCall(callId)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 })
-    expect(story.gate.paid(tool)).toHaveLength(1)
+    await slackFixtures.untilShown(approvalId, 'Approved')
+    expect(await slackFixtures.gate.toolCall(callId)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 })
+    expect(slackFixtures.gate.paid(tool)).toHaveLength(1)
     const about = [...slack.messages.values()].filter((one) => JSON.stringify(one).includes(approvalId))
     expect(about).toHaveLength(1)
   },

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openShop, type Shop } from '../support/web-story.ts'
 import { command, finished } from './command.ts'
@@ -207,6 +208,7 @@ test('approvals --json writes every change as one line', async () => {
 })
 
 test('start starts the server, also in a shell with the settings of the command line', async () => {
+  await embeddedDatabase(join(folder, 'data'))
   const running = await command(['start'], {
     ...env,
     GATEHOUSE_PORT: '0',

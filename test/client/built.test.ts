@@ -4,15 +4,15 @@ import { readFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promis
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { startCuttable } from '../support/cuttable.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
-import { logOf } from './stage.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { logOf } from './clients.ts'
 
 // Compilers, browsers and processes take long on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
@@ -24,11 +24,11 @@ const page = `<!doctype html><script type="importmap">{"imports":{
 <script type="module">import * as gatehouse from 'gatehouse/client'; globalThis.gatehouse = gatehouse</script>`
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let site: Server
 let origin: string
 beforeAll(async () => {
-  const client = join(dirname((await buildServer()).command), '../client')
+  const { client } = await buildServer()
   site = createServer(async ({ url = '/' }, response) => {
     const [, part, name = ''] = /^\/(client|graphql-ws)\/([\w.-]+\.js)$/.exec(url) ?? []
     const folder = part === 'client' ? client : join(root, 'node_modules/graphql-ws/dist')
@@ -39,12 +39,12 @@ beforeAll(async () => {
   await new Promise<void>((ready) => site.listen(0, '127.0.0.1', ready))
   origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
   h = await openHarness({ corsOrigins: [origin] })
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
   site.closeAllConnections()
   site.close()
-  await cast.close()
+  await fixtures.close()
   await h.stop()
 })
 
@@ -56,7 +56,7 @@ test.skipIf(!hasChromium)('a page runs client tools over connections that are cu
   tab.on('pageerror', (error) => faults.push(error.message))
   await tab.exposeFunction('cut', () => proxy.cut())
   await tab.goto(origin)
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const prompt = `${[1, 2, 3, 4].map((n) => `call ask {"word":"w${n}"}`).join('\nthen\n')}\nthen\nslow 10ms\nsay a b c d e f`
   const seen = await tab.evaluate(
     async ({ url, key, agent, text }) => {

@@ -3,24 +3,27 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { NotFoundError, type SubmissionStatus } from '../../client/index.ts'
 import { startCuttable } from '../support/cuttable.ts'
 import { hasPostgres } from '../support/databases.ts'
-import { openStage, type Stage, type StageKind } from '../support/stage.ts'
-import { objectSchema } from '../support/story.ts'
-import { clientOf } from './stage.ts'
+import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { objectSchema } from '../support/fixtures.ts'
+import { clientOf } from './clients.ts'
+import { randomSchedule } from '../support/random.ts'
 
-const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+const random = randomSchedule()
+
+const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 
 describe.each(kinds)('on %s', (kind) => {
-  let stage: Stage
+  let deployment: Deployment
   let agentId: string
   beforeAll(async () => {
-    stage = await openStage(kind)
-    agentId = await stage.cast.agent()
+    deployment = await openDeployment(kind)
+    agentId = await deployment.fixtures.agent()
   })
-  afterAll(() => stage.close())
+  afterAll(() => deployment.close())
 
-  const first = () => stage.replicas[0]!
-  const last = () => stage.replicas.at(-1)!
-  const start = (prompt: string, more: object = {}) => stage.cast.start(agentId, prompt, more)
+  const first = () => deployment.replicas[0]!
+  const last = () => deployment.replicas.at(-1)!
+  const start = (prompt: string, more: object = {}) => deployment.fixtures.start(agentId, prompt, more)
   const asks = (count: number) =>
     Array.from({ length: count }, (_, i) => `call ask {"word":"w${i}"}`).join('\n')
   const callsOf = async (id: string) => {
@@ -97,9 +100,12 @@ describe.each(kinds)('on %s', (kind) => {
       },
       'tool { id }',
     )
-    const strict = await stage.cast.agent({ toolIds: [tool.id, stage.cast.tools.ask] })
+    const strict = await deployment.fixtures.agent({ toolIds: [tool.id, deployment.fixtures.tools.ask] })
     const client = clientOf(first())
-    const id = await stage.cast.start(strict, 'call strict {}\ncall ask {"word":"x"}\nthen\nsay done')
+    const id = await deployment.fixtures.start(
+      strict,
+      'call strict {}\ncall ask {"word":"x"}\nthen\nsay done',
+    )
     const generation = await client.runClientTools(id, {
       strict: () => ({ n: 'many' }),
       // Fewer characters than a request may have, and more bytes.
@@ -164,7 +170,7 @@ describe.each(kinds)('on %s', (kind) => {
     const id = await start('call ask {"word":"a"}\nthen\nsay done')
     const statuses: SubmissionStatus[] = []
     const ask = async () => {
-      await stage.cast.answer(id, 'from elsewhere')
+      await deployment.fixtures.answer(id, 'from elsewhere')
       return 'too late'
     }
     const generation = await client.runClientTools(
@@ -212,7 +218,7 @@ describe.each(kinds)('on %s', (kind) => {
     const id = await start(Array.from({ length: 8 }, () => asks(2)).join('\nthen\n') + '\nthen\nsay done')
     const runs: string[] = []
     const ask = (_args: object, { toolCallId }: { toolCallId: string }) => {
-      setTimeout(() => proxy.cut(), Math.random() * 40)
+      setTimeout(() => proxy.cut(), random() * 40)
       return runs.push(toolCallId)
     }
     const generation = await client.runClientTools(id, { ask })

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { createClient } from '../../client/index.ts'
 import { mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
@@ -26,6 +26,7 @@ describe.each(kinds)('on %s', (kind) => {
     { timeout: 240_000 },
     async () => {
       const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
+      if (!database) await embeddedDatabase(join(folder, kind))
       const settings = {
         GATEHOUSE_ADMIN_KEY: adminKey,
         GATEHOUSE_DATA_DIR: join(folder, kind),

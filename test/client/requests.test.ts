@@ -14,7 +14,7 @@ import {
 } from '../../client/index.ts'
 import { adminKey } from '../support/harness.ts'
 import { openShop, type Shop } from '../support/web-story.ts'
-import { clientOf } from './stage.ts'
+import { clientOf } from './clients.ts'
 
 let shop: Shop
 beforeAll(async () => {
@@ -53,6 +53,7 @@ test('errors have a class and a code, and say what the server said', async () =>
   expect(invalid).toBeInstanceOf(ValidationError)
   expect((invalid as ValidationError).issues[0]?.path).toEqual(['input', 'name'])
   await expect(client.query('{ nothing }')).rejects.toMatchObject({ code: 'GRAPHQL_VALIDATION_FAILED' })
+  await expect(client.query('{ viewer')).rejects.toMatchObject({ code: 'GRAPHQL_PARSE_FAILED' })
   await expect(client.cancelGeneration('gen_01234567890123456789012345')).rejects.toBeInstanceOf(
     NotFoundError,
   )

@@ -10,21 +10,42 @@ import { serverOf } from '../../client/server.ts'
 import { socketTransport } from '../../client/socket.ts'
 import { startCuttable } from '../support/cuttable.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startFreezable } from './freezable.ts'
-import { clientOf, durable, logOf, transports } from './stage.ts'
+import { clientOf, durable, logOf, transports } from './clients.ts'
+import { randomSchedule } from '../support/random.ts'
+
+const random = randomSchedule()
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let agentId: string
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  agentId = await cast.agent()
+  fixtures = await makeFixtures(h)
+  agentId = await fixtures.agent()
 })
 afterAll(async () => {
-  await cast.close()
+  await fixtures.close()
   await h.stop()
+})
+
+test('over a hundred streams use another socket, and none of them is refused', async () => {
+  const retries: unknown[] = []
+  const client = clientOf(h, WebSocket, { onRetry: (reason) => retries.push(reason) })
+  const before = h.app.sockets!.count()
+  const streams = Array.from({ length: 130 }, () => client.projectEvents())
+  await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(1)
+  const first = Promise.all(streams.map((stream) => stream.next()))
+  // Until each has begun to follow.
+  const news = setInterval(() => void fixtures.agent().catch(() => {}), 200)
+  const events = await first.finally(() => clearInterval(news))
+  expect(events.every(({ done }) => !done)).toBe(true)
+  expect(retries).toEqual([])
+  expect(h.app.sockets!.count() - before).toBe(2)
+  await Promise.all(streams.map((stream) => stream.return!()))
+  await expect.poll(() => h.app.sockets!.count()).toBe(before)
+  client.close()
 })
 
 const longPrompt = `slow 15ms\n${Array.from({ length: 12 }, (_, i) => `call look {"word":"w${i}"}\nthen`).join('\n')}
@@ -35,13 +56,13 @@ describe.each(transports)('over %s', (_name, webSocket) => {
     const proxy = await startCuttable(h.url)
     let losses = 0
     const client = clientOf(proxy, webSocket, { onRetry: () => losses++ })
-    const generationId = await cast.start(agentId, longPrompt)
+    const generationId = await fixtures.start(agentId, longPrompt)
     let heard = 0
     const cutting = async function* () {
       for await (const event of client.generationEvents(generationId)) {
         yield event
         // At any place of what follows.
-        if (++heard % 9 === 0) setTimeout(() => proxy.cut(), Math.random() * 30)
+        if (++heard % 9 === 0) setTimeout(() => proxy.cut(), random() * 30)
       }
     }
     const events = await durable(cutting())
@@ -54,7 +75,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
 
   test('a reader that is slower than its small buffer gets every event', async () => {
     const client = clientOf(h, webSocket)
-    const generationId = await cast.start(agentId, longPrompt)
+    const generationId = await fixtures.start(agentId, longPrompt)
     await h.until(generationId, ['COMPLETED'])
     const cursors: string[] = []
     for await (const event of client.generationEvents(generationId, { buffer: 3 })) {
@@ -74,7 +95,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
       '{ viewer { project { feedCursor } } }',
     )
     const after = viewer.project.feedCursor
-    const generationId = await cast.start(agentId, 'call look {"word":"x"}\nthen\nsay done')
+    const generationId = await fixtures.start(agentId, 'call look {"word":"x"}\nthen\nsay done')
     const read = async (from: string, enough: (event: ProjectEvent) => boolean) => {
       const found: ProjectEvent[] = []
       for await (const event of client.projectEvents({ after: from })) {
@@ -111,7 +132,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
     )
     let current = 0
     const client = clientOf(h, webSocket, { key: async () => keys[current]!['secret'] })
-    const generationId = await cast.start(agentId, 'call ask {"word":"x"}\nthen\nsay done')
+    const generationId = await fixtures.start(agentId, 'call ask {"word":"x"}\nthen\nsay done')
     const events = client.generationEvents(generationId)
     const found: string[] = []
     for await (const event of events) {
@@ -119,7 +140,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
       if (event.type !== 'REQUIRES_ACTION') continue
       current = 1
       await h.mutate('revokeApiKey', { id: keys[0]!['apiKey'].id }, 'apiKey { id }')
-      await cast.answer(generationId)
+      await fixtures.answer(generationId)
     }
     expect(found).toEqual(await logOf(h, generationId))
     client.close()
@@ -127,7 +148,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
 
   test('a cursor that the log does not hold throws, or begins anew where the caller says', async () => {
     const client = clientOf(h, webSocket)
-    const generationId = await cast.start(agentId, 'call look {"word":"x"}\nthen\nsay done')
+    const generationId = await fixtures.start(agentId, 'call look {"word":"x"}\nthen\nsay done')
     await h.until(generationId, ['COMPLETED'])
     const log = await logOf(h, generationId)
     await h.app.services.db.execute(sql`delete from events where generation_id = ${generationId} and seq = 2`)
@@ -154,7 +175,7 @@ describe.each(transports)('over %s', (_name, webSocket) => {
 
   test('a generation that has ended is complete behind its last event', async () => {
     const client = clientOf(h, webSocket)
-    const generationId = await cast.start(agentId, 'say done')
+    const generationId = await fixtures.start(agentId, 'say done')
     await h.until(generationId, ['COMPLETED'])
     const after = (await logOf(h, generationId)).at(-1)!
     expect(await durable(client.generationEvents(generationId, { after }))).toEqual([])
@@ -179,7 +200,7 @@ test('what a slow reader has not read is not kept: it is asked for again', async
     }
   }
   const client = clientOf(h, Counting)
-  const generationId = await cast.start(agentId, longPrompt)
+  const generationId = await fixtures.start(agentId, longPrompt)
   await h.until(generationId, ['COMPLETED'])
   const log = await logOf(h, generationId)
   const events = client.generationEvents(generationId, { buffer: 5 })
@@ -196,7 +217,7 @@ test('a connection that is open and silent, as after a sleep, is given up and op
   const proxy = await startFreezable(h.url)
   const server = serverOf({ url: proxy.url, key: adminKey, webSocket: WebSocket })
   const transport = socketTransport(server, { pingMs: 50, pongMs: 1000 })
-  const generationId = await cast.start(agentId, 'call ask {"word":"x"}\nthen\nsay done')
+  const generationId = await fixtures.start(agentId, 'call ask {"word":"x"}\nthen\nsay done')
   const stream = { query: documents.generationEvents, variables: { generationId }, isLast: isLastEvent }
   const events = new EventStream(server, transport, stream, {})
   const cursors: string[] = []
@@ -204,7 +225,7 @@ test('a connection that is open and silent, as after a sleep, is given up and op
     cursors.push(event.cursor)
     if (event.type !== 'REQUIRES_ACTION') continue
     proxy.freeze()
-    await cast.answer(generationId)
+    await fixtures.answer(generationId)
   }
   expect(cursors).toEqual(await logOf(h, generationId))
   expect(proxy.connections()).toBeGreaterThan(1)

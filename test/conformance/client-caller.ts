@@ -89,8 +89,8 @@ function argumentsFor({ name, inputSchema }: UpstreamTool, tools: UpstreamTool[]
 /** Something that the schema allows; its default where it has one. */
 function sampleOf(schema: Json | undefined): Json {
   if (!isJsonObject(schema)) return 'sample'
-  const { type, default: usual, enum: choices, properties } = schema
-  if (usual !== undefined) return usual
+  const { type, default: byDefault, enum: choices, properties } = schema
+  if (byDefault !== undefined) return byDefault
   if (Array.isArray(choices)) return choices[0]!
   if (type === 'number' || type === 'integer') return 5
   if (type === 'boolean') return true

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 import { startFixtureUpstream } from './upstream.ts'
 
 export interface Fixture {

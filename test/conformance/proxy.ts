@@ -9,7 +9,7 @@ export interface Proxy {
 
 /**
  * Listens on loopback. Host and Origin pass as they are, for they are judged behind it; its own port is put back. `seen`
- * hears the JSON-RPC method of every request.
+ * receives the JSON-RPC method of every request.
  */
 export async function startProxy(
   target: URL,

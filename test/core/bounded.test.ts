@@ -1,6 +1,6 @@
 /** Bounded work: stopped by its own CPU time, and not because the machine was busy. */
 import { expect, test } from 'vitest'
-import { bounded, createCooldown } from '../../src/core/bounded.ts'
+import { bounded, boundedFor, createCooldown } from '../../src/core/bounded.ts'
 
 const spin = (ms: number) => {
   const end = performance.now() + ms
@@ -75,6 +75,15 @@ test('tries share one limit of CPU time', () => {
   )
   expect(done).toEqual({ ok: false })
   expect(tries).toBe(2)
+})
+
+test('a project that lost its budget has a short limit, and no other project has', () => {
+  const endless = () => {
+    for (;;);
+  }
+  for (let i = 0; i < 3; i++) expect(boundedFor('proj_greedy', 100, endless).ok).toBe(false)
+  expect(boundedFor('proj_greedy', 100, () => spin(60)).ok).toBe(false)
+  expect(boundedFor('proj_modest', 2000, () => spin(60)).ok).toBe(true)
 })
 
 test('inside other bounded work only the outermost limit counts', () => {

@@ -2,35 +2,39 @@ import { expect, test } from 'vitest'
 import { compileSchema } from '../../src/core/json-schema.ts'
 
 const issuesOf = (schema: unknown, value: unknown) => {
-  const compiled = compileSchema(schema, ['at'])
-  return compiled.ok ? compiled.validate(value) : compiled.issue
+  const compiled = compileSchema(schema, 'proj_a', ['at'])
+  if (!compiled.ok) return compiled.issue
+  const judged = compiled.judge(value)
+  return judged.fits === 'YES' ? [] : judged.issues
 }
 
 test('a schema that does not compile is refused with the path of the fault', () => {
-  expect(compileSchema({ type: 'object', properties: { a: { type: 'strnig' } } }, ['input'])).toMatchObject({
+  expect(
+    compileSchema({ type: 'object', properties: { a: { type: 'strnig' } } }, 'proj_a', ['input']),
+  ).toMatchObject({
     ok: false,
     issue: { path: ['input', 'properties', 'a', 'type'] },
   })
-  expect(compileSchema({ $ref: 'https://example.com/schema' })).toMatchObject({
+  expect(compileSchema({ $ref: 'https://example.com/schema' }, 'proj_a')).toMatchObject({
     ok: false,
     issue: { path: ['$ref'] },
   })
-  expect(compileSchema({ $ref: '#/$defs/nowhere' })).toMatchObject({ ok: false })
-  expect(compileSchema({ $schema: 'http://json-schema.org/draft-03/schema#' })).toMatchObject({
+  expect(compileSchema({ $ref: '#/$defs/nowhere' }, 'proj_a')).toMatchObject({ ok: false })
+  expect(compileSchema({ $schema: 'http://json-schema.org/draft-03/schema#' }, 'proj_a')).toMatchObject({
     ok: false,
     issue: { path: ['$schema'] },
   })
-  expect(compileSchema('text')).toMatchObject({ ok: false })
+  expect(compileSchema('text', 'proj_a')).toMatchObject({ ok: false })
 })
 
 test('a schema that is too deep or too large is refused before it is compiled', () => {
   let deep: Record<string, unknown> = {}
   for (let i = 0; i < 100_000; i++) deep = { not: deep }
-  expect(compileSchema(deep)).toMatchObject({
+  expect(compileSchema(deep, 'proj_a')).toMatchObject({
     ok: false,
     issue: { message: expect.stringContaining('deeper') },
   })
-  expect(compileSchema({ description: 'x'.repeat(200_000) })).toMatchObject({
+  expect(compileSchema({ description: 'x'.repeat(200_000) }, 'proj_a')).toMatchObject({
     ok: false,
     issue: { message: expect.stringContaining('larger') },
   })
@@ -58,12 +62,14 @@ test('inherited names do not count as properties', () => {
 test('a list of items is a tuple in draft-07 only', () => {
   const tuple = { items: [{ type: 'string' }] }
   expect(issuesOf({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, [1])).toHaveLength(1)
-  expect(compileSchema(tuple)).toMatchObject({ ok: false })
+  expect(compileSchema(tuple, 'proj_a')).toMatchObject({ ok: false })
   expect(issuesOf({ prefixItems: [{ type: 'string' }] }, [1])).toHaveLength(1)
 })
 
 test('an $id of one schema never resolves a $ref of another', () => {
-  const [one, two] = ['object', 'string'].map((type) => compileSchema({ $id: 'urn:gatehouse:one', type }))
+  const [one, two] = ['object', 'string'].map((type) =>
+    compileSchema({ $id: 'urn:gatehouse:one', type }, 'proj_a'),
+  )
   expect(one).toMatchObject({ ok: true })
   expect(two).toMatchObject({ ok: true })
   expect(issuesOf({ $id: 'urn:gatehouse:two', $ref: 'urn:gatehouse:one' }, 1)).toMatchObject({

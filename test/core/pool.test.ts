@@ -9,11 +9,11 @@ afterEach(() => {
 function resource(name: string, closed: string[]) {
   return { name, close: async () => void closed.push(name) }
 }
-const usual = { max: 10, idleMs: 60_000, maxAgeMs: 60_000 }
+const defaults = { max: 10, idleMs: 60_000, maxAgeMs: 60_000 }
 
 describe('a pool', () => {
   it('opens a resource once for concurrent leases of one key, and again after a failure', async () => {
-    const pool = createPool(usual)
+    const pool = createPool(defaults)
     let opened = 0
     const open = async () => {
       opened += 1
@@ -29,7 +29,7 @@ describe('a pool', () => {
 
   it('closes a retired resource when its last lease is released, and leases another one meanwhile', async () => {
     const closed: string[] = []
-    const pool = createPool(usual)
+    const pool = createPool(defaults)
     const one = await pool.lease('a', async () => resource('first', closed))
     pool.retire(one.resource)
     const other = await pool.lease('a', async () => resource('second', closed))
@@ -44,7 +44,7 @@ describe('a pool', () => {
 
   it('keeps at most max resources: closes the least recently used one, and never a leased one', async () => {
     const closed: string[] = []
-    const pool = createPool({ ...usual, max: 2 })
+    const pool = createPool({ ...defaults, max: 2 })
     const a = await pool.lease('a', async () => resource('a', closed))
     const b = await pool.lease('b', async () => resource('b', closed))
     const c = await pool.lease('c', async () => resource('c', closed))
@@ -79,7 +79,7 @@ describe('a pool', () => {
   })
 
   it('joins work that is running under the same key', async () => {
-    const pool = createPool(usual)
+    const pool = createPool(defaults)
     let runs = 0
     const work = async () => ++runs
     expect(await Promise.all([pool.share('a', work), pool.share('a', work)])).toEqual([1, 1])

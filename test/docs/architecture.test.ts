@@ -25,8 +25,9 @@ test('the diagram has an edge into every status and names every transition', () 
 })
 
 test('every step of a walk links to the file that does it', () => {
-  const walks = text.split(/^## /m).filter((section) => /^\d+\. /m.test(section))
-  expect(walks.length).toBeGreaterThan(3)
+  const walks = text.split(/^##+ /m).filter((section) => /^\d+\. /m.test(section))
+  expect(walks).toHaveLength(5)
+  for (const walk of walks) expect(walk.match(/^\d+\. /gm)!.length).toBeLessThanOrEqual(6)
   const steps = walks.flatMap((walk) => walk.split(/^(?=\d+\. )/m).slice(1))
   for (const step of steps) expect(step).toMatch(/\]\(\.\.\/src\/[\w./-]+\.ts\)/)
 })

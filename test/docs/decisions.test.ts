@@ -14,7 +14,7 @@ test('decisions are numbered without a gap', () => {
 test.each(decisions)('%s has its five parts in order, none empty, in at most 40 lines', (path) => {
   const text = read(path)
   const parts =
-    /^# (\d+)\. .+\n\n- Status: (?:accepted|superseded).*\n- Date: \d{4}-\d\d-\d\d\n\n## Context\n\n([\s\S]+?)\n\n## Decision\n\n([\s\S]+?)\n\n## What we gave up\n\n([\s\S]+)\n$/
+    /^# (\d+)\. .+\n\n- Status: (?:accepted|superseded|withdrawn).*\n- Date: \d{4}-\d\d-\d\d\n\n## Context\n\n([\s\S]+?)\n\n## Decision\n\n([\s\S]+?)\n\n## What we gave up\n\n([\s\S]+)\n$/
   const found = parts.exec(text)
   expect(found, 'status, date, context, decision, what we gave up').not.toBeNull()
   expect(Number(found![1])).toBe(Number(nameOf(path).slice(0, 4)))

@@ -11,10 +11,12 @@ import { examplesOf } from './blocks.ts'
 import { filesBelow, read, root } from './documents.ts'
 import { arrive, type Newcomer } from './newcomer.ts'
 
-/** README, then the quickstart, then the other guides in the order in which README names them. */
-const guides = [...read('README.md').matchAll(/\]\((docs\/guides\/[a-z0-9-]+\.md)\)/g)].map(
-  (match) => match[1]!,
-)
+/** README, then the quickstart, then the other guides in the order in which README and the list of clients name them. */
+const linksOf = (file: string, pattern: RegExp) => [...read(file).matchAll(pattern)].map((match) => match[1]!)
+const guides = [
+  ...linksOf('README.md', /\]\((docs\/guides\/[a-z0-9-]+\.md)\)/g),
+  ...linksOf('docs/guides/clients.md', /\]\(([a-z0-9-]+\.md)[)#]/g).map((name) => `docs/guides/${name}`),
+]
 const files = ['README.md', ...new Set(['docs/guides/quickstart.md', ...guides])]
 const examples = files.map((file) => ({ file, found: examplesOf(file, read(file)) }))
 const all = examples.flatMap(({ found }) => found)
@@ -34,7 +36,7 @@ afterAll(async () => {
   console.log(`examples of the documents: ${ran} ran, ${all.length - ran} excused`)
 })
 
-test('README names every guide', () => {
+test('README or the list of clients names every guide', () => {
   expect(files.slice(1).toSorted()).toEqual(filesBelow('docs/guides', '.md'))
 })
 

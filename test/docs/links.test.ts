@@ -1,5 +1,5 @@
 /** Every link from one document to another leads somewhere. */
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { documents, generated, read, root } from './documents.ts'
@@ -84,4 +84,11 @@ test('every adversary that the threat model names is a test', () => {
   expect(names.length).toBeGreaterThan(15)
   const missing = names.filter((name) => !existsSync(join(root, `test/adversary/${name}.test.ts`)))
   expect(missing).toEqual([])
+})
+
+test('every picture is shown by a document', () => {
+  const pictures = readdirSync(join(root, 'docs/guides/pictures'))
+  expect(pictures.length).toBeGreaterThan(0)
+  const shown = new Set(links.map(({ from, target }) => normalize(join(dirname(from), target))))
+  expect(pictures.filter((name) => !shown.has(join('docs/guides/pictures', name)))).toEqual([])
 })

@@ -1,5 +1,5 @@
 /** Somebody who follows the documents: starts the real server, pastes each example, and compares what comes back. */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -8,6 +8,7 @@ import { parse } from 'graphql'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { ask } from '../support/ask.ts'
 import { buildServer, type Built } from '../support/build.ts'
+import { embeddedDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import type { Block, Example } from './blocks.ts'
 import { mismatch, SeenIds, textFits } from './pattern.ts'
@@ -29,10 +30,11 @@ export interface Newcomer {
   leave(): Promise<void>
 }
 
-/** Starts the server as `npm start` does, with a fresh embedded database. `hosts` gives the real address of names in examples. */
+/** Starts the server as `npm start` does, with an embedded database that is migrated and empty. `hosts` gives the real address of names in examples. */
 export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
   const built = await buildServer()
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-docs-'))
+  await embeddedDatabase(join(folder, 'data'))
   const server = startReplica(built.entry, {
     GATEHOUSE_PORT: '0',
     GATEHOUSE_DATA_DIR: join(folder, 'data'),
@@ -42,7 +44,9 @@ export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
   try {
     await server.ready
     await installCommand(built, folder)
-    const reader = new Reader(built, server, folder, hosts)
+    const key = (await readFile(join(folder, 'data/operator.key'), 'utf8')).trim()
+    const reader = new Reader(built, server, folder, hosts, key)
+    await reader.shell(`export GATEHOUSE_KEY=${key}`)
     await reader.listen()
     return reader
   } catch (error) {
@@ -73,7 +77,7 @@ class Reader implements Newcomer {
   #stopListening = async () => {}
   #waiting: (() => void)[] = []
 
-  constructor(built: Built, server: Replica, folder: string, hosts: Record<string, string>) {
+  constructor(built: Built, server: Replica, folder: string, hosts: Record<string, string>, key: string) {
     this.#built = built
     this.#server = server
     this.#folder = folder
@@ -81,8 +85,8 @@ class Reader implements Newcomer {
     this.#hosts['localhost:4000'] = this.#hosts['127.0.0.1:4000']!
     this.#shell = openShell(folder)
     this.banner = server.output()
-    this.#key = /^\s*(gh_\S+)$/m.exec(this.banner)![1]!
-    this.#seen.noteText(this.banner)
+    this.#key = key
+    this.#seen.noteText(`${this.banner}\n${key}`)
   }
 
   /** Hears of every event of the project, which is when a query that did not fit yet is asked again. */
@@ -195,7 +199,7 @@ class Reader implements Newcomer {
     } finally {
       for (const { close } of streams) await close()
     }
-    this.#seen.noteText(this.banner)
+    this.#seen.noteText(`${this.banner}\n${this.#key}`)
   }
 
   async leave(): Promise<void> {

@@ -3,8 +3,8 @@ import { buildSchema, isEnumType } from 'graphql'
 import { expect, test } from 'vitest'
 import { read } from './documents.ts'
 
-test('README has at most 700 words, examples included', () => {
-  expect(read('README.md').split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(700)
+test('README has at most 500 words, examples included', () => {
+  expect(read('README.md').split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(500)
 })
 
 test('the picture is small, and names only events and mutations that exist', () => {

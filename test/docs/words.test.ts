@@ -9,6 +9,8 @@ interface FileSet {
   name: string
   kind: Kind
   files: string[]
+  /** Only the rules for tests apply. */
+  tests?: true
   /** The part of a file that is held to the words; line breaks stay, so that lines can be named. */
   textOf(content: string): string
 }
@@ -25,6 +27,10 @@ const sourcesOf = (folder: string) =>
     .map((path) => `${folder}/${path}`)
 const sources = sourcesOf('src')
 const programs = [...sourcesOf('client'), ...sourcesOf('cli')]
+/** Without those that hold forbidden words as data, and without those of the dashboard. */
+const tests = sourcesOf('test').filter(
+  (path) => !/^test\/(?:web\/|docs\/words\.ts|api\/graphql\/description-rules\.ts)/.test(path),
+)
 /** Comments alone, and everything but comments: they are held to different rules. */
 const commentPattern = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(,])\/\/[^\n]*/g
 const code = (content: string) => content.replace(commentPattern, blank)
@@ -44,6 +50,8 @@ const fileSets: FileSet[] = [
   { name: 'comments in client and cli', kind: 'prose', files: programs, textOf: comments },
   { name: 'the code of client and cli', kind: 'code', files: programs, textOf: code },
   { name: 'the code of src', kind: 'code', files: sources, textOf: code },
+  { name: 'comments in tests', kind: 'prose', files: tests, textOf: comments, tests: true },
+  { name: 'the code of tests', kind: 'code', files: tests, textOf: code, tests: true },
   {
     name: 'descriptions of the schema',
     kind: 'prose',
@@ -69,9 +77,11 @@ test.each(rules)('the rule $pattern finds what it is for, and leaves ordinary wo
   for (const { reason } of rule.except ?? []) expect(reason).not.toBe('')
 })
 
-test.each(fileSets)('$name say it in the words of the field', ({ kind, files, textOf }) => {
+test.each(fileSets)('$name say it in the words of the field', ({ kind, files, textOf, tests: only }) => {
   expect(files.length).toBeGreaterThan(0)
   const texts = files.map((file) => ({ file, text: textOf(read(file)) }))
-  const held = rules.filter((rule) => (rule.kinds ?? ['prose', 'code']).includes(kind))
+  const held = rules.filter(
+    (rule) => (rule.kinds ?? ['prose', 'code']).includes(kind) && (!only || rule.tests),
+  )
   expect(held.flatMap((rule) => texts.flatMap(({ file, text }) => findings(rule, file, text)))).toEqual([])
 })

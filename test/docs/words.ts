@@ -19,6 +19,8 @@ export interface WordRule {
   finds: string[]
   /** Ordinary uses that it must leave alone. */
   allows?: string[]
+  /** Tests are held to it too. */
+  tests?: true
 }
 
 export const rules: WordRule[] = [
@@ -211,5 +213,99 @@ export const rules: WordRule[] = [
     instead: 'the thing itself, without a picture',
     kinds: ['prose'],
     finds: ['every brick is decent'],
+  },
+  {
+    pattern: /\b(?:Run|Started|Asked|ends|begin|answer|read|previous)Legs?\b|\blegs?\b|\blegOf\b/,
+    instead: 'segment, RunSegment',
+    finds: ['a leg of a run', 'type RunLeg = {}', 'endsLeg(one)'],
+    allows: ['legacy clients', 'a legal schema'],
+  },
+  {
+    pattern: /\bHappenings?\b|\bhappenings\b/,
+    instead: 'RunUpdate',
+    finds: ['type Happening =', 'the happenings of a run'],
+    allows: ['what happens in a race'],
+  },
+  {
+    pattern: /\bKeyed(?:Api|Request|Reply|Route|Callers)\b|\bkeyedCaller\b/,
+    instead: 'AuthenticatedApi, AuthenticatedRequest, ApiReply',
+    finds: ['interface KeyedApi', 'callers.keyedCaller(request)'],
+    allows: ['a keyed digest'],
+  },
+  {
+    pattern: /\b\w+Surely\b|-surely\b/,
+    instead: '…WithOutageRetry',
+    finds: ['commitSurely(db)', 'commit-surely.ts'],
+    allows: ['surely not'],
+  },
+  {
+    pattern: /\bManner\b/,
+    instead: 'StatementOptions',
+    finds: ['interface Manner'],
+    allows: ['in this manner'],
+  },
+  { pattern: /\bFileRoutes\b/, instead: 'Route', finds: ['routes: FileRoutes'] },
+  {
+    pattern: /\b(?:interface|type) Live\b|\b(?:startLive|LiveOptions|services\.live)\b|\bhubs?\b/,
+    instead: 'EventBroadcaster, services.broadcaster',
+    tests: true,
+    finds: ['interface Live {', 'startLive(db, pubsub)', 'the hub of one process'],
+    allows: ['GitHub', 'then new ones live, without end'],
+  },
+  {
+    pattern: /\b(?:interface|type|class) (?:Given|Asked|Target|Seen)\b/,
+    instead: 'a name of its own for each',
+    kinds: ['code'],
+    tests: true,
+    finds: ['interface Asked {', 'type Given = {}', 'export interface Target'],
+    allows: ['interface GateTarget', 'type AskedTool'],
+  },
+  {
+    pattern: /\b(?:is)?[uU]sual[A-Z]\w*|\bUsual\w*|\bisUsual\b|\busual\b/,
+    instead: 'default…, plain, common',
+    kinds: ['code'],
+    tests: true,
+    finds: ['const usualMs = 1', 'interface UsualRates', 'isUsual', 'const usual = {}'],
+    allows: ['usually'],
+  },
+  {
+    pattern: /\bhears\b/,
+    instead: 'receives, learns of',
+    tests: true,
+    finds: ['nobody hears this'],
+    allows: ['what was heard'],
+  },
+  {
+    pattern: /\bcrews?\b|Crew\b|\bCrew\w+/,
+    instead: 'clients',
+    tests: true,
+    finds: ['startCrew(options)', 'interface CrewOptions', 'the crew works'],
+    allows: ['a screw'],
+  },
+  {
+    pattern: /\bstages?\b|Stage\b|\bStage\w+/,
+    instead: 'Deployment (replicas over one database), fixtures, a step of a script',
+    tests: true,
+    finds: ['openStage(kind)', 'type StageKind', 'the stage of a test'],
+    allows: ['staged', 'the percentage'],
+  },
+  {
+    pattern: /\bvictims?\b|VICTIM|Victim\b/,
+    instead: 'the killed process, the process under test',
+    tests: true,
+    finds: ['const victim = start()', 'VICTIM_ORDERS', 'asVictim'],
+  },
+  {
+    pattern: /\bstor(?:y|ies)\b|Story\b|\bStor(?:y|ies)\w*/,
+    instead: 'fixtures, or the scenario by its content',
+    tests: true,
+    except: [
+      {
+        pattern: /\b(?:web|link|nested)-story\.ts\b|\b(?:open)?LinkStory\b/g,
+        reason: 'names in test/support that test/web imports',
+      },
+    ],
+    finds: ['gateStory(h)', 'const story = 1', 'type Story ='],
+    allows: ['the history of a thread', "from './link-story.ts'"],
   },
 ]

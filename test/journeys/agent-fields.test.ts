@@ -1,17 +1,17 @@
 /** Every field of an agent has an effect, and counts keep counting across pauses. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let provider: StrictProvider
 
 beforeAll(async () => {
   provider = await startStrictProvider()
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
   const record = {
     name: 'wire',
@@ -26,19 +26,19 @@ beforeAll(async () => {
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
   await h?.stop()
-  await cast?.close()
+  await fixtures?.close()
   await provider?.close()
 })
 
 const json = JSON.stringify
 const done = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 const run = async (agentId: string, prompt: string, more = {}, fields = '') =>
-  h.until(await cast.start(agentId, prompt, more), done, fields)
+  h.until(await fixtures.start(agentId, prompt, more), done, fields)
 const sent = () => provider.journal.at(-1)!.body
 const toolNames = (body: Record<string, any>) => (body['tools'] ?? []).map((tool: any) => tool.function.name)
 
 test('instructions, temperature, maxOutputTokens and the tools reach the model', async () => {
-  const agentId = await cast.agent({
+  const agentId = await fixtures.agent({
     model: 'wire/m',
     instructions: 'Be brief.',
     temperature: 0.25,
@@ -59,25 +59,25 @@ test('instructions, temperature, maxOutputTokens and the tools reach the model',
 })
 
 test('activeToolIds hides the other tools, and an empty list hides all', async () => {
-  const some = await cast.agent({ model: 'wire/m', activeToolIds: [cast.tools.look] })
+  const some = await fixtures.agent({ model: 'wire/m', activeToolIds: [fixtures.tools.look] })
   provider.script({ text: 'ok' })
   await run(some, 'hello')
   expect(toolNames(sent())).toEqual(['look'])
-  const none = await cast.agent({ model: 'wire/m', activeToolIds: [] })
+  const none = await fixtures.agent({ model: 'wire/m', activeToolIds: [] })
   provider.script({ text: 'ok' })
   await run(none, 'hello')
   expect(toolNames(sent())).toEqual([])
 })
 
 test('a call of a tool that is not active is refused, and the model gets the list of active ones', async () => {
-  const agentId = await cast.agent({ activeToolIds: [cast.tools.look] })
+  const agentId = await fixtures.agent({ activeToolIds: [fixtures.tools.look] })
   const end = await run(agentId, 'call act {"word":"x"}', {}, 'toolCalls { name status errorCode content }')
   expect(end['toolCalls']).toMatchObject([{ name: 'act', status: 'ERRORED', errorCode: 'unknown_tool' }])
   expect(end['toolCalls'][0].content[0].text).toContain('look')
 })
 
 test('toolChoice: required asks for a tool, none forbids them, and a forced tool is forced once', async () => {
-  const required = await cast.agent({
+  const required = await fixtures.agent({
     model: 'wire/m',
     toolChoice: { mode: 'REQUIRED' },
     stopConditions: [{ hasToolCall: 'look' }],
@@ -85,11 +85,11 @@ test('toolChoice: required asks for a tool, none forbids them, and a forced tool
   provider.script({ calls: [{ name: 'look', arguments: json({ word: 'a' }) }] })
   expect(await run(required, 'hello')).toMatchObject({ stopReason: 'STOP_CONDITION' })
   expect(sent()['tool_choice']).toBe('required')
-  const none = await cast.agent({ model: 'wire/m', toolChoice: { mode: 'NONE' } })
+  const none = await fixtures.agent({ model: 'wire/m', toolChoice: { mode: 'NONE' } })
   provider.script({ text: 'ok' })
   await run(none, 'hello')
   expect(sent()['tool_choice']).toBe('none')
-  const forced = await cast.agent({ model: 'wire/m', toolChoice: { tool: 'look' } })
+  const forced = await fixtures.agent({ model: 'wire/m', toolChoice: { tool: 'look' } })
   provider.script({ calls: [{ name: 'look', arguments: json({ word: 'a' }) }] }, { text: 'ok' })
   await run(forced, 'hello')
   expect(provider.journal.slice(-2).map((entry) => entry.body['tool_choice'])).toEqual([
@@ -99,46 +99,46 @@ test('toolChoice: required asks for a tool, none forbids them, and a forced tool
 })
 
 test('step rules change tool choice and tools in their steps, also after a pause', async () => {
-  const agentId = await cast.agent({
+  const agentId = await fixtures.agent({
     model: 'wire/m',
     stepRules: [
-      { step: 2, activeToolIds: [cast.tools.tell], toolChoice: { tool: 'tell' } },
+      { step: 2, activeToolIds: [fixtures.tools.tell], toolChoice: { tool: 'tell' } },
       { fromStep: 3, toStep: 4, activeToolIds: [] },
     ],
   })
   provider.script({ calls: [{ name: 'ask', arguments: json({ word: 'a' }) }] })
-  const id = await cast.start(agentId, 'hello')
+  const id = await fixtures.start(agentId, 'hello')
   await h.until(id, ['REQUIRES_ACTION'])
   expect(toolNames(sent())).toHaveLength(4)
   provider.script({ calls: [{ name: 'tell', arguments: json({ word: 'b' }) }] })
-  await cast.answer(id)
+  await fixtures.answer(id)
   await h.until(id, ['REQUIRES_ACTION'])
   expect(toolNames(sent())).toEqual(['tell'])
   expect(sent()['tool_choice']).toEqual({ type: 'function', function: { name: 'tell' } })
   provider.script({ text: 'ok' })
-  await cast.answer(id)
+  await fixtures.answer(id)
   await h.until(id, done)
   expect(toolNames(sent())).toEqual([])
 })
 
 test('a stop condition ends the loop after the step, whose calls still run', async () => {
-  const server = await cast.agent({ stopConditions: [{ hasToolCall: 'look' }] })
-  const seen = cast.upstream.seen.length
+  const server = await fixtures.agent({ stopConditions: [{ hasToolCall: 'look' }] })
+  const seen = fixtures.upstream.seen.length
   expect(await run(server, 'call look {"word":"w"}\nthen\nsay never')).toMatchObject({
     status: 'COMPLETED',
     stopReason: 'STOP_CONDITION',
     stepCount: 1,
   })
-  expect(cast.upstream.seen.length).toBe(seen + 1)
+  expect(fixtures.upstream.seen.length).toBe(seen + 1)
 })
 
 test('a stop condition still counts after a pause, and the arguments of a client tool are the output', async () => {
-  const agentId = await cast.agent({ stopConditions: [{ hasToolCall: 'tell' }] })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ stopConditions: [{ hasToolCall: 'tell' }] })
+  const id = await fixtures.start(
     agentId,
     'call ask {"word":"q"}\nthen\ncall tell {"word":"w"}\ncall ask {"word":"z"}',
   )
-  await cast.answer(id)
+  await fixtures.answer(id)
   const end = await h.until(id, done, 'toolCalls { name status }')
   expect(end).toMatchObject({
     status: 'COMPLETED',
@@ -149,7 +149,7 @@ test('a stop condition still counts after a pause, and the arguments of a client
 })
 
 test('an invalid call of a stop tool does not stop', async () => {
-  const agentId = await cast.agent({ stopConditions: [{ hasToolCall: 'look' }] })
+  const agentId = await fixtures.agent({ stopConditions: [{ hasToolCall: 'look' }] })
   const end = await run(
     agentId,
     'badargs look\nthen\nsay went on',
@@ -163,27 +163,27 @@ test('an invalid call of a stop tool does not stop', async () => {
 test('maxSteps counts across pauses and ends with one last answer, or at once', async () => {
   const script =
     'call ask {"word":"1"}\nthen\ncall ask {"word":"2"}\nthen\ncall ask {"word":"3"}\nthen\nsay end'
-  const agentId = await cast.agent({ maxSteps: 2 })
-  const id = await cast.start(agentId, script)
-  await cast.answer(id)
-  await cast.answer(id)
+  const agentId = await fixtures.agent({ maxSteps: 2 })
+  const id = await fixtures.start(agentId, script)
+  await fixtures.answer(id)
+  await fixtures.answer(id)
   const end = await h.until(id, done, 'steps { index notice }')
   expect(end).toMatchObject({ status: 'COMPLETED', stopReason: 'MAX_STEPS', truncated: true, stepCount: 3 })
   expect(end['steps'][2].notice).toContain('limit')
-  const abrupt = await cast.agent({ maxSteps: 1, finalAnswerOnLimit: false })
-  const other = await cast.start(abrupt, script)
-  await cast.answer(other)
+  const abrupt = await fixtures.agent({ maxSteps: 1, finalAnswerOnLimit: false })
+  const other = await fixtures.start(abrupt, script)
+  await fixtures.answer(other)
   expect(await h.until(other, done)).toMatchObject({ stopReason: 'MAX_STEPS', truncated: true, stepCount: 1 })
 })
 
 test('outputSchema returns an object, is repaired once, and then fails', async () => {
   const outputSchema = objectSchema({ n: { type: 'integer' } }, ['n'])
-  const agentId = await cast.agent({ outputSchema })
+  const agentId = await fixtures.agent({ outputSchema })
   expect(await run(agentId, 'json {"n": 3}')).toMatchObject({
     status: 'COMPLETED',
     output: { object: { n: 3 } },
   })
-  const wired = await cast.agent({ model: 'wire/m', outputSchema })
+  const wired = await fixtures.agent({ model: 'wire/m', outputSchema })
   provider.script(
     { calls: [{ name: 'final_answer', arguments: json({ n: 'x' }) }] },
     { calls: [{ name: 'final_answer', arguments: json({ n: 4 }) }] },
@@ -203,14 +203,14 @@ test('outputSchema returns an object, is repaired once, and then fails', async (
 })
 
 test('budgets end the generation, for one run and for a day', async () => {
-  const once = await cast.agent({ budget: { tokensPerGeneration: 100 } })
+  const once = await fixtures.agent({ budget: { tokensPerGeneration: 100 } })
   expect(await run(once, 'usage 80 40\ncall look {"word":"w"}\nthen\nsay never')).toMatchObject({
     status: 'COMPLETED',
     stopReason: 'BUDGET',
     truncated: true,
     stepCount: 1,
   })
-  const daily = await cast.agent({ budget: { tokensPerDay: 100 } })
+  const daily = await fixtures.agent({ budget: { tokensPerDay: 100 } })
   expect(await run(daily, 'usage 80 40\nsay one')).toMatchObject({ stopReason: 'END_TURN' })
   expect(await run(daily, 'say two')).toMatchObject({ stopReason: 'BUDGET', stepCount: 0 })
 })
@@ -236,25 +236,25 @@ test('parallelToolCalls: false runs the calls one by one, else they run together
     { name: 'slow', config: { http: { url: slow.url, method: 'POST', inputSchema: objectSchema({}) } } },
     'tool { id }',
   )
-  const together = await cast.agent({ toolIds: [tool.id] })
+  const together = await fixtures.agent({ toolIds: [tool.id] })
   await run(together, 'call slow {}\ncall slow {}')
   expect(most).toBe(2)
   most = 0
   mode = 'serial'
-  const serial = await cast.agent({ toolIds: [tool.id], parallelToolCalls: false })
+  const serial = await fixtures.agent({ toolIds: [tool.id], parallelToolCalls: false })
   expect(await run(serial, 'call slow {}\ncall slow {}\ncall slow {}')).toMatchObject({ status: 'COMPLETED' })
   expect(most).toBe(1)
   await slow.close()
 })
 
 test('maxContextMessages bounds the history that the model sees, in whole turns', async () => {
-  const agentId = await cast.agent({ model: 'wire/m', maxContextMessages: 3 })
+  const agentId = await fixtures.agent({ model: 'wire/m', maxContextMessages: 3 })
   const messages = Array.from({ length: 9 }, (_, i) => ({
     role: i % 2 === 0 ? 'USER' : 'ASSISTANT',
     content: `message ${i}`,
   }))
   provider.script({ text: 'ok' })
-  const id = await cast.start(agentId, messages)
+  const id = await fixtures.start(agentId, messages)
   const end = await h.until(id, done, 'steps { elided }')
   const seen = sent()['messages'].map((message: any) =>
     typeof message.content === 'string' ? message.content : message.content[0].text,
@@ -265,13 +265,13 @@ test('maxContextMessages bounds the history that the model sees, in whole turns'
 
 test('after clientTimeoutMs the call ends: the model continues, or the generation expires', async () => {
   const script = 'call ask {"word":"q"}\nthen\nsay went on'
-  const patient = await cast.agent({ clientTimeoutMs: 1000 })
+  const patient = await fixtures.agent({ clientTimeoutMs: 1000 })
   expect(await run(patient, script, {}, 'toolCalls { status errorCode }')).toMatchObject({
     status: 'COMPLETED',
     output: { text: 'went on' },
     toolCalls: [{ status: 'ERRORED', errorCode: 'client_timeout' }],
   })
-  const strict = await cast.agent({ clientTimeoutMs: 1000, onClientTimeout: 'EXPIRE' })
+  const strict = await fixtures.agent({ clientTimeoutMs: 1000, onClientTimeout: 'EXPIRE' })
   expect(await run(strict, script, {}, 'toolCalls { status }')).toMatchObject({
     status: 'EXPIRED',
     toolCalls: [{ status: 'CANCELLED' }],
@@ -279,24 +279,24 @@ test('after clientTimeoutMs the call ends: the model continues, or the generatio
 })
 
 test('timeoutMs ends a generation that waits too long', async () => {
-  const agentId = await cast.agent({ timeoutMs: 1000 })
+  const agentId = await fixtures.agent({ timeoutMs: 1000 })
   expect(await run(agentId, 'call ask {"word":"q"}')).toMatchObject({ status: 'EXPIRED' })
 })
 
 test('a named model without a key fails and never falls back; an unset one uses the rehearsal model', async () => {
-  const agentId = await cast.agent({ model: 'openai/gpt' })
+  const agentId = await fixtures.agent({ model: 'openai/gpt' })
   expect(await run(agentId, 'hello')).toMatchObject({
     status: 'FAILED',
     error: { code: 'MODEL_NOT_CONFIGURED' },
   })
-  const unset = await cast.agent()
+  const unset = await fixtures.agent()
   expect(await run(unset, 'say hi', {}, 'model { kind isAi }')).toMatchObject({
     model: { kind: 'REHEARSAL', isAi: false },
   })
 })
 
 test('the settings of startGeneration override the agent for that run only', async () => {
-  const agentId = await cast.agent({ maxSteps: 9 })
+  const agentId = await fixtures.agent({ maxSteps: 9 })
   const end = await run(agentId, 'call look {"word":"w"}\nthen\ncall look {"word":"v"}', {
     maxSteps: 1,
     finalAnswerOnLimit: false,
@@ -309,9 +309,9 @@ test('the settings of startGeneration override the agent for that run only', asy
 })
 
 test('a thread continues from the generations that have ended', async () => {
-  const agentId = await cast.agent({ model: 'wire/m' })
+  const agentId = await fixtures.agent({ model: 'wire/m' })
   provider.script({ text: 'Nice to meet you.' })
-  const first = await h.until(await cast.start(agentId, 'I am Ada.'), done, 'threadId')
+  const first = await h.until(await fixtures.start(agentId, 'I am Ada.'), done, 'threadId')
   provider.script({ text: 'Ada.' })
   await run(agentId, 'Who am I?', { threadId: first['threadId'] })
   const said = sent()['messages'].map((message: any) => message.content)
@@ -331,14 +331,14 @@ test('an agent that REQUIRES tools in every step without a stop condition is ref
 })
 
 test('three steps in a row with nothing but invalid calls fail the generation', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const end = await run(agentId, 'badargs look\nthen\nbadargs look\nthen\nbadargs look\nthen\nsay never')
   expect(end).toMatchObject({ status: 'FAILED', error: { code: 'MODEL_BAD_REQUEST' }, stepCount: 3 })
 })
 
 test('a failed attempt is repeated, makes subscribers drop its text, and is accounted for', async () => {
-  const agentId = await cast.agent()
-  const id = await cast.start(agentId, 'fail 529\nsay fine')
+  const agentId = await fixtures.agent()
+  const id = await fixtures.start(agentId, 'fail 529\nsay fine')
   expect(await h.until(id, done)).toMatchObject({ status: 'COMPLETED', output: { text: 'fine' } })
   const events = await h.collect(
     'subscription($id: ID!) { generationEvents(generationId: $id) { type ... on StepResetEvent { stepIndex attempt reason } } }',
@@ -348,7 +348,7 @@ test('a failed attempt is repeated, makes subscribers drop its text, and is acco
 })
 
 test('a tool call written as text gets one repair, and then fails the generation', async () => {
-  const agentId = await cast.agent({ model: 'wire/m' })
+  const agentId = await fixtures.agent({ model: 'wire/m' })
   const text = json({ name: 'look', arguments: { word: 'w' } })
   provider.script({ text }, { calls: [{ name: 'look', arguments: json({ word: 'w' }) }] }, { text: 'ok' })
   expect(await run(agentId, 'hello')).toMatchObject({
@@ -371,7 +371,7 @@ test('a large result is cut for the model and stored whole', async () => {
   )
   const http = { url: bulky.url, method: 'GET', inputSchema: objectSchema({}) }
   const { tool } = await h.mutate('createTool', { name: 'bulky', config: { http } }, 'tool { id }')
-  const agentId = await cast.agent({ model: 'wire/m', toolIds: [tool.id] })
+  const agentId = await fixtures.agent({ model: 'wire/m', toolIds: [tool.id] })
   provider.script({ calls: [{ name: 'bulky', arguments: '{}' }] }, { text: 'ok' })
   const end = await run(agentId, 'hello', {}, 'toolCalls { content }')
   expect(end['toolCalls'][0].content[0].text).toBe(large)
@@ -384,7 +384,7 @@ test('a large result is cut for the model and stored whole', async () => {
 test('all wrong tool ids, names and rules of an agent are reported at once', async () => {
   const refused = await h.mutate(
     'createAgent',
-    { name: 'wrong', toolIds: [cast.tools.look, 'tool_nobody'] },
+    { name: 'wrong', toolIds: [fixtures.tools.look, 'tool_nobody'] },
     'agent { id }',
   )
   expect(refused['issues']).toEqual([
@@ -392,8 +392,8 @@ test('all wrong tool ids, names and rules of an agent are reported at once', asy
   ])
   const input = {
     name: 'wrong',
-    toolIds: [cast.tools.look],
-    activeToolIds: [cast.tools.act],
+    toolIds: [fixtures.tools.look],
+    activeToolIds: [fixtures.tools.act],
     stepRules: [{ step: 1, fromStep: 2 }],
   }
   expect((await h.mutate('createAgent', input, 'agent { id }'))['issues'][0].path).toEqual([
@@ -403,7 +403,7 @@ test('all wrong tool ids, names and rules of an agent are reported at once', asy
   ])
   const names = {
     name: 'wrong',
-    toolIds: [cast.tools.look],
+    toolIds: [fixtures.tools.look],
     toolChoice: { tool: 'nope' },
     stopConditions: [{ hasToolCall: 'no' }],
   }

@@ -2,24 +2,24 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { callFields, gateStory, type GateStory } from '../support/gate-story.ts'
+import { callFields, gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let deadly: Loopback
 
 beforeAll(async () => {
   deadly = await startLoopback(() => {})
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), deadly?.close()])
+  await Promise.all([fixtures?.close(), deadly?.close()])
   await h?.stop()
 })
 
@@ -51,8 +51,8 @@ async function deadlyTool(name: string) {
 }
 
 test('in a run: after five times it is an error, and the model gets it', async () => {
-  const agentId = await cast.agent({ toolIds: [await deadlyTool('deadly')] })
-  const id = await cast.start(agentId, 'call deadly {}\nthen\nsay went on')
+  const agentId = await fixtures.agent({ toolIds: [await deadlyTool('deadly')] })
+  const id = await fixtures.start(agentId, 'call deadly {}\nthen\nsay went on')
   const read = async () =>
     (
       await h.gql(

@@ -1,9 +1,9 @@
 /** Slow approved calls outside runs do not delay each other. */
 import { expect, test } from 'vitest'
-import { gateStory } from '../support/gate-story.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
-import { makeCast, objectSchema } from '../support/story.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 
 test.each([
   ['by default', {}, 12],
@@ -12,8 +12,8 @@ test.each([
   const answers: (() => void)[] = []
   const slow = await startLoopback((_request, response) => void answers.push(() => response.end('late')))
   const h = await openHarness(config)
-  const cast = await makeCast(h)
-  const gate = gateStory(h, cast)
+  const fixtures = await makeFixtures(h)
+  const gate = gateFixtures(h, fixtures)
   const http = { url: `${slow.url}/slow`, inputSchema: objectSchema({}) }
   const input = { name: 'slow', config: { http }, gate: { autoApprove: false } }
   const { tool } = await h.mutate('createTool', input, 'tool { id }')
@@ -29,6 +29,6 @@ test.each([
   }
   for (const call of calls) await gate.untilCall(call['id'], ['SUCCEEDED'])
   expect(slow.seen).toHaveLength(12)
-  await Promise.all([cast.close(), slow.close()])
+  await Promise.all([fixtures.close(), slow.close()])
   await h.stop()
 })

@@ -3,29 +3,29 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rpc } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let slow: Loopback
 let answer: () => void
 
 beforeAll(async () => {
   h = await openHarness({}, { mcp: { taskAfterMs: 20 } })
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   slow = await startLoopback((_request, response) => {
     answer = () => response.end('it was done')
   })
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), slow?.close()])
+  await Promise.all([fixtures?.close(), slow?.close()])
   await h?.stop()
 })
 
 async function startedTask(name: string, more: object = {}) {
   const http = { url: `${slow.url}/${name}`, inputSchema: objectSchema({}) }
   const { tool } = await h.mutate('createTool', { name, config: { http }, ...more }, 'tool { id }')
-  const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+  const agentId = await fixtures.agent({ toolIds: [tool.id], mcp: { enabled: true } })
   const ask = async (method: string, params: Record<string, unknown>) => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -8,7 +8,7 @@ import { query } from '../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 
 let h: Harness
 let upstream: Loopback
@@ -57,7 +57,7 @@ const submit = (generationId: string, toolCallId: string, output: unknown = 'yes
 const eventsOf = async (id: string) =>
   (await run(sql`select type from events where generation_id = ${id} order by seq`)).map(({ type }) => type)
 
-const wholeStory = [
+const allEvents = [
   'GENERATION_QUEUED',
   'GENERATION_STARTED',
   'MESSAGE_COMMITTED',
@@ -107,7 +107,7 @@ test('a run that pauses and resumes needs two statements until it waits, and thr
     'with g as (u',
     'with g as (u',
   ])
-  expect(await eventsOf(id)).toEqual(wholeStory)
+  expect(await eventsOf(id)).toEqual(allEvents)
 })
 
 test('an agent that was changed without any hint is used as it is now', async () => {
@@ -158,19 +158,27 @@ test('a tool that was changed without any hint has its new schema in the next ru
   expect(toolCalls[0]).toEqual({ status: 'INVALID' })
 })
 
-test('the calls of a key that was revoked without any hint are refused', async () => {
+test('a key that was revoked without any hint starts no run, and the calls of its runs are refused', async () => {
   const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
-  const { agentId } = await agentWith({ http })
-  const prompt = `call pay_${made} {}\nthen\nsay done`
+  const { agentId, toolId } = await agentWith({ http })
+  const client = { client: { inputSchema: objectSchema({ word: { type: 'string' } }) } }
+  const { tool } = await h.mutate('createTool', { name: `first_${made}`, config: client }, 'tool { id }')
+  await h.mutate('updateAgent', { id: agentId, toolIds: [toolId, tool.id] }, 'agent { id }')
+  const pay = `call pay_${made} {}\nthen\nsay done`
   const created = await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret apiKey { id }')
   const calls = 'toolCalls { status errorCode }'
-  const first = await start(agentId, prompt, created['secret'])
+  const first = await start(agentId, pay, created['secret'])
   expect((await h.until(first, ends, calls))['toolCalls']).toEqual([{ status: 'SUCCEEDED', errorCode: null }])
+  const second = await start(agentId, `call first_${made} {"word":"x"}\nthen\n${pay}`, created['secret'])
+  const [call] = (await h.until(second, ['REQUIRES_ACTION'], 'toolCalls { id }'))['toolCalls']
   await run(sql`update api_keys set revoked_at = now() where id = ${created['apiKey'].id}`)
-  const second = await start(agentId, prompt, created['secret'])
-  expect((await h.until(second, ends, calls))['toolCalls']).toEqual([
-    { status: 'ERRORED', errorCode: 'forbidden' },
-  ])
+  await expect(start(agentId, pay, created['secret'])).rejects.toThrow('UNAUTHENTICATED')
+  const outputs = [{ toolCallId: call.id, output: 'y' }]
+  await h.mutate('submitToolOutputs', { generationId: second, outputs }, 'generation { id }')
+  expect((await h.until(second, ends, calls))['toolCalls'][1]).toEqual({
+    status: 'ERRORED',
+    errorCode: 'forbidden',
+  })
   expect(upstream.seen).toHaveLength(1)
 })
 

@@ -7,14 +7,14 @@ import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let slow: Loopback
 let count = 0
 /** How many of the next reads of secrets fail: they come between the commit of an attempt and its request. */
@@ -24,8 +24,8 @@ let arrived: () => void
 
 beforeAll(async () => {
   h = await openHarness({ leaseMs: 3000 })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   const seen = new Set<string>()
   slow = await startLoopback((request, response) => {
     if (seen.has(request.url)) return void response.writeHead(200).end('paid')
@@ -50,7 +50,7 @@ beforeEach(() => {
   failing = 0
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), slow?.close()])
+  await Promise.all([fixtures?.close(), slow?.close()])
   await h?.stop()
 })
 

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let provider: StrictProvider
 let blobDir: string
 /** The limit for one file, in bytes. */
@@ -21,10 +21,10 @@ beforeAll(async () => {
   blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
   provider = await startStrictProvider()
   h = await openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never)
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), provider?.close()])
+  await Promise.all([fixtures?.close(), provider?.close()])
   await h?.stop()
   await rm(blobDir, { recursive: true, force: true })
 })
@@ -125,11 +125,7 @@ test('a file that is too large is refused, declared or detected, and leaves noth
   const { uploadUrl } = await announce({ filename: 'a', contentType: 'text/plain' })
   const large = 'x'.repeat(maxFileBytes + 1)
   const stream = new Blob([large]).stream()
-  const answer = await put(uploadUrl, stream).then(
-    (response) => response.status,
-    () => 'cut',
-  )
-  expect([413, 'cut']).toContain(answer)
+  expect((await put(uploadUrl, stream)).status).toBe(413)
   const paths = await readdir(blobDir, { recursive: true })
   expect(paths.filter((path) => path.includes('file_'))).toHaveLength(before)
   expect((await put(uploadUrl, large.slice(1))).status).toBe(201)
@@ -153,7 +149,7 @@ test('an http tool gets links to the files of its call, and approvers see which 
       name: 'send',
       gate: { autoApprove: false },
       config: {
-        http: { url: `${cast.upstream.url}/send`, inputSchema: objectSchema({ to: { type: 'string' } }) },
+        http: { url: `${fixtures.upstream.url}/send`, inputSchema: objectSchema({ to: { type: 'string' } }) },
       },
     },
     'tool { id }',
@@ -168,10 +164,10 @@ test('an http tool gets links to the files of its call, and approvers see which 
   expect(toolCall.attachments).toEqual([{ id: fileId }])
   const asked = [{ file_id: fileId, filename: 'renamed.txt', content_type: 'text/plain' }]
   expect(toolCall.approval.arguments).toEqual({ to: 'x', attachments: asked })
-  const settled = cast.upstream.nextRequest
+  const settled = fixtures.upstream.nextRequest
   const arrived = (async () => {
-    while (!cast.upstream.seen.some((seen) => seen.url === '/send')) await settled()
-    return cast.upstream.seen.find((seen) => seen.url === '/send')!
+    while (!fixtures.upstream.seen.some((seen) => seen.url === '/send')) await settled()
+    return fixtures.upstream.seen.find((seen) => seen.url === '/send')!
   })()
   // An edit changes the arguments only: the files stay.
   const decided = await h.mutate(
@@ -190,7 +186,7 @@ test('files of another project, without bytes, unknown, or for a tool without at
   const foreign = await announce({ projectId: project.id, filename: 'a.txt', contentType: 'text/plain' })
   await put(foreign['uploadUrl'], 'theirs')
   const pending = await announce({ filename: 'a.txt', contentType: 'text/plain' })
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   for (const fileId of [foreign['file'].id, pending['file'].id, 'file_unknown']) {
     const start = { agentId, prompt: 'hi', attachments: [{ fileId }] }
     const refused = await h.mutate('startGeneration', start, 'generation { id }')
@@ -211,7 +207,7 @@ test('files of another project, without bytes, unknown, or for a tool without at
   const own = objectSchema({ attachments: { type: 'array' } })
   const { tool } = await h.mutate(
     'createTool',
-    { name: 'own', config: { http: { url: `${cast.upstream.url}/own`, inputSchema: own } } },
+    { name: 'own', config: { http: { url: `${fixtures.upstream.url}/own`, inputSchema: own } } },
     'tool { id }',
   )
   const fileId = await uploaded('mine')
@@ -231,7 +227,7 @@ test("the agent's model gets the files of a message, and a note for a deleted on
   const { baseUrl } = provider.settings('openai')
   const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
   await h.mutate('setProvider', input, 'provider { name }')
-  const agentId = await cast.agent({ model: 'files/m' })
+  const agentId = await fixtures.agent({ model: 'files/m' })
   const [kept, gone] = [await uploaded('the words in it'), await uploaded('soon gone', 'gone.txt')]
   await h.mutate('deleteFile', { fileId: gone }, 'file { id }')
   const refused = await h.mutate(
@@ -241,7 +237,7 @@ test("the agent's model gets the files of a message, and a note for a deleted on
   )
   expect(refused['__typename']).toBe('ValidationError')
   provider.script({ text: 'I read it.' })
-  const id = await cast.start(agentId, 'Read.', { attachments: [{ fileId: kept }] })
+  const id = await fixtures.start(agentId, 'Read.', { attachments: [{ fileId: kept }] })
   expect((await h.until(id, ['COMPLETED', 'FAILED']))['output'].text).toBe('I read it.')
   const { body, fault } = provider.journal.at(-1)!
   expect(fault).toBeNull()
@@ -250,7 +246,7 @@ test("the agent's model gets the files of a message, and a note for a deleted on
   await h.mutate('deleteFile', { fileId: kept }, 'file { id }')
   provider.script({ text: 'It is gone.' })
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { threadId } }', { id })
-  const next = await cast.start(agentId, 'Again.', { threadId: data['generation'].threadId })
+  const next = await fixtures.start(agentId, 'Again.', { threadId: data['generation'].threadId })
   await h.until(next, ['COMPLETED', 'FAILED'])
   expect(JSON.stringify(provider.journal.at(-1)!.body)).toContain('[file notes.txt: no longer available]')
   expect(provider.clear()).toBe(0)
@@ -258,16 +254,16 @@ test("the agent's model gets the files of a message, and a note for a deleted on
 
 test('attachments of tools/call reach the tool and the agent itself', async () => {
   const config = {
-    http: { url: `${cast.upstream.url}/mcp-send`, inputSchema: objectSchema({ to: { type: 'string' } }) },
+    http: { url: `${fixtures.upstream.url}/mcp-send`, inputSchema: objectSchema({ to: { type: 'string' } }) },
   }
   const { tool } = await h.mutate('createTool', { name: 'mail', config }, 'tool { id }')
-  const agentId = await cast.agent({ name: 'postman', toolIds: [tool.id], mcp: { enabled: true } })
+  const agentId = await fixtures.agent({ name: 'postman', toolIds: [tool.id], mcp: { enabled: true } })
   const fileId = await uploaded('through the bridge')
   const attachments = [{ file_id: fileId, filename: 'q3.txt' }]
   const url = `${h.url}/mcp/${agentId}`
   const called = await callRaw(url, adminKey, 'mail', { to: 'x', attachments })
   expect(called.body['result'].isError).toBe(false)
-  const { body } = cast.upstream.seen.find((seen) => seen.url === '/mcp-send')!
+  const { body } = fixtures.upstream.seen.find((seen) => seen.url === '/mcp-send')!
   const sent = JSON.parse(body)
   expect(sent).toMatchObject({
     to: 'x',

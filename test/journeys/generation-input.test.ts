@@ -1,17 +1,17 @@
 /** What a generation was started with can be read afterwards, whatever became of its agent. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -21,10 +21,10 @@ const fields = `{ generation(id: $id) { input { agentVersion
 const read = async (id: string, key?: string) => h.gql(`query($id: ID!) ${fields}`, { id }, key)
 
 test('messages, files and the settings of that time are read, after the agent was changed and deleted', async () => {
-  const agentId = await cast.agent({
+  const agentId = await fixtures.agent({
     instructions: 'Be brief.',
     temperature: 0.5,
-    toolIds: [cast.tools.look],
+    toolIds: [fixtures.tools.look],
   })
   const { file, uploadUrl } = await h.mutate(
     'presignUpload',
@@ -37,7 +37,7 @@ test('messages, files and the settings of that time are read, after the agent wa
     { role: 'ASSISTANT', content: 'Good day' },
     { role: 'USER', content: 'Read this' },
   ]
-  const id = await cast.start(agentId, messages, {
+  const id = await fixtures.start(agentId, messages, {
     attachments: [{ fileId: file.id }],
     maxSteps: 3,
     budget: { tokensPerGeneration: 5000 },
@@ -62,15 +62,17 @@ test('messages, files and the settings of that time are read, after the agent wa
       instructions: 'Be brief.',
       maxSteps: 3,
       temperature: 0.5,
-      toolIds: [cast.tools.look],
+      toolIds: [fixtures.tools.look],
       budget: { tokensPerGeneration: 5000 },
     },
   })
 })
 
 test('a key that may read the generation and not the agent gets the messages without the settings', async () => {
-  const id = await cast.start(await cast.agent({ instructions: 'hidden' }), 'Hello')
-  const policy = { statement: [{ effect: 'Allow', action: ['generations:Get'], resource: ['*'] }] }
+  const id = await fixtures.start(await fixtures.agent({ instructions: 'hidden' }), 'Hello')
+  const policy = {
+    statement: [{ effect: 'Allow', action: ['generations:Get', 'generations:ReachOthers'], resource: ['*'] }],
+  }
   const { secret } = await h.mutate('createApiKey', { name: 'narrow', policy }, 'secret')
   const { data, errors } = await read(id, secret)
   expect(data['generation'].input).toMatchObject({ messages: [{ content: 'Hello' }], settings: null })

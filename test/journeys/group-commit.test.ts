@@ -6,12 +6,19 @@ import { sql, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { policyOfRole, principalById, type Ctx, type Principal } from '../../src/domain/access/index.ts'
-import { provesNothing, type Basis } from '../../src/domain/calls/index.ts'
+import {
+  basisOf,
+  policyOfRole,
+  principalById,
+  type Ctx,
+  type Principal,
+} from '../../src/domain/access/index.ts'
+import { batchLoadCall } from '../../src/domain/calls/index.ts'
 import { createCall, type CreatedCall } from '../../src/domain/calls/create.ts'
 import { directStore } from '../../src/domain/calls/direct-store.ts'
-import { settleTogether } from '../../src/domain/calls/settle-together.ts'
-import { known, prepareCall, readTool, requireCallable } from '../../src/domain/tools/index.ts'
+import { settleHeld } from '../../src/domain/calls/settle.ts'
+import { finished, prepareCall, readTool, requireCallable } from '../../src/domain/tools/index.ts'
+import type { Basis } from '../../src/store/db/proof.ts'
 import { query, type Database } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
@@ -19,14 +26,14 @@ import { openHarness, type Harness } from '../support/harness.ts'
 import { loseResponse } from '../support/held-statement.ts'
 import { holdRow } from '../support/held-row.ts'
 import { oneLine } from '../support/one-line.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 const begins = 'with g as (insert into tool_calls'
 const ends = 'with o as (select t.id from (select * from jsonb_to_recordset'
 
 describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kind) => {
   let h: Harness
-  let cast: Cast
+  let fixtures: Fixtures
   let ctx: Ctx
   let url = ''
   let drop = async () => {}
@@ -36,27 +43,27 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     if (kind === 'PostgreSQL') ({ url, drop } = await postgresDatabase())
     // A lease that is longer than any test: nothing here may be saved by its end.
     h = await openHarness({ leaseMs: 300_000, ...(url ? { databaseUrl: url } : {}) })
-    cast = await makeCast(h)
+    fixtures = await makeFixtures(h)
     const { data } = await h.gql('{ viewer { project { id } } }')
     ctx = h.app.ctxOf(principalOf({ projectId: data['viewer'].project.id }))
-    toolVersion = (await readTool(ctx, cast.tools.act)).tool.version
+    toolVersion = (await readTool(ctx, fixtures.tools.act)).tool.version
   })
   afterAll(async () => {
-    await cast?.close()
+    await fixtures?.close()
     await h?.stop()
     await drop()
   })
 
   const run = (text: SQL) => query<Record<string, any>>(h.app.services.db, text)
 
-  async function request(word: string, basis: Partial<Basis> = {}, agentId?: string) {
-    const { tool, catalogs } = await readTool(ctx, cast.tools.act)
+  async function request(word: string, basis: Basis = {}, agentId?: string) {
+    const { tool, catalogs } = await readTool(ctx, fixtures.tools.act)
     const callable = await requireCallable(ctx, tool, null, [], catalogs)
     const prepared = prepareCall(callable, { word })
     if (!prepared.ok) throw new Error(JSON.stringify(prepared.issues))
     const via = agentId ? { agentId, agentGate: null, threadId: null } : null
     const rest = { attachments: null, idempotency: null, via }
-    return { tool: callable, prepared, ...rest, basis: { ...provesNothing, ...basis } }
+    return { tool: callable, prepared, ...rest, basis }
   }
 
   /** Creates a call for each basis in the same turn of the event loop. */
@@ -74,7 +81,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       return result.value
     })
   }
-  const said = (text: string, isError = false) => known({ content: [{ type: 'text', text }], isError })
+  const said = (text: string, isError = false) => finished({ content: [{ type: 'text', text }], isError })
   const settle = ({ call, lease }: CreatedCall, text: string, isError = false) =>
     directStore(h.app.services, lease!)
       .settle(call, said(text, isError))
@@ -89,7 +96,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       where details->>'toolCallId' = ${id}`)
   const outcome = (id: string, status: string) => ({
     events: ['TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED'],
-    entries: [{ status, resource: `tool/${cast.tools.act}`, who: ctx.principal.id }],
+    entries: [{ status, resource: `tool/${fixtures.tools.act}`, who: ctx.principal.id }],
     id,
   })
   const foundOf = async (id: string) => ({ events: await eventsOf(id), entries: await entriesOf(id), id })
@@ -131,20 +138,21 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     const other = await h.mutate('createApiKey', { name: 'here', role: 'CALLER' }, 'apiKey { id }')
     const here = (await principalById(db, other['apiKey'].id, Date.now()))!
     const person = principalOf({ id: 'usr_1', expiresAt: new Date(Date.now() + 60_000) })
-    const bases: [Partial<Basis>, boolean][] = [
-      [{ caller: here, tool: { version: toolVersion, catalog: null } }, true],
-      [{ caller: gone }, false],
-      [{ caller: person }, true],
-      [{ caller: { ...person, expiresAt: new Date(Date.now() - 1) } }, false],
-      [{ caller: { ...person, expiresAt: null } }, false],
-      [{ caller: { ...here, sessionId: 'ses_ended' } }, false],
-      [{ agentVersion: 1 }, true],
-      [{ agentVersion: 2 }, false],
-      [{ tool: { version: toolVersion + 1, catalog: null } }, false],
-      [{ tool: { version: toolVersion, catalog: { hash: 'other' } } }, false],
+    const toolId = fixtures.tools.act
+    const agentId = await fixtures.agent()
+    const bases: [Basis, boolean][] = [
+      [{ ...basisOf(here), toolId, toolVersion }, true],
+      [basisOf(gone), false],
+      [basisOf(person), true],
+      [basisOf({ ...person, expiresAt: new Date(Date.now() - 1) }), false],
+      [basisOf({ ...person, expiresAt: null }), false],
+      [basisOf({ ...here, sessionId: 'ses_ended' }), false],
+      [{ agentId, agentVersion: 1 }, true],
+      [{ agentId, agentVersion: 2 }, false],
+      [{ toolId, toolVersion: toolVersion + 1 }, false],
+      [{ toolId, toolVersion, catalogHash: 'other' }, false],
       [{}, true],
     ]
-    const agentId = await cast.agent()
     const began = count(db, begins)
     const results = await createAll(
       bases.map(([basis]) => basis),
@@ -154,7 +162,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     expect(began()).toBe(1)
     expect(results.map((result) => result.status === 'fulfilled')).toEqual(bases.map(([, holds]) => holds))
     for (const result of results)
-      if (result.status === 'rejected') expect(result.reason.name).toBe('StaleRequestError')
+      if (result.status === 'rejected') expect(result.reason.name).toBe('StaleReadError')
     for (const [basis, holds] of bases) {
       const [lone] = await createAll([basis], undefined, agentId)
       expect(lone!.status, JSON.stringify(basis)).toBe(holds ? 'fulfilled' : 'rejected')
@@ -206,11 +214,19 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     },
   )
 
+  test('a call that does not exist is missing for who asked for it alone', async () => {
+    const [one] = await created(1)
+    const ids = [one!.call.id, 'call_00000000000000000000000000', one!.call.id]
+    const found = await Promise.allSettled(ids.map((id) => batchLoadCall(h.app.services, id)))
+    expect(found.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    one!.lease!.end()
+  })
+
   test('an outcome is written only under the lease of its call', async () => {
     const calls = await created(3)
     await run(sql`update tool_calls set epoch = epoch + 1 where id = ${calls[1]!.call.id}`)
     const endings = calls.map(({ call, lease }) => ({ call, held: lease!.held, finished: said('done') }))
-    const settled = await Promise.all(endings.map((ending) => settleTogether(h.app.services, ending)))
+    const settled = await Promise.all(endings.map((ending) => settleHeld(h.app.services, ending)))
     expect(settled.map((call) => call?.status ?? null)).toEqual(['SUCCEEDED', null, 'SUCCEEDED'])
     expect(await foundOf(calls[1]!.call.id)).toMatchObject({ events: ['TOOL_CALL_STARTED'], entries: [] })
     for (const { lease } of calls) lease!.end()

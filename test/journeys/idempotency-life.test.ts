@@ -4,22 +4,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forgetExpiredKeys } from '../../src/domain/access/index.ts'
 import { query } from '../../src/store/db/database.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { leaveBehind } from '../support/left-behind.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 
 beforeAll(async () => {
   h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -50,7 +50,7 @@ describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the ke
 
   beforeAll(async () => {
     const tool = await gate.gated({ timeoutSeconds: 7 * 24 * 3600 })
-    const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+    const agentId = await fixtures.agent({ toolIds: [tool.id], mcp: { enabled: true } })
     const approve = async (id: string) => {
       const [approval] = await rows<{ id: string }>(
         sql`select id from approvals where (tool_call_id = ${id} or generation_id = ${id}) and status = 'PENDING'`,
@@ -68,7 +68,7 @@ describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the ke
       },
       startGeneration: {
         ask: (idempotencyKey) =>
-          cast.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, { idempotencyKey }),
+          fixtures.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, { idempotencyKey }),
         end: async (id) => {
           await h.until(id, ['AWAITING_APPROVAL'])
           await approve(id)

@@ -1,15 +1,17 @@
 /** Calls that were sent and whose response was lost: UNKNOWN, unless a repeat does no harm (decision 15). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { freePort, startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let faulty: Loopback
 let modern: ModernServer
 let count = 0
@@ -35,15 +37,16 @@ const lost = ['hang', 'reset', 'cut', '408', '502', '503', '504', '524']
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   faulty = await startLoopback((request, response, raw) => faults[request.url]!(request, response, raw))
   modern = await startModern()
-  for (const name of ['hang', 'die', '502'])
+  for (const name of ['hang', 'silent', 'die', '502'])
     modern.tools.set(name, { tool: { name }, run: () => new Promise(() => {}) })
   modern.tools.set('look', { tool: { name: 'look' }, run: () => new Promise(() => {}) })
   modern.guard = (request, response, body) => {
     if (!body.includes('"tools/call"')) return false
+    if (body.includes('"silent"')) return true
     if (body.includes('"die"')) request.socket.destroy()
     else if (body.includes('"502"')) response.writeHead(502).end('bad gateway')
     else return false
@@ -51,7 +54,7 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), faulty?.close(), modern?.kill()])
+  await Promise.all([fixtures?.close(), faulty?.close(), modern?.kill()])
   await h?.stop()
 })
 
@@ -83,6 +86,27 @@ const isUnknown = {
   isError: true,
   errorCode: 'outcome_unknown',
   structuredContent: { error: { code: 'outcome_unknown' } },
+}
+
+/** An MCP server of the older era that answers with JSON, and a tool call with nothing at all. */
+const answerOlderEra: Parameters<typeof startLoopback>[0] = ({ method, body }, response) => {
+  if (method !== 'POST') return void response.writeHead(405).end()
+  const { id, method: what, params } = JSON.parse(body) as { id?: number; method: string; params: any }
+  if (what === 'tools/call') return
+  if (id === undefined) return void response.writeHead(202).end()
+  const results: Record<string, object> = {
+    initialize: {
+      protocolVersion: params?.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'old', version: '1' },
+    },
+    'tools/list': { tools: [{ name: 'pay', inputSchema: { type: 'object' } }] },
+  }
+  const result = results[what]
+  const answer = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
 }
 
 describe('an http call that was sent, and', () => {
@@ -158,7 +182,7 @@ describe('an MCP client is not invited to retry', () => {
   const wire = { 'mcp-protocol-version': '2025-11-25' }
   const call = async (path: string, headers: Record<string, string>) => {
     const tool = await httpTool(path)
-    const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+    const agentId = await fixtures.agent({ toolIds: [tool.id], mcp: { enabled: true } })
     return (await callRaw(`${h.url}/mcp/${agentId}`, adminKey, tool.name, {}, headers)).body
   }
 
@@ -177,11 +201,24 @@ describe('an MCP client is not invited to retry', () => {
 })
 
 describe('a call of an upstream', () => {
-  test.each(['hang', 'die', '502'])('that was sent and met "%s" is UNKNOWN', async (action) => {
-    const tool = await mcpTool({ timeoutMs: action === 'hang' ? 300 : 5000 })
+  test.each(['hang', 'silent', 'die', '502'])('that was sent and met "%s" is UNKNOWN', async (action) => {
+    const tool = await mcpTool({ timeoutMs: action === 'hang' || action === 'silent' ? 300 : 5000 })
     const call = await gate.call(tool.id, {}, { action })
     expect(call).toMatchObject(isUnknown)
     expect(await unknownIds(tool.id)).toEqual([call['id']])
+  })
+
+  test('of the older era that was read, and never answered with a byte, is UNKNOWN', async () => {
+    const silent = await startLoopback(answerOlderEra)
+    const tool = await made({
+      name: `old_${++count}`,
+      config: { mcp: { url: silent.url } },
+      timeoutMs: 500,
+    })
+    const call = await gate.call(tool.id, {}, { action: 'pay' })
+    expect(silent.seen.filter(({ body }) => body.includes('"tools/call"'))).toHaveLength(1)
+    expect(call).toMatchObject(isUnknown)
+    await silent.close()
   })
 
   test('that may be repeated is an error', async () => {
@@ -207,4 +244,21 @@ test('a platform call that exceeded its timeout is UNKNOWN', async () => {
   const tool = await made({ name: `own_${++count}`, config, timeoutMs: 50 })
   const call = await gate.call(tool.id, { toolId: slow.id, arguments: {} }, { action: 'call-tool' })
   expect(call).toMatchObject(isUnknown)
+})
+
+test('a platform call that met a fault of the database is UNKNOWN: it may have been committed', async () => {
+  const { db } = h.app.services
+  await query(
+    db,
+    sql`create function fail_unlucky() returns trigger language plpgsql as
+      $$ begin raise exception 'the server is stopping' using errcode = '57P01'; end $$`,
+  )
+  await query(
+    db,
+    sql`create trigger unlucky before insert on agents for each row
+      when (new.name = 'unlucky') execute function fail_unlucky()`,
+  )
+  const config = { platform: { actions: ['create-agent'] } }
+  const tool = await made({ name: `own_${++count}`, config })
+  expect(await gate.call(tool.id, { name: 'unlucky' }, { action: 'create-agent' })).toMatchObject(isUnknown)
 })

@@ -5,27 +5,27 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { holdResponse, holdStatement } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let upstream: Loopback
 /** Called with the response of the next request, which gets none until the test gives it. */
 let arrived: (answer: () => void) => void
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   upstream = await startLoopback((_request, response) => arrived(() => response.writeHead(200).end('paid')))
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), upstream?.close()])
+  await Promise.all([fixtures?.close(), upstream?.close()])
   await h?.stop()
 })
 
@@ -39,10 +39,10 @@ async function takeAway(generationId: string): Promise<void> {
 async function secondCall(name: string) {
   const config = { http: { url: `${upstream.url}/${name}`, inputSchema: objectSchema({}) } }
   const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
-  const agent = await cast.agent({ toolIds: [tool.id], parallelToolCalls: false })
+  const agent = await fixtures.agent({ toolIds: [tool.id], parallelToolCalls: false })
   arrived = (answer) => answer()
   const held = holdStatement(h.app.services.leaseDb, { begins: 'with', contains: 'attempt = t.attempt + 1' })
-  const id = await cast.start(agent, `call ${name} {}\ncall ${name} {}\nthen\nsay done`)
+  const id = await fixtures.start(agent, `call ${name} {}\ncall ${name} {}\nthen\nsay done`)
   await held.arrived
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { id status } } }', { id })
   const [first, second] = data['generation'].toolCalls

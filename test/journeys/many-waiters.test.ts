@@ -3,15 +3,15 @@ import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { oneLine } from '../support/one-line.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let slow: Loopback
 let answers: (() => void)[] = []
 
@@ -20,11 +20,11 @@ beforeAll(async () => {
     (request, response) => void answers.push(() => response.end(`did ${request.body}`)),
   )
   h = await openHarness({}, { mcp: { inlineHoldMs: 60_000 } })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), slow?.close()])
+  await Promise.all([fixtures?.close(), slow?.close()])
   await h?.stop()
 })
 
@@ -130,7 +130,7 @@ test('a hundred callers of one project that wait for twenty calls cost one state
 test('callers over the bridge that wait for approvals are woken by their own calls only', async () => {
   answers = []
   const toolId = await slowTool('gated_slow', { gate: { autoApprove: false } })
-  const agentId = await cast.agent({ toolIds: [toolId], mcp: { enabled: true } })
+  const agentId = await fixtures.agent({ toolIds: [toolId], mcp: { enabled: true } })
   const wire = { 'mcp-protocol-version': '2025-11-25' }
   const waiting = Array.from({ length: 50 }, (_, n) =>
     callRaw(`${h.url}/mcp/${agentId}`, adminKey, 'gated_slow', { n }, wire),

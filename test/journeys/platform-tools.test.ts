@@ -1,22 +1,22 @@
 /** Platform tools: operations of Gatehouse as tools of agents, with presets, the gate and the caller's rights. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../support/bridge.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let count = 0
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -62,7 +62,7 @@ describe('two tools over one action, each preset to its own document', () => {
       await platformTool(['update-tool'], { presetParameters: { id: first } }),
       await platformTool(['update-tool'], { presetParameters: { id: second } }),
     ]
-    agentId = await cast.agent({ toolIds: tools.map((tool) => tool['id']), mcp: { enabled: true } })
+    agentId = await fixtures.agent({ toolIds: tools.map((tool) => tool['id']), mcp: { enabled: true } })
   })
 
   test('the preset is not in what the model sees, and the name is {name}_{action}', () => {
@@ -77,7 +77,7 @@ describe('two tools over one action, each preset to its own document', () => {
   })
 
   test('a model changes only the document of the tool that it calls', async () => {
-    const id = await cast.start(
+    const id = await fixtures.start(
       agentId,
       `call ${tools[0]!['name']}_update-tool {"description":"by the model"}`,
     )
@@ -115,7 +115,7 @@ describe('rights', () => {
     const caller = (await keyOf('CALLER')).secret
     const direct = await call(tool['id'], 'update-tool', { description: 'no' }, caller)
     expect(direct).toMatchObject({ status: 'ERRORED', isError: true, errorCode: 'forbidden' })
-    const agentId = await cast.agent({ toolIds: [tool['id']], mcp: { enabled: true } })
+    const agentId = await fixtures.agent({ toolIds: [tool['id']], mcp: { enabled: true } })
     const prompt = `call ${tool['name']}_update-tool {"description":"no"}`
     const started = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', caller)
     const done = await h.until(started['generation'].id, ['COMPLETED'], 'toolCalls { status errorCode }')
@@ -234,7 +234,7 @@ describe('what is refused', () => {
     expect(await call(tool['id'], 'agents', {})).toMatchObject({
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('is no action of this tool') }],
     })
-    expect(await call(cast.tools.look, 'tools', { word: 'a' })).toMatchObject({
+    expect(await call(fixtures.tools.look, 'tools', { word: 'a' })).toMatchObject({
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('http tool') }],
     })
   })

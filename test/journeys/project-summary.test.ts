@@ -1,15 +1,15 @@
 /** The summary of a project counts what runs and what waits, of this project only. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { leaveBehind } from '../support/left-behind.ts'
-import { openStage, type Stage } from '../support/stage.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 
-let stage: Stage
+let deployment: Deployment
 
-beforeAll(async () => void (stage = await openStage('PGlite')))
-afterAll(() => stage?.close())
+beforeAll(async () => void (deployment = await openDeployment('PGlite')))
+afterAll(() => deployment?.close())
 
 test('counts each kind, and nothing of another project', async () => {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   const read = async (key?: string) => {
     const { data, errors } = await h.gql(
       '{ projectSummary { pendingApprovals unknownCalls faultyUpstreams running waiting } }',
@@ -21,22 +21,22 @@ test('counts each kind, and nothing of another project', async () => {
   }
   const none = { pendingApprovals: 0, unknownCalls: 0, faultyUpstreams: 0, running: 0, waiting: 0 }
   expect(await read()).toEqual(none)
-  const { toolId } = await stage.payer({ mode: 'ALWAYS' })
+  const { toolId } = await deployment.payer({ mode: 'ALWAYS' })
   await h.mutate('callTool', { toolId, arguments: { n: 'a' } }, 'toolCall { id }')
-  const input = { toolId: stage.cast.tools.act, arguments: { word: 'a' } }
+  const input = { toolId: deployment.fixtures.tools.act, arguments: { word: 'a' } }
   const called = await h.mutate('callTool', input, 'toolCall { id }')
   await leaveBehind(h, called['toolCall'].id)
-  const config = { mcp: { url: `${stage.cast.upstream.url}/mcp` } }
+  const config = { mcp: { url: `${deployment.fixtures.upstream.url}/mcp` } }
   const { tool } = await h.mutate('createTool', { name: 'far', config }, 'tool { id }')
-  await stage.rows(
+  await deployment.rows(
     `update upstreams set wake_at = null, epoch = epoch + 1, status = 'UNREACHABLE' where id = '${tool.id}'`,
   )
-  const agentId = await stage.cast.agent()
-  const waits = await stage.cast.start(agentId, 'call ask {"word":"a"}')
+  const agentId = await deployment.fixtures.agent()
+  const waits = await deployment.fixtures.start(agentId, 'call ask {"word":"a"}')
   await h.until(waits, ['REQUIRES_ACTION'])
-  const runs = await stage.cast.start(agentId, 'call ask {"word":"b"}')
+  const runs = await deployment.fixtures.start(agentId, 'call ask {"word":"b"}')
   await h.until(runs, ['REQUIRES_ACTION'])
-  await stage.rows(`update generations set status = 'RUNNING', wake_at = null where id = '${runs}'`)
+  await deployment.rows(`update generations set status = 'RUNNING', wake_at = null where id = '${runs}'`)
   expect(await read()).toEqual({
     pendingApprovals: 1,
     unknownCalls: 1,

@@ -5,22 +5,22 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { oneLine } from '../support/one-line.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let upstream: ModernServer
 let reached: unknown[]
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   upstream = await startModern()
   upstream.tools.set('echo', {
     tool: { name: 'echo', description: 'Says it again.' },
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await upstream?.kill()
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 beforeEach(() => void (reached = []))
@@ -46,7 +46,11 @@ async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const seen: string[] = []
   session.prepareQuery = function (statement: { sql: string }, ...rest: unknown[]) {
     const said = oneLine(statement.sql)
-    if (/\b(tools|tool_calls|upstreams)\b/.test(said) && !/skip locked|unnumbered/.test(said)) seen.push(said)
+    if (
+      /\b(tools|tool_calls|upstreams)\b/.test(said) &&
+      !/^select .* skip locked|wake_at <=|unnumbered/.test(said)
+    )
+      seen.push(said)
     return prepare.call(this, statement, ...rest)
   }
   try {
@@ -77,7 +81,7 @@ test('a direct call takes one statement to begin and one to end', async () => {
   const { id, name } = await gate.gated(null)
   await gate.call(id)
   const seen = await statementsOf(() => gate.call(id))
-  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with g as (u'])
+  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with o as (s'])
   expect(gate.paid(name)).toHaveLength(2)
 })
 
@@ -85,7 +89,7 @@ test('so does a call through an mcp tool: its upstream is read with the first', 
   const id = await farTool()
   await callFar(id)
   const seen = await statementsOf(() => callFar(id))
-  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with g as (u'])
+  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with o as (s'])
   expect(reached).toHaveLength(2)
 })
 
@@ -147,6 +151,34 @@ test('a list of the upstream that has changed is the one that counts', async () 
     catalog = jsonb_set(jsonb_set(catalog::jsonb, '{hash}', '"other"'), '{tools}', '[]')::text where id = ${id}`)
   expect(await callFar(id)).toMatchObject({ code: 'INVALID' })
   expect(reached).toHaveLength(1)
+})
+
+test('rows that were deleted behind its back are not there: key, upstream, agent', async () => {
+  const { id, name } = await gate.gated(null)
+  const key = await gate.key({ role: 'ADMIN' })
+  expect(await gate.call(id, { amount: 1 }, {}, key.secret)).toMatchObject({ status: 'SUCCEEDED' })
+  await run(sql`delete from api_keys where id = ${key.id}`)
+  const refused = await h.gql(
+    'mutation($i: CallToolInput!) { callTool(input: $i) { __typename ... on Error { code } } }',
+    { i: { toolId: id, arguments: { amount: 2 } } },
+    key.secret,
+  )
+  expect(JSON.stringify(refused)).toContain('UNAUTHENTICATED')
+  expect(gate.paid(name)).toHaveLength(1)
+
+  const far = await farTool()
+  await callFar(far)
+  await run(sql`delete from upstreams where id = ${far}`)
+  expect((await callFar(far))['status']).not.toBe('SUCCEEDED')
+  expect(reached).toHaveLength(1)
+
+  const agentId = await fixtures.agent({ toolIds: [id] })
+  await h.until(await fixtures.start(agentId, 'say here'), ['COMPLETED'])
+  await run(sql`delete from agent_versions where agent_id = ${agentId}`)
+  await run(sql`delete from agents where id = ${agentId}`)
+  expect(
+    await h.mutate('startGeneration', { agentId, prompt: 'say gone' }, 'generation { id }'),
+  ).toMatchObject({ code: 'NOT_FOUND' })
 })
 
 test('an upstream that is closed after failures gets nothing', async () => {

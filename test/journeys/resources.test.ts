@@ -7,7 +7,7 @@ import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { watchStatements } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 
 let h: Harness
 let upstream: Loopback

@@ -3,21 +3,21 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let modern: ModernServer
 let count = 0
 
 beforeAll(async () => {
   h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   modern = await startModern()
   modern.tools.set('pay', {
     tool: { name: 'pay', inputSchema: objectSchema({ amount: { type: 'number' } }) },
@@ -25,7 +25,7 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), modern?.kill()])
+  await Promise.all([fixtures?.close(), modern?.kill()])
   await h?.stop()
 })
 
@@ -51,7 +51,7 @@ describe.each([
   test('when it is a call of a run', async () => {
     const tool = await gate.gated({ autoApprove: false })
     const key = await gate.key({ role: 'CALLER' })
-    const agentId = await cast.agent({ toolIds: [tool.id] })
+    const agentId = await fixtures.agent({ toolIds: [tool.id] })
     const prompt = `call ${tool.name} {"amount": 5}\nthen\nsay done`
     const made = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', key.secret)
     const [approval] = await gate.pending(made['generation'].id)
@@ -66,7 +66,7 @@ describe.each([
   test('when it came over the bridge', async () => {
     const tool = await gate.gated({ autoApprove: false })
     const key = await gate.key({ role: 'CALLER' })
-    const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+    const agentId = await fixtures.agent({ toolIds: [tool.id], mcp: { enabled: true } })
     const { body } = await callRaw(`${h.url}/mcp/${agentId}`, key.secret, tool.name, { amount: 5 })
     const { call_id: id, approval_id: approvalId } = body['result'].structuredContent
     await end(key.id)
@@ -91,7 +91,7 @@ describe.each([
 /** A run with an approved call: of a key that the process has read, because it has committed a step for it. */
 async function startApproved(key: { secret: string }) {
   const tool = await gate.gated({ autoApprove: false })
-  const agentId = await cast.agent({ toolIds: [tool.id] })
+  const agentId = await fixtures.agent({ toolIds: [tool.id] })
   const prompt = `call ${tool.name} {"amount": 5}\nthen\nsay done`
   const made = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', key.secret)
   const id = made['generation'].id as string

@@ -8,9 +8,10 @@ import { loadConfig, type Config } from '../../src/config.ts'
 import { rotateKey } from '../../src/rotate-key.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
+import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey, harnessOf } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 
 let dataDir: string
 let upstream: Loopback
@@ -18,6 +19,7 @@ let toolId: string
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-rotate-'))
+  await embeddedDatabase(dataDir)
   upstream = await startLoopback((_request, response) => void response.end('{}'))
 })
 afterAll(async () => {

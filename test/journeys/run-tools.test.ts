@@ -2,17 +2,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runtimeName } from '../../src/domain/tools/index.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -32,7 +32,7 @@ const callsOf = async (id: string) =>
     .data['generation'].toolCalls
 
 test('the model calls a tool of the run, the client answers, and the run goes on', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const made = await begin({
     agentId,
     prompt: 'call locate {"room": "a"}\nthen\nsay done',
@@ -42,33 +42,35 @@ test('the model calls a tool of the run, the client answers, and the run goes on
   const { id } = made['generation']
   const waiting = await h.until(id, ['REQUIRES_ACTION'])
   expect(waiting['requiredAction'].toolCalls).toMatchObject([{ name: 'locate', arguments: { room: 'a' } }])
-  expect((await cast.answer(id, { x: 1 }))['outcomes']).toMatchObject([{ status: 'ACCEPTED' }])
+  expect((await fixtures.answer(id, { x: 1 }))['outcomes']).toMatchObject([{ status: 'ACCEPTED' }])
   expect(await h.until(id, ['COMPLETED'])).toMatchObject({ output: { text: 'done' } })
   expect(await callsOf(id)).toMatchObject([{ name: 'locate', status: 'SUCCEEDED', tool: null }])
 })
 
 test('arguments that do not fit the schema go back to the model', async () => {
-  const agentId = await cast.agent()
-  const id = await cast.start(agentId, 'call locate {"room": 5}\nthen\nsay done', { clientTools: [locate] })
+  const agentId = await fixtures.agent()
+  const id = await fixtures.start(agentId, 'call locate {"room": 5}\nthen\nsay done', {
+    clientTools: [locate],
+  })
   await h.until(id, ['COMPLETED'])
   expect(await callsOf(id)).toMatchObject([{ status: 'INVALID' }])
 })
 
 test('neither another run, a continued thread nor a child run has them', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const clientTools = [locate]
-  const first = await cast.start(agentId, 'say one', { clientTools })
+  const first = await fixtures.start(agentId, 'say one', { clientTools })
   await h.until(first, ['COMPLETED'])
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { threadId } }', { id: first })
   const { threadId } = data['generation']
-  const next = await cast.start(agentId, 'call locate {"room": "a"}\nthen\nsay done', { threadId })
+  const next = await fixtures.start(agentId, 'call locate {"room": "a"}\nthen\nsay done', { threadId })
   await h.until(next, ['COMPLETED'])
   expect(await callsOf(next)).toMatchObject([{ status: 'ERRORED' }])
 
-  const parent = await cast.agent({ agentIds: [agentId] })
+  const parent = await fixtures.agent({ agentIds: [agentId] })
   const { name } = (await h.gql('query($id: ID!) { agent(id: $id) { name } }', { id: agentId })).data['agent']
   const message = JSON.stringify({ message: 'call locate {"room": "a"}\nthen\nsay child' })
-  const root = await cast.start(parent, `call ${runtimeName([name])} ${message}`, { clientTools })
+  const root = await fixtures.start(parent, `call ${runtimeName([name])} ${message}`, { clientTools })
   await h.until(root, ['COMPLETED'])
   const { children } = (
     await h.gql('query($id: ID!) { generation(id: $id) { children { nodes { id } } } }', { id: root })
@@ -93,12 +95,12 @@ const refused = [
 ]
 
 test.each(refused)('refuses $why, with its path', async ({ tool, path }) => {
-  const refusal = await begin({ agentId: await cast.agent(), prompt: 'say x', clientTools: [tool] })
+  const refusal = await begin({ agentId: await fixtures.agent(), prompt: 'say x', clientTools: [tool] })
   expect(refusal['issues']).toMatchObject([{ path: ['input', 'clientTools', ...path] }])
 })
 
 test('refuses two of one name, too many, and schemas that are too large together', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const start = (clientTools: object[]) => begin({ agentId, prompt: 'say x', clientTools })
   expect((await start([locate, locate]))['issues']).toMatchObject([
     { path: ['input', 'clientTools', '1', 'name'] },
@@ -113,7 +115,12 @@ test('refuses two of one name, too many, and schemas that are too large together
 })
 
 test('a repeat with the idempotency key compares them', async () => {
-  const input = { agentId: await cast.agent(), prompt: 'say x', idempotencyKey: 'k1', clientTools: [locate] }
+  const input = {
+    agentId: await fixtures.agent(),
+    prompt: 'say x',
+    idempotencyKey: 'k1',
+    clientTools: [locate],
+  }
   const first = await begin(input)
   expect((await begin(input))['generation'].id).toBe(first['generation'].id)
   const other = await begin({ ...input, clientTools: [{ ...locate, description: 'Other.' }] })
@@ -121,9 +128,9 @@ test('a repeat with the idempotency key compares them', async () => {
 })
 
 test('the gate of the agent stops them as well, and an approved call goes to the client', async () => {
-  const agentId = await cast.agent({ gate: { mode: 'ALWAYS' } })
+  const agentId = await fixtures.agent({ gate: { mode: 'ALWAYS' } })
   const prompt = 'call locate {"room": "a"}\nthen\nsay done'
-  const id = await cast.start(agentId, prompt, { clientTools: [locate] })
+  const id = await fixtures.start(agentId, prompt, { clientTools: [locate] })
   await h.until(id, ['AWAITING_APPROVAL'])
   const { data } = await h.gql(
     'query($id: ID!) { generation(id: $id) { requiredAction { approvals { id } } } }',
@@ -131,15 +138,15 @@ test('the gate of the agent stops them as well, and an approved call goes to the
   )
   const approvalId = data['generation'].requiredAction.approvals[0].id
   await h.mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id status }')
-  await cast.answer(id)
+  await fixtures.answer(id)
   expect(await h.until(id, ['COMPLETED'])).toMatchObject({ output: { text: 'done' } })
   expect(await callsOf(id)).toMatchObject([{ status: 'SUCCEEDED' }])
 })
 
 test('toolChoice and stop conditions may name them', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const forced = { clientTools: [locate], toolChoice: { tool: 'locate' } }
-  const id = await cast.start(agentId, 'room', { ...forced, stopConditions: [{ hasToolCall: 'locate' }] })
+  const id = await fixtures.start(agentId, 'room', { ...forced, stopConditions: [{ hasToolCall: 'locate' }] })
   expect(await h.until(id, ['COMPLETED'])).toMatchObject({ stopReason: 'STOP_CONDITION' })
   const without = await begin({ agentId, prompt: 'room', toolChoice: { tool: 'locate' } })
   expect(without['issues']).toMatchObject([{ path: ['input', 'toolChoice', 'tool'] }])

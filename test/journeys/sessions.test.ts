@@ -7,24 +7,24 @@ import { query } from '../../src/store/db/database.ts'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
-import { openStage, type Stage } from '../support/stage.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 
 describe.each(kinds)('on %s', (kind) => {
-  let stage: Stage
+  let deployment: Deployment
   /** The replica that signs in, and the one that is asked. */
   let first: string
   let other: string
   beforeAll(async () => {
-    stage = await openStage(kind)
-    first = stage.replicas[0]!.url
-    other = stage.replicas.at(-1)!.url
+    deployment = await openDeployment(kind)
+    first = deployment.replicas[0]!.url
+    other = deployment.replicas.at(-1)!.url
   })
-  afterAll(() => stage?.close())
+  afterAll(() => deployment?.close())
 
   const newKey = async (input: object = {}) => {
-    const made = await stage.replicas[0]!.mutate(
+    const made = await deployment.replicas[0]!.mutate(
       'createApiKey',
       { name: 'reviewer', role: 'APPROVER', ...input },
       'apiKey { id } secret',
@@ -73,7 +73,7 @@ describe.each(kinds)('on %s', (kind) => {
     const cookie = response.headers.get('set-cookie')!
     expect(cookie).toMatch(/^gatehouse=ghs_[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict$/)
     const token = /=(ghs_[^;]+)/.exec(cookie)![1]!
-    expect(JSON.stringify(await stage.rows('select * from sessions'))).not.toContain(token)
+    expect(JSON.stringify(await deployment.rows('select * from sessions'))).not.toContain(token)
     expect(await response.text()).not.toContain(token)
   })
 
@@ -99,10 +99,10 @@ describe.each(kinds)('on %s', (kind) => {
     const { tab } = await signedIn(key.secret)
     const closed = socketEnd(other, tab)
     await closed.open
-    await stage.replicas[0]!.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
+    await deployment.replicas[0]!.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
     expect(await closed.code).toBe(4403)
     expect((await openTab(other, tab.cookies).gql('{ viewer { id } }')).status).toBe(401)
-    expect(await stage.rows(`select 1 from sessions where principal_id = '${key.id}'`)).toEqual([])
+    expect(await deployment.rows(`select 1 from sessions where principal_id = '${key.id}'`)).toEqual([])
   })
 
   test('a socket closes when its session was not used for too long, although no hint was sent', async () => {
@@ -110,7 +110,7 @@ describe.each(kinds)('on %s', (kind) => {
     const { tab } = await signedIn(key.secret)
     const closed = socketEnd(other, tab)
     await closed.open
-    await stage.rows(`update sessions set expires_at = now() where principal_id = '${key.id}'`)
+    await deployment.rows(`update sessions set expires_at = now() where principal_id = '${key.id}'`)
     expect(await closed.code).toBe(4403)
   })
 
@@ -118,17 +118,18 @@ describe.each(kinds)('on %s', (kind) => {
     const key = await newKey()
     const { tab } = await signedIn(key.secret)
     const times = async () => {
-      const [row] = await stage.rows<{ left: number; used: number }>(
+      const [row] = await deployment.rows<{ left: number; used: number }>(
         `select extract(epoch from expires_at - now())::float8 as left,
           extract(epoch from now() - used_at)::float8 as used
         from sessions where principal_id = '${key.id}'`,
       )
       return row!
     }
-    const set = (text: string) => stage.rows(`update sessions set ${text} where principal_id = '${key.id}'`)
+    const set = (text: string) =>
+      deployment.rows(`update sessions set ${text} where principal_id = '${key.id}'`)
     const useAfterCache = async () => {
       // As after the five seconds for which a session is cached.
-      for (const { app } of stage.replicas)
+      for (const { app } of deployment.replicas)
         app.services.pubsub.publish([{ kind: 'signal', name: 'revoked', id: 'nobody' }])
       await new Promise((resolve) => setImmediate(resolve))
       expect((await tab.gql('{ viewer { id } }')).status).toBe(200)
@@ -206,11 +207,11 @@ describe.each(kinds)('on %s', (kind) => {
   test('beyond fifty sessions of one key, the one that was unused longest ends', async () => {
     const key = await newKey()
     const { tab: oldest } = await signedIn(key.secret)
-    await stage.rows(
+    await deployment.rows(
       `update sessions set used_at = now() - interval '1 minute' where principal_id = '${key.id}'`,
     )
     for (let i = 0; i < 50; i++) await signedIn(key.secret)
-    const [{ count }] = (await stage.rows(
+    const [{ count }] = (await deployment.rows(
       `select count(*)::int as count from sessions where principal_id = '${key.id}'`,
     )) as [{ count: number }]
     expect(count).toBe(50)
@@ -220,8 +221,8 @@ describe.each(kinds)('on %s', (kind) => {
   test('signing in and out is audited, and a verdict is the principal’s', async () => {
     const key = await newKey()
     const { tab } = await signedIn(key.secret)
-    const { toolId } = await stage.payer({ mode: 'ALWAYS' })
-    const called = await stage.replicas[0]!.mutate(
+    const { toolId } = await deployment.payer({ mode: 'ALWAYS' })
+    const called = await deployment.replicas[0]!.mutate(
       'callTool',
       { toolId, arguments: { n: 'a' } },
       'toolCall { approval { id } }',
@@ -233,7 +234,7 @@ describe.each(kinds)('on %s', (kind) => {
     )
     expect(decided.data.decideApproval.approval).toEqual({ status: 'APPROVED', votes: [{ by: key.id }] })
     await tab.fetch('/session', { method: 'DELETE' })
-    const rows = await stage.rows(
+    const rows = await deployment.rows(
       `select action, details->>'method' as method from audit_entries
         where principal_id = '${key.id}' and action like 'sessions:%' order by created_at`,
     )
@@ -248,9 +249,9 @@ describe.each(kinds)('on %s', (kind) => {
     const { tab } = await signedIn(key.secret)
     // Known to the cache of this replica, whose row is gone.
     expect((await tab.gql('{ viewer { id } }')).status).toBe(200)
-    await stage.rows(`delete from sessions where principal_id = '${key.id}'`)
-    const { toolId } = await stage.payer({ mode: 'ALWAYS' })
-    const called = await stage.replicas[0]!.mutate(
+    await deployment.rows(`delete from sessions where principal_id = '${key.id}'`)
+    const { toolId } = await deployment.payer({ mode: 'ALWAYS' })
+    const called = await deployment.replicas[0]!.mutate(
       'callTool',
       { toolId, arguments: { n: 'a' } },
       'toolCall { approval { id } }',
@@ -260,7 +261,7 @@ describe.each(kinds)('on %s', (kind) => {
       { id: called['toolCall'].approval.id },
     )
     expect(codeOf(decided)).toBe('UNAUTHENTICATED')
-    const [{ status }] = (await stage.rows(
+    const [{ status }] = (await deployment.rows(
       `select status from approvals where id = '${called['toolCall'].approval.id}'`,
     )) as [{ status: string }]
     expect(status).toBe('PENDING')
@@ -271,8 +272,8 @@ describe.each(kinds)('on %s', (kind) => {
     const [old, live] = [await newKey(), await newKey()]
     await signedIn(old.secret)
     await signedIn(live.secret)
-    await stage.rows(`update sessions set expires_at = now() where principal_id = '${old.id}'`)
-    const { db } = stage.replicas[0]!.app.services
+    await deployment.rows(`update sessions set expires_at = now() where principal_id = '${old.id}'`)
+    const { db } = deployment.replicas[0]!.app.services
     await forgetExpiredSessions(db)
     const rows = await query<{ id: string }>(
       db,
@@ -284,7 +285,7 @@ describe.each(kinds)('on %s', (kind) => {
   test('a key without sessions:Start, and one that is bound to an agent, do not sign in', async () => {
     const allow = (action: string[]) => ({ statement: [{ effect: 'Allow', action, resource: ['*'] }] })
     const weak = await newKey({ role: null, policy: allow(['tools:Get']) })
-    const agentId = await stage.cast.agent()
+    const agentId = await deployment.fixtures.agent()
     const bound = await newKey({ role: 'ADMIN', agentId })
     for (const { secret } of [weak, bound]) expect(await openTab(first).signIn(secret)).toBe(403)
     expect(await openTab(first).signIn(adminKey)).toBe(201)

@@ -176,7 +176,8 @@ test('when a key is revoked its streams end, and those of other keys with the sa
 })
 
 test('a key that may not see the object of an event gets its own refusal, whoever asked first', async () => {
-  const statement = [{ effect: 'Allow', action: ['events:Subscribe'], resource: ['*'] }]
+  const action = ['events:Subscribe', 'generations:ReachOthers']
+  const statement = [{ effect: 'Allow', action, resource: ['*'] }]
   const blind = (await h.mutate('createApiKey', { name: 'blind', policy: { statement } }, 'secret'))['secret']
   expect(blind).toMatch(/^gh_/)
   const inputSchema = { type: 'object', properties: { hidden: { type: 'string' } } }

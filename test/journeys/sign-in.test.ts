@@ -5,7 +5,7 @@ import { adminKey, harnessOf, openHarness, type Harness } from '../support/harne
 import { startIdentityProvider, webClient, type IdentityProvider } from '../support/identity-provider.ts'
 import { hasPeers } from '../support/peers.ts'
 import { freePort } from '../support/upstream-servers.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { memoryDatabase } from '../support/databases.ts'
 import { createApp } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
@@ -16,7 +16,7 @@ const who = '{ viewer { id name kind role session { method } } }'
 describe.skipIf(!hasPeers)('at an identity provider', () => {
   let h: Harness
   let provider: IdentityProvider
-  let cast: Cast
+  let fixtures: Fixtures
   let projectId: string
 
   beforeAll(async () => {
@@ -32,10 +32,10 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     h = await openHarness({ oidc })
     provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
     projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-    cast = await makeCast(h)
+    fixtures = await makeFixtures(h)
   })
   afterAll(async () => {
-    await cast?.close()
+    await fixtures?.close()
     await h?.stop()
     await provider?.close()
   })
@@ -95,7 +95,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     await signIn(tab)
     const { id } = (await tab.gql(who)).data.viewer
     const gate = { mode: 'ALWAYS' }
-    const http = { url: `${cast.upstream.url}/pay`, inputSchema: { type: 'object' } }
+    const http = { url: `${fixtures.upstream.url}/pay`, inputSchema: { type: 'object' } }
     const made = await h.mutate('createTool', { name: 'pay', gate, config: { http } }, 'tool { id }')
     const input = { toolId: made['tool'].id, arguments: {} }
     const called = await h.mutate('callTool', input, 'toolCall { approval { id } }')
@@ -126,7 +126,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     provider.person.claims['gatehouse_role'] = 'caller'
     const tab = openTab(h.url)
     await signIn(tab)
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const started = await tab.gql(
       `mutation($input: StartGenerationInput!) { startGeneration(input: $input) {
         ... on StartGenerationPayload { generation { id } } ... on Error { message } } }`,
@@ -171,13 +171,13 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
   })
 
   test('a sign-in ends only in the browser that began it', async () => {
-    const [mallory, victim] = [openTab(h.url), openTab(h.url)]
+    const [mallory, alice] = [openTab(h.url), openTab(h.url)]
     const back = pathOf(await atProvider(await begin(mallory)))
-    const asVictim = await victim.fetch(back, { origin: null })
-    expect([asVictim.status, victim.cookies.size]).toEqual([410, 0])
-    // Not with a sign-in of the victim's own under way either.
-    await begin(victim)
-    expect((await victim.fetch(back, { origin: null })).status).toBe(410)
+    const asAlice = await alice.fetch(back, { origin: null })
+    expect([asAlice.status, alice.cookies.size]).toEqual([410, 0])
+    // Not with a sign-in of Alice's own under way either.
+    await begin(alice)
+    expect((await alice.fetch(back, { origin: null })).status).toBe(410)
     expect(provider.requests).not.toContain('POST /token')
     expect((await mallory.fetch(back, { origin: null })).status).toBe(303)
   })

@@ -9,7 +9,7 @@ import { LeaseLostError } from '../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { holdResponse } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 import { oneLine } from '../support/one-line.ts'
 
 let h: Harness

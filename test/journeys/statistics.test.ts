@@ -1,26 +1,26 @@
 /** Statistics of a project: what is counted, in which bucket, and where counting ends. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countStatistics } from '../../src/domain/generations/statistics.ts'
+import { countStatistics } from '../../src/domain/statistics/statistics.ts'
 import { connect } from '../../src/store/db/connect.ts'
 import { query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 

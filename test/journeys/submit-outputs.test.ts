@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 const payload = 'generation { id status } outcomes { toolCallId status error { code message } }'
 const done = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
@@ -41,7 +41,7 @@ describe.each(servers)('on $name', ({ name, open }) => {
   const skipped = name !== 'PGlite' && !hasPostgres
   let replicas: Harness[]
   let h: Harness
-  let cast: Cast
+  let fixtures: Fixtures
   let agentId: string
   let close: () => Promise<void>
 
@@ -49,18 +49,18 @@ describe.each(servers)('on $name', ({ name, open }) => {
     if (skipped) return
     ;({ replicas, close } = await open())
     h = replicas[0]!
-    cast = await makeCast(h)
-    agentId = await cast.agent()
+    fixtures = await makeFixtures(h)
+    agentId = await fixtures.agent()
   })
   afterAll(async () => {
-    await cast?.close()
+    await fixtures?.close()
     await close?.()
   })
 
   const submit = (generationId: string, outputs: object[], more = {}, on = h) =>
     on.mutate('submitToolOutputs', { generationId, outputs, ...more }, payload)
   const waiting = async (prompt = twoCalls) => {
-    const id = await cast.start(agentId, prompt)
+    const id = await fixtures.start(agentId, prompt)
     const state = await h.until(id, ['REQUIRES_ACTION'])
     return { id, calls: state['requiredAction'].toolCalls.map((call: { id: string }) => call.id) as string[] }
   }
@@ -168,8 +168,8 @@ describe.each(servers)('on $name', ({ name, open }) => {
       const config = { client: { inputSchema: objectSchema({}) } }
       const outputSchema = objectSchema({ n: { type: 'integer' } }, ['n'])
       const { tool } = await h.mutate('createTool', { name: 'counted', config, outputSchema }, 'tool { id }')
-      const counting = await cast.agent({ toolIds: [tool.id] })
-      const id = await cast.start(counting, 'call counted {}\nthen\nsay end')
+      const counting = await fixtures.agent({ toolIds: [tool.id] })
+      const id = await fixtures.start(counting, 'call counted {}\nthen\nsay end')
       const state = await h.until(id, ['REQUIRES_ACTION'])
       const toolCallId = state['requiredAction'].toolCalls[0].id
       const refused = await submit(id, [{ toolCallId, output: { n: 'secret value' } }])
@@ -211,7 +211,7 @@ describe.each(servers)('on $name', ({ name, open }) => {
   test.skipIf(skipped)(
     'cancelling a running generation aborts the model response, on whichever replica it runs',
     async () => {
-      const id = await cast.start(
+      const id = await fixtures.start(
         agentId,
         'slow 100ms\nsay one two three four five six seven eight nine ten eleven twelve thirteen fourteen',
       )

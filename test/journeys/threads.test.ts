@@ -1,17 +1,17 @@
 /** Threads: named by a client, opened before their first run, read page by page, and nobody else's. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let provider: StrictProvider
 
 beforeAll(async () => {
   provider = await startStrictProvider()
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
   await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
   const record = {
     name: 'wire',
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
   await h?.stop()
-  await cast?.close()
+  await fixtures?.close()
   await provider?.close()
 })
 
@@ -48,12 +48,16 @@ async function messages(id: string, args = '', key?: string) {
 const texts = (page: any) => page.nodes.map(({ content }: any) => content)
 async function speak(agentId: string, prompt: string, reply: string, more: object = {}) {
   provider.script({ text: reply })
-  return h.until(await cast.start(agentId, prompt, more), ['COMPLETED'], 'threadId thread { id externalId }')
+  return h.until(
+    await fixtures.start(agentId, prompt, more),
+    ['COMPLETED'],
+    'threadId thread { id externalId }',
+  )
 }
 
 describe('a client’s own id', () => {
   test('names one thread of the agent, which its first use creates', async () => {
-    const agentId = await cast.agent({ model: 'wire/m' })
+    const agentId = await fixtures.agent({ model: 'wire/m' })
     const first = await speak(agentId, 'I am Ada.', 'Hello Ada.', { externalThreadId: 'chat-1' })
     const second = await speak(agentId, 'Who am I?', 'Ada.', { externalThreadId: 'chat-1' })
     expect(second['threadId']).toBe(first['threadId'])
@@ -63,7 +67,7 @@ describe('a client’s own id', () => {
       ['assistant', 'Hello Ada.'],
       ['user', 'Who am I?'],
     ])
-    const other = await speak(await cast.agent({ model: 'wire/m' }), 'And I?', 'No.', {
+    const other = await speak(await fixtures.agent({ model: 'wire/m' }), 'And I?', 'No.', {
       externalThreadId: 'chat-1',
     })
     expect(other['threadId']).not.toBe(first['threadId'])
@@ -71,9 +75,9 @@ describe('a client’s own id', () => {
   })
 
   test('is the same thread for two first uses at once', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const ids = await Promise.all(
-      ['a', 'b', 'c'].map((word) => cast.start(agentId, `say ${word}`, { externalThreadId: 'at once' })),
+      ['a', 'b', 'c'].map((word) => fixtures.start(agentId, `say ${word}`, { externalThreadId: 'at once' })),
     )
     const ends = await Promise.all(ids.map((id) => h.until(id, ['COMPLETED'], 'threadId')))
     expect(new Set(ends.map(({ threadId }) => threadId)).size).toBe(1)
@@ -88,7 +92,7 @@ describe('a client’s own id', () => {
   })
 
   test('cannot be given together with the id of a thread, and has a bounded length', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const start = (more: object) =>
       h.mutate('startGeneration', { agentId, prompt: 'say x', ...more }, 'generation { id }')
     const { thread } = await create({ agentId })
@@ -106,7 +110,7 @@ describe('a client’s own id', () => {
   })
 
   test('finds its thread in the list', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const made = []
     for (const externalId of ['one', 'two', 'three'])
       made.push((await create({ agentId, externalId }))['thread'].id)
@@ -131,7 +135,7 @@ describe('a thread that is opened first', () => {
   ]
 
   test('begins with its messages, for every generation in it', async () => {
-    const agentId = await cast.agent({ model: 'wire/m' })
+    const agentId = await fixtures.agent({ model: 'wire/m' })
     const { thread } = await create({ agentId, messages: begun })
     expect(thread).toMatchObject({ externalId: null, closedAt: null, agent: { id: agentId } })
     await speak(agentId, 'Who am I?', 'Ada.', { threadId: thread.id })
@@ -147,7 +151,7 @@ describe('a thread that is opened first', () => {
   })
 
   test('is the same at a repeat with its external id; other messages are refused', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const input = { agentId, externalId: 'kept', messages: begun }
     const made = await Promise.all([create(input), create(input), create(input)])
     expect(new Set(made.map(({ thread }) => thread.id)).size).toBe(1)
@@ -158,7 +162,7 @@ describe('a thread that is opened first', () => {
   })
 
   test('needs an agent that exists, and messages that are some', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     expect(await create({ agentId: 'agt_000000000000000000000000' })).toMatchObject({
       __typename: 'NotFoundError',
     })
@@ -173,13 +177,13 @@ describe('a thread that is opened first', () => {
 
 describe('messages of a thread', () => {
   test('are those of the input and the texts of the model, page by page in both directions', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const begin = [
       { role: 'USER', content: 'first' },
       { role: 'ASSISTANT', content: 'second' },
     ]
     const { thread } = await create({ agentId, messages: begin })
-    const start = (prompt: string | object[]) => cast.start(agentId, prompt, { threadId: thread.id })
+    const start = (prompt: string | object[]) => fixtures.start(agentId, prompt, { threadId: thread.id })
     const one = await start('call look {"word":"w"}\nthen\nsay third')
     await h.until(one, ['COMPLETED'])
     const two = await start([...begin, { role: 'USER', content: 'say fourth' }])
@@ -230,12 +234,14 @@ describe('messages of a thread', () => {
   })
 
   test('a page of too many bytes is refused with the way on, and a foreign cursor too', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const { thread } = await create({ agentId })
     const large = Array.from({ length: 2 }, () => ({ role: 'USER', content: 'x'.repeat(450_000) }))
     for (let i = 0; i < 10; i += 1)
       await h.until(
-        await cast.start(agentId, [...large, { role: 'USER', content: 'say ok' }], { threadId: thread.id }),
+        await fixtures.start(agentId, [...large, { role: 'USER', content: 'say ok' }], {
+          threadId: thread.id,
+        }),
         ['COMPLETED'],
       )
     await expect(messages(thread.id, '(first: 100)')).rejects.toThrow(/RESPONSE_TOO_LARGE/)
@@ -251,21 +257,36 @@ describe('rights', () => {
   const policy = (...action: string[]) => ({ statement: [{ effect: 'Allow', action, resource: ['*'] }] })
 
   test('a key that reads no generations cannot continue a thread that another key opened with messages', async () => {
-    const agentId = await cast.agent()
-    await create({ agentId, externalId: 'mine', messages: [{ role: 'USER', content: 'swordfish' }] })
+    const agentId = await fixtures.agent()
+    const { thread } = await create({
+      agentId,
+      externalId: 'mine',
+      messages: [{ role: 'USER', content: 'swordfish' }],
+    })
     const blind = await makeKey({ policy: policy('generations:Start', 'agents:Get') })
-    const { errors } = await h.gql(
-      'mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename } }',
-      { input: { agentId, prompt: 'what was said?', externalThreadId: 'mine' } },
-      blind,
-    )
+    const start = (more: object, key: string) =>
+      h.gql(
+        `mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename
+          ... on Error { code } ... on StartGenerationPayload { generation { threadId } } } }`,
+        { input: { agentId, prompt: 'what was said?', ...more } },
+        key,
+      )
+    const refused = await start({ threadId: thread.id }, blind)
+    expect(refused.data['startGeneration']).toMatchObject({ code: 'NOT_FOUND' })
+    const reaching = await makeKey({
+      policy: policy('generations:Start', 'agents:Get', 'generations:ReachOthers'),
+    })
+    const { errors } = await start({ threadId: thread.id }, reaching)
     expect(errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'generations:Get' })
+    // The same name is another thread of another key.
+    const named = await start({ externalThreadId: 'mine' }, blind)
+    expect(named.data['startGeneration'].generation.threadId).not.toBe(thread.id)
   })
 
   test('a page with a generation that the key may not read is refused', async () => {
-    const agentId = await cast.agent()
+    const agentId = await fixtures.agent()
     const { thread } = await create({ agentId })
-    const id = await cast.start(agentId, 'say secret', { threadId: thread.id })
+    const id = await fixtures.start(agentId, 'say secret', { threadId: thread.id })
     await h.until(id, ['COMPLETED'])
     const key = await makeKey({
       policy: {
@@ -276,105 +297,5 @@ describe('rights', () => {
       },
     })
     await expect(messages(thread.id, '', key)).rejects.toThrow(/FORBIDDEN/)
-  })
-})
-
-describe('a message that is added', () => {
-  const add = (input: object, key?: string) =>
-    h.mutate('addThreadMessage', input, `threadMessage { ${messageFields} }`, key)
-
-  test('waits for the next generation, which gets it first and needs none of its own', async () => {
-    const agentId = await cast.agent({ model: 'wire/m' })
-    const { thread } = await create({ agentId, messages: [{ role: 'USER', content: 'I am Ada.' }] })
-    const threadId = thread.id
-    const { threadMessage: message } = await add({ threadId, content: 'Who am I?' })
-    expect(message).toMatchObject({ role: 'USER', content: 'Who am I?', generation: null, attachments: [] })
-    await add({ threadId, role: 'ASSISTANT', content: 'Let me think.' })
-    await add({ threadId, content: 'Well?' })
-    const page = await messages(threadId, '(first: 2)')
-    expect([texts(page), page.pageInfo.hasNextPage]).toEqual([['I am Ada.', 'Who am I?'], true])
-    expect(texts(await messages(threadId, `(after: "${page.edges[1].cursor}")`))).toEqual([
-      'Let me think.',
-      'Well?',
-    ])
-    provider.script({ text: 'Ada.' })
-    const made = await h.mutate('startGeneration', { agentId, threadId }, 'generation { id }')
-    await h.until(made['generation'].id, ['COMPLETED'])
-    expect(said()).toEqual([
-      ['user', 'I am Ada.'],
-      ['user', 'Who am I?'],
-      ['assistant', 'Let me think.'],
-      ['user', 'Well?'],
-    ])
-    const after = await messages(threadId)
-    expect(texts(after)).toEqual(['I am Ada.', 'Who am I?', 'Let me think.', 'Well?', 'Ada.'])
-    expect(after.nodes[1]).toMatchObject({ id: message.id, generation: made['generation'] })
-    // The cursor from before still points behind the same message.
-    expect(texts(await messages(threadId, `(after: "${after.edges[1].cursor}", first: 1)`))).toEqual([
-      'Let me think.',
-    ])
-  })
-
-  test('waits in a thread with an id of the client, too', async () => {
-    const agentId = await cast.agent({ model: 'wire/m' })
-    const externalId = 'ticket 7'
-    const run = { agentId, externalThreadId: externalId, idempotencyKey: 'ticket 7' }
-    const none = await h.mutate('startGeneration', run, 'generation { id }')
-    expect(none).toMatchObject({
-      __typename: 'ValidationError',
-      message: expect.stringContaining('no message waits'),
-    })
-    const messagesGiven = [{ role: 'USER', content: 'I am Ada.' }]
-    const { thread } = await create({ agentId, externalId, messages: messagesGiven })
-    await add({ threadId: thread.id, content: 'Who am I?' })
-    provider.script({ text: 'Ada.' })
-    const made = await h.mutate('startGeneration', run, 'generation { id thread { id } }')
-    expect(made['generation'].thread).toEqual({ id: thread.id })
-    await h.until(made['generation'].id, ['COMPLETED'])
-    expect(said()).toEqual([
-      ['user', 'I am Ada.'],
-      ['user', 'Who am I?'],
-    ])
-    // A repeat, when nothing waits any more.
-    expect((await h.mutate('startGeneration', run, 'generation { id }'))['generation'].id).toBe(
-      made['generation'].id,
-    )
-  })
-
-  test('with a key is added once, and is refused for what cannot be done', async () => {
-    const agentId = await cast.agent()
-    const { thread } = await create({ agentId })
-    const input = { threadId: thread.id, content: 'say once', idempotencyKey: 'k' }
-    const both = await Promise.all([add(input), add(input)])
-    expect(both[0]).toEqual(both[1])
-    expect(await add({ ...input, content: 'other' })).toMatchObject({
-      __typename: 'IdempotencyConflictError',
-    })
-    expect(await add({ ...input, idempotencyKey: '' })).toMatchObject({ __typename: 'ValidationError' })
-    expect(await add({ threadId: thread.id, content: '' })).toMatchObject({ __typename: 'ValidationError' })
-    expect(await add({ threadId: 'thr_none', content: 'x' })).toMatchObject({ __typename: 'NotFoundError' })
-    const attachments = [{ fileId: 'file_none' }]
-    const withFile = { threadId: thread.id, content: 'x', attachments }
-    expect(await add(withFile)).toMatchObject({ __typename: 'ValidationError' })
-    expect(await add({ ...withFile, role: 'ASSISTANT' })).toMatchObject({ __typename: 'ValidationError' })
-    expect(texts(await messages(thread.id))).toEqual(['say once'])
-  })
-
-  test('a child run cannot take it', async () => {
-    const agentId = await cast.agent()
-    const { thread } = await create({ agentId })
-    await add({ threadId: thread.id, content: 'for its client' })
-    const { tool } = await h.mutate(
-      'createTool',
-      { name: 'start', config: { platform: { actions: ['start-generation'] } } },
-      'tool { id }',
-    )
-    const asker = await cast.agent({ toolIds: [tool.id] })
-    const input = JSON.stringify({ agentId, threadId: thread.id, prompt: 'say x' })
-    const run = await cast.start(asker, `call start_start-generation ${input}\nthen\nsay done`)
-    const { toolCalls } = await h.until(run, ['COMPLETED'], 'toolCalls { status content }')
-    expect(toolCalls).toMatchObject([{ status: 'ERRORED' }])
-    expect(JSON.stringify(toolCalls)).toContain('messages that wait')
-    expect(texts(await messages(thread.id))).toEqual(['for its client'])
   })
 })

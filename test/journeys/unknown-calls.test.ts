@@ -2,16 +2,16 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { callFields, gateStory, type GateStory } from '../support/gate-story.ts'
+import { callFields, gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { leaveBehind } from '../support/left-behind.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let provider: StrictProvider
 let hanging: Loopback
 
@@ -30,8 +30,8 @@ beforeAll(async () => {
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
   })
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
   const { baseUrl } = provider.settings('anthropic')
   const input = { name: 'wire', kind: 'ANTHROPIC', baseUrl, secretName: 'KEY', defaultModel: 'm' }
@@ -39,7 +39,7 @@ beforeAll(async () => {
 })
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
-  await Promise.all([cast?.close(), provider?.close(), hanging?.close()])
+  await Promise.all([fixtures?.close(), provider?.close(), hanging?.close()])
   await h?.stop()
 })
 
@@ -229,9 +229,9 @@ describe('the feed reports an unknown outcome of its own', () => {
 async function lostCall(name: string, method: string) {
   const config = { http: { url: `${hanging.url}/${name}`, method, inputSchema: objectSchema({}) } }
   const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
-  const agentId = await cast.agent({ toolIds: [tool.id], model: 'wire/m' })
+  const agentId = await fixtures.agent({ toolIds: [tool.id], model: 'wire/m' })
   provider.script({ calls: [{ name, arguments: '{}' }] }, { text: 'went on' })
-  const id = await cast.start(agentId, 'Go.')
+  const id = await fixtures.start(agentId, 'Go.')
   while (!hanging.seen.some((seen) => seen.url === `/${name}`))
     await new Promise((next) => setImmediate(next))
   await query(h.app.services.db, sql`update generations set wake_at = now() where id = ${id}`)
@@ -260,7 +260,7 @@ test.each([
   await resolve(call.id, outcome, more)
   await gate.untilCall(call.id, ['SUCCEEDED'])
   provider.script({ text: 'I see' })
-  const next = await cast.start(agentId, 'And now?', { threadId })
+  const next = await fixtures.start(agentId, 'And now?', { threadId })
   await h.until(next, ['COMPLETED'])
   expect(provider.journal.at(-1)!.fault).toBeNull()
   expect(lastRequest()).toContain(expected)

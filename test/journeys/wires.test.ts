@@ -3,8 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
@@ -21,7 +22,9 @@ beforeAll(async () => {
   upstream = await startLoopback((_request, response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
   )
-  directory = join(await mkdtemp(join(tmpdir(), 'gatehouse-wires-')), 'db')
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-wires-'))
+  directory = join(folder, 'db')
+  await embeddedDatabase(folder)
   h = await open()
 })
 afterEach(() => expect(provider.clear()).toBe(0))

@@ -73,7 +73,7 @@ test.runIf(hasPostgres)(
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
       return random() < 0.5 ? 'cutBefore' : 'cutAfter'
     }
-    const works = dose(400, 10_000)
+    const works = dose(200, 10_000)
     const fates: ('done' | 'lost' | 'unknown')[] = []
     let next = 0
     const runWork = async () => {
@@ -164,10 +164,9 @@ test.runIf(hasPostgres)(
       await new Promise<void>((resolve) => (release = resolve))
       await query(tx, sql`update marks set n = 2 where work = -5000`)
     })
-    const before = performance.now()
     await query(cuttable.db, sql`select 1`)
+    // It would wait for ever: the other stands still until this is done.
     await query(direct.db, sql`update marks set n = 3 where work = -5000`)
-    expect(performance.now() - before).toBeLessThan(8000)
     // Thawed: it finds out, tries again as a whole, and is last.
     release()
     const again = setInterval(() => release(), 20)
@@ -197,7 +196,7 @@ test.runIf(hasPostgres)(
   async () => {
     const role = `gatehouse_few_${Date.now()}`
     await query(direct.db, sql.raw(`create role ${role} login connection limit 2`))
-    await query(direct.db, sql.raw(`grant select on marks to ${role}`))
+    await query(direct.db, sql.raw(`grant select on marks, installation to ${role}`))
     const url = new URL(made.url)
     url.username = role
     const own = await connect({ kind: 'postgres', url: url.href, poolSize: 10 })

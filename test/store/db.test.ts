@@ -14,14 +14,20 @@ import { appendProjectEvents } from '../../src/store/events/log.ts'
 import { numberAll } from '../../src/store/events/numbering.ts'
 import { beginning, type Position } from '../../src/store/events/position.ts'
 import { readFeed } from '../../src/store/events/read.ts'
-import { localPubSub } from '../../src/store/events/pubsub.ts'
+import { localPubSub } from '../../src/store/pubsub/pubsub.ts'
 import { buildServer } from '../support/build.ts'
-import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
+import {
+  embeddedDatabase,
+  emptyPostgresDatabase,
+  hasPostgres,
+  memoryDatabase,
+  postgresDatabase,
+} from '../support/databases.ts'
 import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
 
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   test('four replicas that migrate an empty database at the same moment all succeed', async () => {
-    const { url, drop } = await postgresDatabase()
+    const { url, drop } = await emptyPostgresDatabase()
     const all = await Promise.all([1, 2, 3, 4].map(() => connect({ kind: 'postgres', url, poolSize: 3 })))
     try {
       await Promise.all(all.map((connection) => migrate(connection)))
@@ -126,9 +132,10 @@ describe.each(kinds)('a database that was restored into another cluster, on %s',
 
 test('the embedded database keeps few buffers of its own, in a directory and in memory', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-buffers-'))
+  await embeddedDatabase(folder)
   const opened = [
-    await connect({ kind: 'pglite', directory: join(folder, 'data') }),
-    await connect({ kind: 'memory' }),
+    await connect({ kind: 'pglite', directory: join(folder, 'db') }),
+    await connect(await memoryDatabase()),
   ]
   try {
     for (const { db } of opened)

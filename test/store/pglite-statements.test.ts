@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atomically, query, sqlState, type Database } from '../../src/store/db/database.ts'
 import { databaseOverPglite } from '../../src/store/db/pglite/client.ts'
 import { preparedStatements } from '../../src/store/db/pglite/statements.ts'
+import { memoryDatabase } from '../support/databases.ts'
 
 let client: PGlite
 let db: Database
@@ -13,7 +14,7 @@ let db: Database
 let plain: Database
 
 beforeAll(async () => {
-  client = await PGlite.create()
+  client = await PGlite.create({ loadDataDir: (await memoryDatabase()).dump })
   db = databaseOverPglite(client, () => {})
   plain = drizzle(client) as never
 })

@@ -5,7 +5,7 @@
 import postgres from 'postgres'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { settleTogether } from '../../src/domain/calls/settle-together.ts'
+import { settleHeld } from '../../src/domain/calls/settle.ts'
 import { settleCalls, underLease } from '../../src/domain/tool-calls/index.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import type { Database } from '../../src/store/db/database.ts'
@@ -91,7 +91,7 @@ test.runIf(hasPostgres).each([2, 16])('%i outcomes of one moment: each call is l
       held: one,
       finished: { result: done },
     }))
-    await Promise.all(endings.map((ending) => settleTogether(services, ending as never).catch(() => null)))
+    await Promise.all(endings.map((ending) => settleHeld(services, ending as never).catch(() => null)))
   })
   expect(plan).not.toMatch(/Seq Scan on tool_calls/)
   expect(plan).not.toMatch(/Merge Join/)

@@ -1,6 +1,6 @@
 /** The contract of every PubSub, whatever transport it uses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PubSub, Hint } from '../../src/store/events/pubsub.ts'
+import type { PubSub, Hint } from '../../src/store/pubsub/pubsub.ts'
 
 export interface BellTower {
   /** Two PubSubs of one installation; for a single process both are the same. */

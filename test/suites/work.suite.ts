@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
-import { localPubSub } from '../../src/store/events/pubsub.ts'
+import { localPubSub } from '../../src/store/pubsub/pubsub.ts'
 import { createHeartbeat } from '../../src/store/work/leases.ts'
 import { momentNow } from '../../src/core/stopwatch.ts'
 import {

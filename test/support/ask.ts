@@ -1,6 +1,6 @@
 /** One GraphQL request over HTTP, for programs that talk to processes which start and stop. */
 
-export interface Asked<Data> {
+export interface GraphqlResponse<Data> {
   data: Data
   errors?: { message: string; extensions?: Record<string, unknown> }[]
 }
@@ -11,13 +11,13 @@ export async function ask<Data = Record<string, any>>(
   key: string,
   query: string,
   variables: object = {},
-): Promise<Asked<Data>> {
+): Promise<GraphqlResponse<Data>> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify({ query, variables }),
   })
-  return (await response.json()) as Asked<Data>
+  return (await response.json()) as GraphqlResponse<Data>
 }
 
 /** The text of a mutation `name(input: …)` that selects these fields of the payload. */

@@ -93,10 +93,10 @@ export async function visit(
   }
 }
 
-const looks: readonly { name: string; file: string; colorScheme: 'light' | 'dark'; width?: number }[] = [
-  { name: 'light', file: 'light', colorScheme: 'light' },
-  { name: 'dark', file: 'dark', colorScheme: 'dark' },
-  { name: 'on a phone', file: 'phone', colorScheme: 'light', width: 390 },
+const looks: readonly { name: string; colorScheme: 'light' | 'dark'; width?: number }[] = [
+  { name: 'light', colorScheme: 'light' },
+  { name: 'dark', colorScheme: 'dark' },
+  { name: 'on a phone', colorScheme: 'light', width: 390 },
 ]
 
 /** Signs the context in: its pages have the cookie of the session. */
@@ -123,29 +123,22 @@ async function violations(page: Page): Promise<string[]> {
   })
 }
 
-/** Where the guide's pictures are. */
+/** Where the pictures of the guides and of README are. */
 const pictures = join(import.meta.dirname, '../../docs/guides/pictures')
 
-/**
- * Takes the pictures of a screen as it stands: light, dark and on a phone. Only when PICTURES is set, as `npm run
- * pictures` does; the pictures of the guide are made so.
- */
+/** Takes the picture of a screen as it stands, in light colours. Only when PICTURES is set, as `npm run pictures` does. */
 export async function picture({ page }: Pick<Visit, 'page'>, name: string): Promise<void> {
   if (!process.env['PICTURES']) return
   const before = page.viewportSize()!
   const dismiss = page.locator('.toast button')
   while ((await dismiss.count()) > 0) await dismiss.first().click()
-  for (const look of looks) {
-    await page.emulateMedia({ colorScheme: look.colorScheme })
-    await page.setViewportSize({ width: look.width ?? 1280, height: look.width ? 844 : 800 })
-    await page.evaluate(async () => {
-      ;(globalThis as unknown as { scrollTo(x: number, y: number): void }).scrollTo(0, 0)
-      const { document: shown } = globalThis as unknown as {
-        document: { fonts: { ready: Promise<unknown> } }
-      }
-      await shown.fonts.ready
-    })
-    await page.screenshot({ path: join(pictures, `${name}-${look.file}.png`), animations: 'disabled' })
-  }
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.evaluate(async () => {
+    ;(globalThis as unknown as { scrollTo(x: number, y: number): void }).scrollTo(0, 0)
+    const { document: shown } = globalThis as unknown as { document: { fonts: { ready: Promise<unknown> } } }
+    await shown.fonts.ready
+  })
+  await page.screenshot({ path: join(pictures, `${name}-light.png`), animations: 'disabled' })
   await page.setViewportSize(before)
 }

@@ -1,21 +1,25 @@
 /** Many waiting generations at once: a real one, copied row by row in the database. */
-import type { Stage } from './stage.ts'
+import type { Deployment } from './deployment.ts'
 
 /**
  * Copies a generation that waits for an approval with all its rows, `count` times, under new ids. The copies are
  * decided, expire, run and end like any other.
  */
-export async function cloneWaiting(stage: Stage, generationId: string, count: number): Promise<void> {
+export async function cloneWaiting(
+  deployment: Deployment,
+  generationId: string,
+  count: number,
+): Promise<void> {
   const suffix = `'_' || lpad(c::text, 6, '0')`
   const copy = async (table: string, key: string, renamed: Record<string, string>) => {
     const columns = (
-      await stage.rows<{ name: string }>(
+      await deployment.rows<{ name: string }>(
         `select column_name as name from information_schema.columns where table_name = '${table}'
          and is_identity = 'NO'`,
       )
     ).map((row) => row.name)
     const values = columns.map((name) => renamed[name] ?? `t."${name}"`)
-    await stage.rows(`insert into ${table} (${columns.map((name) => `"${name}"`).join(', ')})
+    await deployment.rows(`insert into ${table} (${columns.map((name) => `"${name}"`).join(', ')})
       select ${values.join(', ')} from ${table} t, generate_series(1, ${count}) c where t.${key} = '${generationId}'`)
   }
   const fresh = (name: string) => `t."${name}" || ${suffix}`

@@ -28,8 +28,8 @@ export interface Cluster {
   start(): Promise<void>
   /** `immediate` is a crash by request: no checkpoint, recovery at the next start. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
-  /** Sends SIGKILL to one client backend: the server ends all others and recovers. False when there was none. */
-  killBackend(): Promise<boolean>
+  /** Sends SIGKILL to one client backend that `random` names: the server ends all others and recovers. False when there was none. */
+  killBackend(random: () => number): Promise<boolean>
   /** Sends SIGKILL to the server and all its child processes. */
   kill9(): Promise<void>
   /** Starts again after any end, and waits until it accepts connections. */
@@ -40,28 +40,36 @@ export interface Cluster {
   restore(backup: string): Promise<void>
   /** What the server has written to its log. */
   log(): Promise<string>
+  /** Creates a standby of this cluster, which follows it asynchronously, and starts it. */
+  startStandby(): Promise<Cluster>
+  /** Stops sending to standbys (SIGSTOP): they do not get what is written from now on. */
+  holdReplication(): Promise<void>
+  /** Makes a standby the primary, on a new timeline. */
+  promote(): Promise<void>
   /** Stops it and deletes everything. */
   remove(): Promise<void>
 }
 
 /** Creates a cluster and starts it on a free loopback port; `settings` are server parameters. */
 export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
+  const folder = await newFolder()
+  const words = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+  await program('initdb', ['-D', join(folder, 'data'), ...words])
+  const cluster = await clusterIn(folder, settings)
+  await cluster.start()
+  return cluster
+}
+
+async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-cluster-'))
   await asOwner('chown', folder)
   await chmod(folder, 0o700)
+  return folder
+}
+
+/** The cluster whose data is in this folder, on a port of its own. */
+async function clusterIn(folder: string, settings: Record<string, string>): Promise<Cluster> {
   const data = join(folder, 'data')
-  await program('initdb', [
-    '-D',
-    data,
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--no-locale',
-    '--no-sync',
-  ])
   const port = await freePort()
   const options = {
     listen_addresses: '127.0.0.1',
@@ -74,6 +82,20 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
   let backups = 0
   const control = (...words: string[]) => program('pg_ctl', ['-D', data, '-w', '-t', '60', ...words])
   const log = join(folder, 'log')
+  const copyTo = (target: string, ...words: string[]) =>
+    program('pg_basebackup', [
+      '-D',
+      target,
+      '-h',
+      '127.0.0.1',
+      '-p',
+      String(port),
+      '-U',
+      'postgres',
+      '-c',
+      'fast',
+      ...words,
+    ])
   const postmaster = async () => Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0])
   const cluster: Cluster = {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
@@ -82,10 +104,10 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
         throw new Error(`${error.message}\n${(await readFile(log, 'utf8')).slice(-2000)}`)
       }),
     stop: (mode) => control('stop', '-s', '-m', mode),
-    async killBackend() {
+    async killBackend(random) {
       const backends = childrenOf(await postmaster()).filter((pid) => commandOf(pid).includes('127.0.0.1('))
       if (backends.length === 0) return false
-      signal(backends[Math.floor(Math.random() * backends.length)]!)
+      signal(backends[Math.floor(random() * backends.length)]!)
       return true
     },
     async kill9() {
@@ -101,20 +123,22 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
     restart: () => cluster.start(),
     async baseBackup() {
       const target = join(folder, `backup-${++backups}`)
-      await program('pg_basebackup', [
-        '-D',
-        target,
-        '-h',
-        '127.0.0.1',
-        '-p',
-        String(port),
-        '-U',
-        'postgres',
-        '-c',
-        'fast',
-      ])
+      await copyTo(target)
       return target
     },
+    async startStandby() {
+      const own = await newFolder()
+      await copyTo(join(own, 'data'), '-R')
+      const standby = await clusterIn(own, settings)
+      await standby.start()
+      return standby
+    },
+    async holdReplication() {
+      const senders = childrenOf(await postmaster()).filter((pid) => commandOf(pid).includes('walsender'))
+      if (senders.length === 0) throw new Error('No standby follows this cluster.')
+      for (const pid of senders) signal(pid, 'SIGSTOP')
+    },
+    promote: () => control('promote', '-s'),
     async restore(backup) {
       await rm(data, { recursive: true, force: true })
       await cp(backup, data, { recursive: true, preserveTimestamps: true })
@@ -127,7 +151,6 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
       await rm(folder, { recursive: true, force: true })
     },
   }
-  await cluster.start()
   return cluster
 }
 

@@ -1,18 +1,13 @@
 /** Helpers for tests of models: build a request, read an attempt to its end, record a step. */
 import { textResult, type ToolResult } from '../../src/core/content.ts'
-import {
-  callsOf,
-  userMessage,
-  type Message,
-  type ToolResultPart,
-} from '../../src/domain/generations/model/message.ts'
+import { callsOf, userMessage, type Message, type ToolResultPart } from '../../src/domain/models/message.ts'
 import type {
   ModelAnswer,
   ModelEvent,
   ModelPort,
   ModelRequest,
   ModelTool,
-} from '../../src/domain/generations/model/port.ts'
+} from '../../src/domain/models/port.ts'
 
 export const weatherTool: ModelTool = {
   name: 'get_weather',

@@ -1,61 +1,64 @@
 /**
- * Databases for tests: embedded ones from the shared dump, and PostgreSQL where it is reachable, one for each suite.
+ * Databases for tests: embedded ones from the shared dump, and PostgreSQL where it is reachable, one for each suite. Both
+ * are copies of what the global setup has migrated.
  */
-import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import postgres from 'postgres'
+import { execFile } from 'node:child_process'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { inject } from 'vitest'
-import type { DatabaseAddress } from '../../src/store/db/connect.ts'
+import { answersPostgres, createDatabase, type TestDatabase } from './postgres-server.ts'
 
-const server = process.env['TEST_POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 export const redisUrl = process.env['TEST_REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
 /** An embedded database in memory, migrated. */
-export async function memoryDatabase(): Promise<DatabaseAddress> {
-  return { kind: 'memory', dump: new Blob([await readFile(inject('dump'))]) }
+export async function memoryDatabase() {
+  return { kind: 'memory', dump: new Bytes(await readFile(inject('dump'))) } as const
 }
 
-/** A fresh database on the PostgreSQL server; `drop` removes it. */
-export async function postgresDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  const name = `gatehouse_test_${randomBytes(6).toString('hex')}`
-  await asServer((sql) => sql.unsafe(`create database ${name}`))
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return {
-    url: url.href,
-    drop: () => asServer((sql) => sql.unsafe(`drop database if exists ${name} with (force)`)),
+/** A Blob would hand them out in small pieces. */
+class Bytes extends Blob {
+  readonly #bytes: Buffer
+  constructor(bytes: Buffer) {
+    super()
+    this.#bytes = bytes
+  }
+  override async arrayBuffer() {
+    return new Uint8Array(this.#bytes).buffer
   }
 }
 
-async function asServer(work: (sql: postgres.Sql) => PromiseLike<unknown>): Promise<void> {
-  const sql = postgres(server, { max: 1, onnotice: () => {}, connect_timeout: 3 })
-  try {
-    await work(sql)
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
+/** Puts an embedded database, migrated, into the data directory of a server that is started next. */
+export async function embeddedDatabase(dataDir: string): Promise<void> {
+  const directory = join(dataDir, 'db')
+  await mkdir(directory, { recursive: true })
+  await promisify(execFile)('tar', ['-xf', inject('dump'), '-C', directory])
 }
+
+/** A database on the PostgreSQL server, migrated. */
+export const postgresDatabase = (): Promise<TestDatabase> => createDatabase(inject('template'))
+
+/** A database on the PostgreSQL server without tables, for migrations and for the release before. */
+export const emptyPostgresDatabase = (): Promise<TestDatabase> => createDatabase(null)
 
 /** Whether PostgreSQL is reachable; where it is not, suites that need it are skipped with a message. */
-export const hasPostgres = await answers(() => asServer((sql) => sql`select 1`))
+export const hasPostgres = await answersPostgres()
 
-export const hasRedis = await answers(async () => {
+export const hasRedis = await answersRedis()
+
+async function answersRedis(): Promise<boolean> {
   const { Redis } = await import('ioredis')
   const redis = new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null })
   redis.on('error', () => {})
   try {
     await redis.connect()
     await redis.ping()
+    return true
+  } catch {
+    return false
   } finally {
     redis.disconnect()
   }
-})
-
-async function answers(probe: () => Promise<unknown>): Promise<boolean> {
-  return probe().then(
-    () => true,
-    () => false,
-  )
 }
 
 if (!hasPostgres) console.warn('SKIPPED LOUDLY: no PostgreSQL at TEST_POSTGRES_URL; its suites do not run.')

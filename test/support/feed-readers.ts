@@ -1,6 +1,9 @@
 /** Clients that follow a project's feed over graphql-ws, from cursor to cursor, and reconnect after every cut. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
+import { randomSchedule } from './random.ts'
+
+const random = randomSchedule()
 
 export interface ToldEvent {
   cursor: string
@@ -43,7 +46,7 @@ export function followFeed(options: FollowOptions): FeedReader {
     connectionParams: { authorization: `Bearer ${key}` },
     retryAttempts: Infinity,
     shouldRetry: () => !closed,
-    retryWait: () => pause(20 + Math.random() * 30),
+    retryWait: () => pause(20 + random() * 30),
   })
   const reader: FeedReader = {
     told: [],

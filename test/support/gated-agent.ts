@@ -1,9 +1,9 @@
 /** An agent for MCP clients with a tool that works, one that fails and one that needs approval, and its approver. */
 import { afterAll, beforeAll } from 'vitest'
-import type { McpTimings } from '../../src/api/mcp/timings.ts'
+import type { McpTimings } from '../../src/api/mcp/http/timings.ts'
 import { openHarness, type Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
-import { objectSchema } from './story.ts'
+import { objectSchema } from './fixtures.ts'
 
 export interface GatedAgent {
   upstream: Loopback
@@ -22,7 +22,7 @@ export interface GatedAgent {
 /** Opens a server with a gated agent before the tests of this file, and closes both after them. */
 export function useGatedAgent(
   mcp: Partial<McpTimings>,
-  opened: (story: { h: Harness; agent: GatedAgent }) => void,
+  opened: (parts: { h: Harness; agent: GatedAgent }) => void,
 ): void {
   let h: Harness | undefined
   let agent: GatedAgent | undefined

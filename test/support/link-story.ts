@@ -1,7 +1,7 @@
 /** Helpers for tests of verdict links: an endpoint with recipients, questions that allow links, and their forms. */
 import { adminKey, type Harness } from './harness.ts'
-import { gateStory, type GateStory } from './gate-story.ts'
-import { makeCast, type Cast } from './story.ts'
+import { gateFixtures, type GateFixtures } from './gate-fixtures.ts'
+import { makeFixtures, type Fixtures } from './fixtures.ts'
 import { accept, openReceiver, type Receiver } from './webhook-receiver.ts'
 
 export interface Link {
@@ -12,8 +12,8 @@ export interface Link {
 }
 
 export interface LinkStory {
-  cast: Cast
-  gate: GateStory
+  fixtures: Fixtures
+  gate: GateFixtures
   receiver: Receiver
   webhookId: string
   /** Keys with the role approver, who are the recipients. */
@@ -26,17 +26,17 @@ export interface LinkStory {
   close(): Promise<void>
 }
 
-export async function openLinkStory(h: Harness, given?: Cast): Promise<LinkStory> {
-  const cast = given ?? (await makeCast(h))
-  const gate = gateStory(h, cast)
+export async function openLinkStory(h: Harness, given?: Fixtures): Promise<LinkStory> {
+  const fixtures = given ?? (await makeFixtures(h))
+  const gate = gateFixtures(h, fixtures)
   const receiver = await openReceiver(accept)
   const input = { url: receiver.url, types: ['APPROVAL_REQUESTED', 'APPROVAL_DECIDED'] }
   const made = await h.mutate('createWebhook', input, 'secret webhook { id }', adminKey)
   receiver.secret = made['secret']
   const webhookId = made['webhook'].id as string
   const people = [await gate.key({ role: 'APPROVER' }), await gate.key({ role: 'APPROVER' })]
-  const story: LinkStory = {
-    cast,
+  const linkFixtures: LinkStory = {
+    fixtures,
     gate,
     receiver,
     webhookId,
@@ -58,12 +58,14 @@ export async function openLinkStory(h: Harness, given?: Cast): Promise<LinkStory
         key,
       ),
     async close() {
-      if (!given) await cast.close()
+      if (!given) await fixtures.close()
       await receiver.close()
     },
   }
-  await story.setRecipients(people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` })))
-  return story
+  await linkFixtures.setRecipients(
+    people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` })),
+  )
+  return linkFixtures
 }
 
 let sent = 0

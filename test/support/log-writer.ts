@@ -1,7 +1,7 @@
 /** Writes generations and their events as the loop does, without a loop: at full speed and of any length. */
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../src/store/db/database.ts'
-import type { PubSub } from '../../src/store/events/pubsub.ts'
+import type { PubSub } from '../../src/store/pubsub/pubsub.ts'
 import {
   generationCompleted,
   insertGenerationEvents,

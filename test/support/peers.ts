@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { describe, test } from 'vitest'
 
 const peers = resolve(import.meta.dirname, '../../tools/peers')
 
@@ -13,6 +14,10 @@ if (!hasPeers)
   console.warn(
     'SKIPPED LOUDLY: the foreign servers are not installed. Run: npm ci --prefix tools/peers --ignore-scripts',
   )
+
+/** For tests, and groups of them, that need one. */
+export const peerTest = hasPeers ? test : test.skip
+export const describeWithPeers = hasPeers ? describe : describe.skip
 
 /** The path of a file in tools/peers. */
 export function peerFile(path: string): string {

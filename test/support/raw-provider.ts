@@ -1,7 +1,7 @@
 /** A server of raw bytes on loopback, for faults that no well-behaved HTTP server can produce. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { settingsFor } from './strict-provider.ts'
-import type { ProviderSettings } from '../../src/domain/generations/providers/open-model.ts'
+import type { ProviderSettings } from '../../src/domain/models/providers/open-model.ts'
 import type { Wire } from './wire-frames.ts'
 
 export interface RawAnswer {

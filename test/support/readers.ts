@@ -2,6 +2,9 @@
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { ask } from './ask.ts'
+import { randomSchedule } from './random.ts'
+
+const random = randomSchedule()
 
 export interface Following {
   url: string
@@ -17,7 +20,7 @@ export type Reader = (from: Following) => Promise<string[]>
 const last = 'GENERATION_COMPLETED'
 const document =
   'subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { type cursor } }'
-const pause = () => new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 30))
+const pause = () => new Promise((resolve) => setTimeout(resolve, 20 + random() * 30))
 
 interface StreamedEvent {
   type: string

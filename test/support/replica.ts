@@ -22,6 +22,8 @@ export interface Replica {
 }
 
 const mostOutput = 20_000
+/** How this process compiles WebAssembly, as vitest.config.ts has it. */
+const engine = process.execArgv.filter((flag) => flag === '--liftoff-only')
 
 /**
  * Starts `node <entry>` with these settings and nothing else of this environment, so that it never uses a key or a
@@ -31,7 +33,7 @@ export function startReplica(entry: string, settings: Record<string, string>): R
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
   )
-  const child = spawn(process.execPath, [entry], {
+  const child = spawn(process.execPath, [...engine, entry], {
     env: { ...Object.fromEntries(kept), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

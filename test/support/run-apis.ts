@@ -2,7 +2,6 @@
  * The requests of every API that starts runs, and answers what they wait for, as they are on the wire: one form for tests
  * that compare the APIs. Their official clients are in the tests of each.
  */
-import { externalThreadId } from '../../src/domain/generations/index.ts'
 import { mutationText } from './ask.ts'
 import { callRaw } from './bridge.ts'
 
@@ -37,7 +36,7 @@ export interface RunApi {
 let count = 0
 const fresh = () => `fresh ${++count}`
 const bearer = (key: string | null) => (key === null ? {} : { authorization: `Bearer ${key}` })
-const legOf = (run: KnownRun) => `resp_${run.id.slice('gen_'.length)}_0`
+const segmentOf = (run: KnownRun) => `resp_${run.id.slice('gen_'.length)}_0`
 
 /** Posts, and reads the response to its end: then the run has ended, or waits. */
 async function post({ url, key }: Door, path: string, body: object, headers: object = {}) {
@@ -52,7 +51,7 @@ async function post({ url, key }: Door, path: string, body: object, headers: obj
     body: (text.startsWith('{') ? JSON.parse(text) : {}) as Record<string, any>,
   }
 }
-const keyed = async (door: Door, path: string, body: object): Promise<Outcome> => {
+const authenticated = async (door: Door, path: string, body: object): Promise<Outcome> => {
   const got = await post(door, path, body)
   return { status: got.status, code: got.body['error']?.code ?? null }
 }
@@ -66,7 +65,6 @@ async function graphql(door: Door, name: string, input: object, fields: string):
   const code = body['errors']?.[0].extensions.code ?? given?.code ?? given?.outcomes?.[0].error?.code ?? null
   return { status, code }
 }
-
 async function a2a(door: Door, content: object, taskId = ''): Promise<Outcome> {
   const message = { messageId: fresh(), role: 'ROLE_USER', parts: [content], taskId }
   const request = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }
@@ -75,12 +73,12 @@ async function a2a(door: Door, content: object, taskId = ''): Promise<Outcome> {
 }
 
 const responses = (door: Door, body: object) =>
-  keyed(door, '/v1/responses', { model: door.agent.name, ...body })
+  authenticated(door, '/v1/responses', { model: door.agent.name, ...body })
 const responsesOn = (door: Door, run: KnownRun, item: object) =>
-  responses(door, { previous_response_id: legOf(run), input: [item] })
+  responses(door, { previous_response_id: segmentOf(run), input: [item] })
 
 const chat = (door: Door, id: string, messages: object[]) =>
-  keyed(door, `/api/chat/${door.agent.name}`, { id, messages, trigger: 'submit-message' })
+  authenticated(door, `/api/chat/${door.agent.name}`, { id, messages, trigger: 'submit-message' })
 const chatUser = (text: string) => ({ id: fresh(), role: 'user', parts: [{ type: 'text', text }] })
 const chatOn = (door: Door, run: KnownRun, tool: object) =>
   chat(door, run.externalId, [
@@ -95,7 +93,7 @@ const chatOn = (door: Door, run: KnownRun, tool: object) =>
 const agUiAt =
   (pathOf: (agent: string) => string) =>
   (door: Door, threadId: string, messages: object[], resume: object[] = []) =>
-    keyed(door, pathOf(door.agent.name), {
+    authenticated(door, pathOf(door.agent.name), {
       threadId,
       runId: fresh(),
       messages,
@@ -108,8 +106,6 @@ const agUiAt =
 const agUi = agUiAt((agent) => `/ag-ui/${agent}`)
 const copilotKit = agUiAt((agent) => `/copilotkit/agent/${agent}/run`)
 const agUiUser = (content: string) => ({ id: fresh(), role: 'user', content })
-
-const threads = '/v1/threads'
 
 const overAgUi = (send: typeof agUi): RunApi => ({
   start: (door, prompt) => send(door, fresh(), [agUiUser(prompt)]),
@@ -124,7 +120,7 @@ const overAgUi = (send: typeof agUi): RunApi => ({
     ),
 })
 
-type Name = 'graphql' | 'rest' | 'responses' | 'assistants' | 'chat' | 'agUi' | 'copilotKit' | 'a2a' | 'mcp'
+type Name = 'graphql' | 'rest' | 'responses' | 'chat' | 'agUi' | 'copilotKit' | 'a2a' | 'mcp'
 
 export const runApis: Record<Name, RunApi> = {
   graphql: {
@@ -147,9 +143,11 @@ export const runApis: Record<Name, RunApi> = {
   },
   rest: {
     start: (door, content) =>
-      keyed(door, `/api/v1/agents/${door.agent.id}/generate`, { messages: [{ role: 'user', content }] }),
+      authenticated(door, `/api/v1/agents/${door.agent.id}/generate`, {
+        messages: [{ role: 'user', content }],
+      }),
     answer: (door, { id }, tool_call_id, output) =>
-      keyed(door, `/api/v1/agents/${door.agent.id}/generate/${id}/tool-outputs`, {
+      authenticated(door, `/api/v1/agents/${door.agent.id}/generate/${id}/tool-outputs`, {
         tool_outputs: [{ tool_call_id, output }],
       }),
   },
@@ -159,19 +157,6 @@ export const runApis: Record<Name, RunApi> = {
       responsesOn(door, run, { type: 'function_call_output', call_id, output }),
     decide: (door, run, approval_request_id, approve) =>
       responsesOn(door, run, { type: 'mcp_approval_response', approval_request_id, approve }),
-  },
-  assistants: {
-    start: (door, content) =>
-      keyed(door, `${threads}/runs`, {
-        assistant_id: door.agent.name,
-        thread: { messages: [{ role: 'user', content }] },
-      }),
-    async answer(door, { id, externalId }, tool_call_id, output) {
-      const threadId = externalThreadId(door.agent.id, externalId)
-      return keyed(door, `${threads}/${threadId}/runs/${id}/submit_tool_outputs`, {
-        tool_outputs: [{ tool_call_id, output }],
-      })
-    },
   },
   chat: {
     start: (door, prompt) => chat(door, fresh(), [chatUser(prompt)]),

@@ -3,10 +3,11 @@
  * them with a 400 as the real provider does. Responses follow a script, through aimock where it can produce them, else
  * as frames of its own.
  */
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { LLMock } from '@copilotkit/aimock'
-import type { ProviderSettings } from '../../src/domain/generations/providers/open-model.ts'
+import type { ProviderSettings } from '../../src/domain/models/providers/open-model.ts'
 import { faultOf, type Issued } from './strict-rules.ts'
 import { framesOf, type Wire, type WireAnswer } from './wire-frames.ts'
 
@@ -162,7 +163,7 @@ async function pass(
   }))
   const text = [answer.text ?? []].flat().join('')
   // A fixture of its own for this request: several may run at once.
-  const context = `request-${Math.random()}`
+  const context = `request-${randomUUID()}`
   peer.on({ context }, {
     usage,
     ...(answer.reasoning ? { reasoning: answer.reasoning } : {}),

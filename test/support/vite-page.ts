@@ -10,6 +10,8 @@ const vite = resolve(import.meta.dirname, '../../node_modules/vite/bin/vite.js')
 
 export interface ServedPage {
   url: string
+  /** The same page in another environment: what Vite has built serves both. Close it before this one. */
+  again(env: Record<string, string>): Promise<ServedPage>
   close(): Promise<void>
 }
 
@@ -23,7 +25,18 @@ export interface PageOptions {
 /** Serves the page in the folder. Rejects with what Vite printed when it ends before it listens. */
 export async function servePage(folder: string, { env, packages }: PageOptions): Promise<ServedPage> {
   const copy = packages === undefined ? null : await copyOf(folder, packages)
-  const child = spawn(process.execPath, [vite, '--port', '0'], { cwd: copy ?? folder, env })
+  const served = await serveIn(copy ?? folder, env)
+  return {
+    ...served,
+    async close() {
+      await served.close()
+      if (copy) await rm(copy, { recursive: true, force: true })
+    },
+  }
+}
+
+async function serveIn(folder: string, env: Record<string, string>): Promise<ServedPage> {
+  const child = spawn(process.execPath, [vite, '--port', '0'], { cwd: folder, env })
   const exited = once(child, 'exit')
   const url = await new Promise<string>((found, failed) => {
     let output = ''
@@ -38,10 +51,10 @@ export async function servePage(folder: string, { env, packages }: PageOptions):
   })
   return {
     url,
+    again: (other) => serveIn(folder, other),
     async close() {
       child.kill()
       await exited
-      if (copy) await rm(copy, { recursive: true, force: true })
     },
   }
 }

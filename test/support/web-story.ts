@@ -1,7 +1,7 @@
 /** A shop with a refund tool whose calls wait for a person: what the journeys of the dashboard are played on. */
 import { openHarness, type Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
-import { objectSchema } from './story.ts'
+import { objectSchema } from './fixtures.ts'
 import type { Config } from '../../src/config.ts'
 
 export interface Shop {

@@ -19,7 +19,7 @@ export interface WireAnswer {
   seal?: string
   calls?: WireCall[]
   usage?: { input: number; output: number }
-  /** The provider's finish reason; the usual one when absent. */
+  /** The provider's finish reason; the default when absent. */
   finish?: string
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
 import { mcpConfig } from '../../web/src/screens/agents/mcp-config.ts'
-import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 
 const shots = process.env['SHOTS'] ?? null
@@ -117,7 +117,6 @@ describe.skipIf(!hasChromium)('agents', () => {
     )
     await v.page.goto(`${h.url}/agents/${id}`)
     await v.page.getByRole('button', { name: 'Delete' }).waitFor()
-    await picture(v, 'agent')
     await v.page.getByRole('button', { name: 'Delete' }).click()
     await v.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await v.page.getByText('Deleted Painter.').waitFor()
@@ -162,7 +161,6 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.getByText('own_tools').waitFor()
     await v.page.getByRole('link', { name: 'Helper' }).waitFor()
     await shoot(v.page, 'surface')
-    await picture(v, 'agent-surface')
     await v.check()
     await v.page.getByRole('link', { name: 'MCP', exact: true }).click()
     await v.page.getByText('It is not served to MCP clients now').waitFor()

@@ -1,7 +1,7 @@
 /** Lists are narrowed by what the address says: several statuses, words, people and time; and `back` brings each place back. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-story.ts'
 
 describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
@@ -53,7 +53,6 @@ describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
     await page.getByText('No run is like this').waitFor()
     await page.getByRole('checkbox', { name: 'failed' }).check()
     await expect.poll(() => rows.count()).toBe(1)
-    await picture(tab, 'runs-filters')
     await tab.check()
     await page.keyboard.press('Escape')
     expect(await page.getByRole('checkbox', { name: 'failed' }).isVisible()).toBe(false)

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { objectSchema } from '../support/story.ts'
+import { objectSchema } from '../support/fixtures.ts'
 
 /** Markup in the forms that pages have run by mistake, and characters that hide or turn text round. */
 const markup = `<img src=x onerror="globalThis.pwned=1"><script>globalThis.pwned=2</script><svg onload=pwned=3>{{7*7}}`

@@ -1,7 +1,7 @@
 /** Journeys of operators in a real browser: keys, secrets, providers, files, the audit, unknown calls and upstreams. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { leaveBehind } from '../support/left-behind.ts'
 import { openShop, type Shop } from '../support/web-story.ts'
 
@@ -33,7 +33,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     const row = page.getByRole('row', { name: /night shift/ })
     await row.waitFor()
     expect(await page.content()).not.toContain(secret)
-    await picture(tab, 'keys')
     await tab.check()
 
     const other = await visit(browser, shop.h, '/runs', { key: secret, expected: /401/ })
@@ -42,7 +41,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await other.page.getByText('Your session has ended.').waitFor()
     expect(new URL(other.page.url()).pathname).toBe('/runs')
-    await picture(other, 'door')
     await other.check()
     await row.getByText('revoked').waitFor()
     expect(tab.faults).toEqual([])
@@ -62,7 +60,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Operations' }).waitFor()
     await page.getByRole('cell', { name: 'tools:Create' }).first().waitFor()
-    await picture(tab, 'audit')
     await tab.check()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('API key').waitFor()
@@ -84,7 +81,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByRole('cell', { name: 'TILL_KEY' }).waitFor()
     await page.getByRole('cell', { name: 'till.example.com' }).waitFor()
     expect(await page.content()).not.toContain('s3cret-value')
-    await picture(tab, 'secrets')
     await tab.check()
     await page.getByRole('link', { name: 'Providers' }).click()
     await page.getByRole('button', { name: 'New provider' }).click()
@@ -101,7 +97,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByRole('cell', { name: 'house' }).waitFor()
     await page.getByRole('button', { name: 'Test' }).click()
     await page.getByText('(MODEL_NOT_CONFIGURED)').waitFor()
-    await picture(tab, 'providers')
     await tab.check()
     await page.getByRole('link', { name: 'Files' }).click()
     await page.getByText('No files').waitFor()
@@ -127,7 +122,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     // The list and the mark beside Operations follow the event.
     await page.getByLabel('1 unknown calls').waitFor()
     await page.getByRole('button', { name: 'Resolve …' }).first().click()
-    await picture(tab, 'unknown')
     await page.getByLabel('Outcome', { exact: true }).selectOption('RUN_AGAIN')
     await page.getByRole('button', { name: 'Send it again …' }).click()
     await page.getByText('this happens twice').waitFor()
@@ -181,7 +175,6 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByRole('link', { name: 'far' }).click()
     await page.getByRole('button', { name: 'Read its lists now' }).click()
     await page.getByText('The lists were read.').waitFor()
-    await picture(tab, 'upstream')
     await tab.check()
     await tab.close()
   })

@@ -5,20 +5,20 @@ import { hasChromium, openChromium, picture, visit } from '../support/chromium.t
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { asking, makeAgent } from '../support/nested-story.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 const word = objectSchema({ word: { type: 'string' } }, ['word'])
 const megabyte = `${'A megabyte of text. '.repeat(50_000)}THE END`
 
 describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => {
   let h: Harness
-  let cast: Cast
+  let fixtures: Fixtures
   let browser: Browser
   let odd: Loopback
 
   beforeAll(async () => {
     h = await openHarness()
-    cast = await makeCast(h)
+    fixtures = await makeFixtures(h)
     browser = await openChromium()
     odd = await startLoopback((request, response) => {
       if (request.url?.startsWith('/large')) return void response.end(megabyte)
@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   afterAll(async () => {
     await browser?.close()
     await odd?.close()
-    await cast?.close()
+    await fixtures?.close()
     await h?.stop()
   })
 
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   const status = (page: Page) => page.locator('.screen-head [role=status]')
 
   test('a run is started by the keyboard, seen to its end, and found in the list by a filter', async () => {
-    const agent = await cast.agent({ name: 'greeter' })
+    const agent = await fixtures.agent({ name: 'greeter' })
     const { page, check, close } = await visit(browser, h, '/runs?status=COMPLETED')
     await page.getByText('No run is like this').waitFor()
     await page.getByRole('button', { name: 'Start a run' }).click()
@@ -74,31 +74,30 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('new runs are there at once, and wait while a row is chosen', async () => {
-    const agent = await cast.agent({ name: 'busy' })
-    await h.until(await cast.start(agent, 'say one'), ['COMPLETED'])
+    const agent = await fixtures.agent({ name: 'busy' })
+    await h.until(await fixtures.start(agent, 'say one'), ['COMPLETED'])
     const { page, check, close } = await visit(browser, h, `/runs?agent=${agent}`)
     await row(page, 'busy').first().waitFor()
     expect(await row(page, 'busy').count()).toBe(1)
-    await h.until(await cast.start(agent, 'say two'), ['COMPLETED'])
+    await h.until(await fixtures.start(agent, 'say two'), ['COMPLETED'])
     await row(page, 'busy').nth(1).waitFor()
     await page.keyboard.press('j')
     await page.keyboard.press('j')
     const chosen = await page.locator('tr[data-chosen] a').getAttribute('href')
-    await h.until(await cast.start(agent, 'say three'), ['COMPLETED'])
+    await h.until(await fixtures.start(agent, 'say three'), ['COMPLETED'])
     await page.getByRole('button', { name: '1 new' }).waitFor()
     expect(await row(page, 'busy').count()).toBe(2)
     expect(await page.locator('tr[data-chosen] a').getAttribute('href')).toBe(chosen)
     await page.getByRole('button', { name: '1 new' }).click()
     await row(page, 'busy').nth(2).waitFor()
-    await picture({ page }, 'runs')
     await check()
     await close()
   })
 
   test('whoever comes back finds the list where it was, and the brackets go from run to run', async () => {
-    const agent = await cast.agent({ name: 'many' })
+    const agent = await fixtures.agent({ name: 'many' })
     const ids: string[] = []
-    for (let i = 0; i < 60; i++) ids.unshift(await cast.start(agent, `say ${i}`))
+    for (let i = 0; i < 60; i++) ids.unshift(await fixtures.start(agent, `say ${i}`))
     await h.until(ids[0]!, ['COMPLETED'])
     const { page, check, close } = await visit(browser, h, `/runs?agent=${agent}`)
     await row(page, 'many').first().waitFor()
@@ -127,8 +126,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('a run that waits is answered in the browser, and goes on', async () => {
-    const agent = await cast.agent({ name: 'asker' })
-    const id = await cast.start(
+    const agent = await fixtures.agent({ name: 'asker' })
+    const id = await fixtures.start(
       agent,
       'call look {"word":"sky"}\ncall ask {"word":"colour"}\nthen\nsay It is blue.',
     )
@@ -137,7 +136,6 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
     await page.getByRole('button', { name: 'Answer …' }).click()
     await page.waitForURL(/\?call=call_/)
     await line(page, 'ask').getByText('waits for a client').waitFor()
-    await picture({ page }, 'run-waiting')
     await check()
     await page.getByRole('textbox', { name: 'Output' }).fill('blue')
     await page.getByRole('button', { name: 'Send the output' }).click()
@@ -155,8 +153,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('JSON that is none cannot be sent, and somebody else’s answer is told', async () => {
-    const agent = await cast.agent({ name: 'twice' })
-    const id = await cast.start(agent, 'call ask {"word":"a"}\ncall tell {"word":"b"}')
+    const agent = await fixtures.agent({ name: 'twice' })
+    const id = await fixtures.start(agent, 'call ask {"word":"a"}\ncall tell {"word":"b"}')
     const { requiredAction } = await h.until(id, ['REQUIRES_ACTION'])
     const [call] = requiredAction.toolCalls
     const { page, check, close } = await visit(browser, h, `/runs/${id}?call=${call.id}`)
@@ -174,9 +172,9 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('the text on its way is shown, and the step that it becomes stands in its place', async () => {
-    const agent = await cast.agent({ name: 'writer' })
+    const agent = await fixtures.agent({ name: 'writer' })
     const text = 'Slowly and steadily the tortoise walks. '.repeat(5).trim()
-    const id = await cast.start(agent, `slow 60ms\nsay ${text}`)
+    const id = await fixtures.start(agent, `slow 60ms\nsay ${text}`)
     const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
     await page.getByText('is being written').waitFor()
     await page.locator('.run-writing').getByText('tortoise').waitFor()
@@ -190,8 +188,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('a run is cancelled with a reason, which stays with it', async () => {
-    const agent = await cast.agent({ name: 'endless' })
-    const id = await cast.start(agent, 'call ask {"word":"x"}')
+    const agent = await fixtures.agent({ name: 'endless' })
+    const id = await fixtures.start(agent, 'call ask {"word":"x"}')
     await h.until(id, ['REQUIRES_ACTION'])
     const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     await page.getByRole('button', { name: 'Cancel …' }).click()
@@ -209,11 +207,11 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('child runs open like folders, and the keys lead through the family', async () => {
-    const worker = await makeAgent(h, { name: 'worker', toolIds: [cast.tools.look], maxSteps: 100 })
+    const worker = await makeAgent(h, { name: 'worker', toolIds: [fixtures.tools.look], maxSteps: 100 })
     const boss = await makeAgent(h, { name: 'boss', agentIds: [worker] })
     const stages = Array.from({ length: 25 }, (_, i) => `say at ${i}\ncall look {"word":"w${i}"}`)
     const message = [...stages, 'say all looked at'].join('\nthen\n')
-    const id = await cast.start(boss, asking('worker', message, 'back'))
+    const id = await fixtures.start(boss, asking('worker', message, 'back'))
     await h.until(id, ['COMPLETED'])
     const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     await page.getByRole('button', { name: 'Open the child run of worker' }).click()
@@ -240,8 +238,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   })
 
   test('the brush zooms into a stretch of time, and 0 shows all of it again', async () => {
-    const agent = await cast.agent({ name: 'zoomed' })
-    const id = await cast.start(
+    const agent = await fixtures.agent({ name: 'zoomed' })
+    const id = await fixtures.start(
       agent,
       'call look {"word":"one"}\nthen\ncall look {"word":"two"}\nthen\nsay done',
     )
@@ -251,7 +249,9 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
     const all = page.getByRole('button', { name: 'All' })
     expect(await all.isDisabled()).toBe(true)
     const plot = (await page.locator('.timeline-plot').boundingBox())!
-    await page.mouse.move(plot.x + plot.width / 2, plot.y + 10)
+    // From where the second step begins, however long the first took.
+    const second = (await line(page, 'Step 2').locator('.bar-model').boundingBox())!
+    await page.mouse.move(second.x + 1, plot.y + 10)
     await page.mouse.down()
     await page.mouse.move(plot.x + plot.width, plot.y + 10, { steps: 4 })
     await page.mouse.up()
@@ -266,8 +266,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
 
   test('a result of a megabyte is folded, and the page stays quick', async () => {
     const large = await tool('large', '/large', 'GET')
-    const agent = await cast.agent({ name: 'reader', toolIds: [large] })
-    const id = await cast.start(agent, 'call large {"word":"x"}\nthen\nsay read')
+    const agent = await fixtures.agent({ name: 'reader', toolIds: [large] })
+    const id = await fixtures.start(agent, 'call large {"word":"x"}\nthen\nsay read')
     await h.until(id, ['COMPLETED'])
     const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     const before = performance.now()
@@ -283,8 +283,8 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
 
   test('a call of unknown outcome is explained, and run again only by who knows what that may do', async () => {
     const act = await tool('act_once', '/act', 'POST')
-    const agent = await cast.agent({ name: 'unlucky', toolIds: [act] })
-    const id = await cast.start(agent, 'call act_once {"word":"x"}\nthen\nsay I do not know')
+    const agent = await fixtures.agent({ name: 'unlucky', toolIds: [act] })
+    const id = await fixtures.start(agent, 'call act_once {"word":"x"}\nthen\nsay I do not know')
     await h.until(id, ['COMPLETED'])
     const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     await line(page, 'act_once').getByText('unknown').waitFor()

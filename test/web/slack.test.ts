@@ -82,7 +82,6 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 60_000 }, () => {
     const tab = await visit(browser, shop.h, '/operations/slack')
     const { page } = tab
     await page.getByRole('heading', { name: 'Slack is not set up' }).waitFor()
-    await picture(tab, 'slack-empty')
     await tab.check()
     await page.getByRole('button', { name: 'Set up Slack' }).click()
     const dialog = page.getByRole('dialog')

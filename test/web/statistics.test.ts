@@ -1,7 +1,7 @@
 /** The figures of a project in a browser: charts with the same figures as a table, by day and by hour; and their pure parts. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { beginOf, shareText, topOf } from '../../web/src/screens/operations/statistics-sums.ts'
+import { beginOf, shareText, topOf } from '../../web/src/screens/operations/statistics/sums.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-story.ts'
 
@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
     await shop.ask('R-1')
     await shop.settle()
     await shop.ask('R-2')
-    await page.getByRole('button', { name: 'Read again' }).click()
+    await page.getByRole('button', { name: 'Refresh' }).click()
     const sum = (name: string) =>
       page
         .locator('.statistics-sums > div')

@@ -7,12 +7,8 @@ import { createInputOf, newDraft as newAgent } from '../../web/src/screens/agent
 import { gateProposal, gateUpdate } from '../../web/src/screens/tools/gate-inputs.ts'
 import { presetNames, presetSchema, withPreset } from '../../web/src/screens/tools/preset-schema.ts'
 import { previewText } from '../../web/src/screens/tools/preview-text.ts'
-import {
-  createInputOf as createTool,
-  draftOfTool,
-  newDraft,
-  updateInputOf,
-} from '../../web/src/screens/tools/tool-draft.ts'
+import { draftOfTool, newDraft } from '../../web/src/screens/tools/tool-draft.ts'
+import { createInputOf as createTool, updateInputOf } from '../../web/src/screens/tools/tool-input.ts'
 import type { ToolDetail } from '../../web/src/screens/tools/documents.ts'
 
 const policy: ToolDetail['gate'] = {

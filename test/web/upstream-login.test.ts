@@ -6,7 +6,7 @@ import {
   startAuthorizationServer,
   type AuthorizationServer,
 } from '../support/authorization-server.ts'
-import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
@@ -61,7 +61,6 @@ describe.skipIf(!hasChromium || !hasPeers)('a login at an upstream', { timeout: 
     await status.getByText('connected', { exact: true }).waitFor()
     await page.getByRole('region', { name: 'Tools of the server' }).waitFor()
     expect(await page.evaluate(() => (globalThis as { stays?: boolean }).stays)).toBe(true)
-    await picture(tab, 'upstream-connected')
     await tab.check()
     await tab.close()
   })

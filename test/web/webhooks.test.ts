@@ -3,9 +3,9 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publicName } from '../../src/domain/events/event.ts'
 import { eventKinds, isAboutDeliveries } from '../../src/domain/events/index.ts'
-import { draftOfWebhook, updateInputOf } from '../../web/src/screens/operations/webhooks-draft.ts'
-import { typeGroups, typeName } from '../../web/src/screens/operations/webhooks-types.ts'
-import { hasChromium, openChromium, picture, signIn, visit } from '../support/chromium.ts'
+import { draftOfWebhook, updateInputOf } from '../../web/src/screens/operations/webhooks/draft.ts'
+import { typeGroups, typeName } from '../../web/src/screens/operations/webhooks/event-types.ts'
+import { hasChromium, openChromium, signIn, visit } from '../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
 
@@ -55,7 +55,6 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     expect(await dialog.locator('.field').getByRole('alert').count()).toBe(0)
     expect(await dialog.getByRole('button', { name: 'Create the webhook' }).isDisabled()).toBe(true)
     await dialog.getByLabel('agent.created').check()
-    await picture(tab, 'webhook-new')
     await tab.check()
     await dialog.getByRole('button', { name: 'Create the webhook' }).click()
     const secret = await dialog.locator('.copy-id > span').first().innerText()
@@ -71,7 +70,6 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     await row.getByText('The endpoint answered 500.').first().waitFor()
     await row.getByText('out of <b>paper</b>').first().waitFor()
     await row.getByText('to retry').waitFor()
-    await picture(tab, 'webhook')
     await tab.check()
     receiver.respond = (_got, response) => void response.writeHead(200).end()
     await row.getByRole('button', { name: 'Send again' }).click()
@@ -88,7 +86,6 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     expect(receiver.received.at(-1)!.id).toBe(receiver.received[0]!.id)
     await page.getByRole('link', { name: 'All webhooks' }).click()
     await page.getByText('The chat of the shop').waitFor()
-    await picture(tab, 'webhooks')
     await tab.check()
     await tab.close()
   })
@@ -142,7 +139,7 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     const elsewhere = await browser.newContext()
     await signIn(elsewhere, h.url, adminKey)
     // An approver reads the sessions of others and cannot end one.
-    await theirs.page.getByRole('button', { name: 'Read again' }).click()
+    await theirs.page.getByRole('button', { name: 'Refresh' }).click()
     const seen = theirs.page.getByRole('region', { name: 'Sessions of others' })
     await seen.getByText('with an API key').first().waitFor()
     expect(await seen.getByRole('button', { name: 'End', exact: true }).count()).toBe(0)
@@ -150,7 +147,6 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     const { page } = tab
     const others = page.getByRole('region', { name: 'Sessions of others' })
     await others.getByRole('button', { name: 'End', exact: true }).waitFor()
-    await picture(tab, 'sessions')
     await tab.check()
     const dialog = page.getByRole('dialog')
     await others.getByRole('button', { name: 'End', exact: true }).click()

@@ -4,7 +4,7 @@ import { Link, Redirect, Route, Switch } from 'wouter'
 import { useSession } from './api/session.ts'
 import { Boundary, Empty, Skeleton } from './parts/states.tsx'
 import { Toasts } from './parts/toasts.tsx'
-import { Door } from './shell/door.tsx'
+import { SignIn } from './shell/sign-in.tsx'
 import { Shell } from './shell/shell.tsx'
 import { Inbox } from './screens/inbox/inbox.tsx'
 
@@ -14,7 +14,7 @@ const Operations = lazy(async () => ({
   default: (await import('./screens/operations/operations.tsx')).Operations,
 }))
 const WebhookScreen = lazy(async () => ({
-  default: (await import('./screens/operations/webhooks-one.tsx')).WebhookScreen,
+  default: (await import('./screens/operations/webhooks/one.tsx')).WebhookScreen,
 }))
 const Upstreams = lazy(async () => ({
   default: (await import('./screens/upstreams/upstreams.tsx')).Upstreams,
@@ -38,7 +38,7 @@ const AgentScreen = lazy(async () => ({
 export function App() {
   const session = useSession()
   if (session.state === 'unknown') return <Skeleton />
-  if (session.state === 'out') return <Door reason={session.reason} loginPath={session.loginPath} />
+  if (session.state === 'out') return <SignIn reason={session.reason} loginPath={session.loginPath} />
   return (
     <>
       <Shell name={session.name}>

@@ -1,5 +1,6 @@
 /** Request bodies: read within a limit for each and a memory budget for all, or refused without being buffered. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError } from '../../core/errors.ts'
 
 /** The largest body of a request with a valid key, in bytes. */
 export const maxBodyBytes = 1024 * 1024
@@ -39,13 +40,16 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
 
 export type Body = { bytes: Buffer } | { tooLong: number } | { budgetExceeded: true }
 
-/** Reads the whole body, which counts in the budget until the response has closed; or says why it was refused. */
+/**
+ * Reads the whole body, which counts in the budget until the response has closed; or says why it was refused. Its bytes
+ * are counted while reading, because a body may come without a Content-Length.
+ */
 export function readBody(
   request: IncomingMessage,
   response: ServerResponse,
   maxBytes: number,
-  budget: BodyBudget,
-  sender: string,
+  budget: BodyBudget | null = null,
+  sender = '',
 ): Promise<Body> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.resolve({ tooLong: maxBytes })
   return new Promise((resolve, reject) => {
@@ -53,7 +57,7 @@ export function readBody(
     let size = 0
     let kept = 0
     const release = () => {
-      if (kept > 0) budget.giveBack(sender, kept)
+      if (kept > 0) budget?.giveBack(sender, kept)
       kept = 0
     }
     const drop = (why: Body) => {
@@ -65,7 +69,7 @@ export function readBody(
     const take = (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) return drop({ tooLong: maxBytes })
-      if (!budget.take(sender, chunk.length)) return drop({ budgetExceeded: true })
+      if (budget?.take(sender, chunk.length) === false) return drop({ budgetExceeded: true })
       kept += chunk.length
       chunks.push(chunk)
     }
@@ -78,11 +82,16 @@ export function readBody(
   })
 }
 
-/**
- * Sends 413 or 503 at once, and closes the connection when the client has sent the rest or after a second: closing it
- * while the client still writes would reset the connection, and the client would not get the response. `errorOf` makes
- * the body of the response; without it, it is that of a GraphQL error.
- */
+const maxTextBytes = 16 * 1024
+
+/** A small body as text. Throws LIMITED beyond 16 KiB. */
+export async function readText(request: IncomingMessage, response: ServerResponse): Promise<string> {
+  const body = await readBody(request, response, maxTextBytes)
+  if ('bytes' in body) return body.bytes.toString()
+  throw new AppError('LIMITED', `The body may have at most ${maxTextBytes} bytes.`)
+}
+
+/** Sends 413 or 503. `errorOf` makes the body of the response; without it, it is that of a GraphQL error. */
 export function refuseBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -94,14 +103,32 @@ export function refuseBody(
       ? `The body is larger than ${body.tooLong} bytes${body.tooLong < maxBodyBytes ? ', which is the limit without a valid key' : ''}.`
       : 'The server is reading too many request bodies at the moment. Try again.'
   const status = 'tooLong' in body ? 413 : 503
-  const text = JSON.stringify(errorOf(status, message))
+  const headers: Record<string, string> = 'tooLong' in body ? {} : { 'retry-after': '1' }
+  refuseUnread(request, response, status, errorOf(status, message), headers)
+}
+
+/**
+ * Refuses a request whose body was not read. Responds at once, and closes the connection when the client has sent the
+ * rest or after a second: closing it while the client still writes would reset the connection, and the client would not
+ * get the response.
+ */
+export function refuseUnread(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  body: object | undefined,
+  headers: Record<string, string>,
+): void {
+  const text = body ? JSON.stringify(body) : ''
   response.writeHead(status, {
-    'content-type': 'application/json',
+    ...(body ? { 'content-type': 'application/json' } : {}),
     'content-length': Buffer.byteLength(text),
     connection: 'close',
-    ...('tooLong' in body ? {} : { 'retry-after': '1' }),
+    ...headers,
   })
+  response.flushHeaders()
   response.write(text)
+  if (request.closed) return void response.end()
   const timer = setTimeout(() => request.destroy(), lingerMs)
   request.once('close', () => {
     clearTimeout(timer)

@@ -3,17 +3,14 @@ import type { IncomingMessage } from 'node:http'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
 import {
-  endSession,
   longestSessionMs,
   sessionCookie,
-  startSession,
   type Ctx,
-  type OneTimeCode,
   type Services,
   type Session,
   type SessionMethod,
-  type SignIn,
 } from '../../domain/access/index.ts'
+import { endSession, startSession, type OneTimeCode, type SignIn } from '../../domain/sign-in/index.ts'
 
 /** Authenticates and rate-limits callers of the routes of sessions. */
 export interface SessionCallers {

@@ -1,9 +1,9 @@
 /** Files over HTTP: upload and download by signed links, and presignUpload as a REST endpoint. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
-import { asAppError, type Ctx, type Services } from '../../domain/access/index.ts'
+import type { Ctx, Services } from '../../domain/access/index.ts'
 import {
   openFile,
   presignUpload,
@@ -11,11 +11,11 @@ import {
   receiveFile,
   type PresignUploadInput,
 } from '../../domain/files/index.ts'
-import { readText, sendJson, statusOf } from './json.ts'
-import type { FileRoutes } from './server.ts'
+import { readText } from './bodies.ts'
+import { sendJson } from './replies.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
-const presignPath = '/api/v1/files/presign-upload'
-const contentRoute = /^\/api\/v1\/files\/(file_[0-9a-z]{1,40})\/content$/
+const contentPath = '/api/v1/files/{id}/content'
 
 /** Authenticates and rate-limits callers of these routes. */
 export interface FileCallers {
@@ -25,47 +25,28 @@ export interface FileCallers {
   takeAnonymous(request: IncomingMessage): number
 }
 
-export function makeFiles(services: Services, callers: FileCallers): FileRoutes {
-  return {
-    serves: (path) => path === presignPath || contentRoute.test(path),
-    async serve(request, response) {
-      try {
-        await route(services, callers, request, response)
-      } catch (error) {
-        refuse(services, response, error)
-      }
+export function makeFiles(services: Services, callers: FileCallers): RouteGroup {
+  const routes: OpenRoute[] = [
+    {
+      method: 'POST',
+      path: '/api/v1/files/presign-upload',
+      run: async (call) => presign(await callers.fileCaller(call.request), call),
     },
-  }
-}
-
-async function route(
-  services: Services,
-  callers: FileCallers,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
-  const id = contentRoute.exec(url.pathname)?.[1]
-  if (!id && request.method === 'POST') return presign(await callers.fileCaller(request), request, response)
-  if (id && request.method === 'PUT') return upload(services, callers, id, url, request, response)
-  if (id && (request.method === 'GET' || request.method === 'HEAD'))
-    return download(services, callers, id, url, request, response)
-  sendJson(
-    response,
-    405,
-    { error: { code: 'INVALID', message: 'Method not allowed.' } },
-    { allow: id ? 'PUT, GET, HEAD' : 'POST' },
-  )
+    { method: 'PUT', path: contentPath, run: (call) => upload(services, callers, call) },
+    { method: 'GET', path: contentPath, head: true, run: (call) => download(services, callers, call) },
+  ]
+  const errorBody = ({ code, message }: AppError) => ({ error: { code, message } })
+  return openRoutes(services.log, { routes, errorBody })
 }
 
 /**
  * Takes `{filename, content_type, size?, project_id?, agent_id?}`; returns `{file_id, upload_url, method, headers,
  * expires_at}`.
  */
-async function presign(ctx: Ctx, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function presign(ctx: Ctx, { request, response }: OpenCall): Promise<void> {
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw invalidAt(['content-type'], 'must be application/json')
-  const body = tryParseJson(await readText(request))
+  const body = tryParseJson(await readText(request, response))
   if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
   const { filename, content_type: contentType, size, project_id: projectId, agent_id: agentId } = body
   const { file, uploadUrl } = await presignUpload(ctx, {
@@ -85,30 +66,18 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
   })
 }
 
-async function upload(
-  services: Services,
-  callers: FileCallers,
-  id: string,
-  url: URL,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  assertLink(services, callers, request, 'PUT', id, url)
+async function upload(services: Services, callers: FileCallers, call: OpenCall): Promise<void> {
+  const { request, response } = call
+  const id = assertLink(services, callers, 'PUT', call)
   if (Number(request.headers['content-length'] ?? 0) > services.limits.maxFileBytes)
     throw new AppError('LIMITED', `A file may have at most ${services.limits.maxFileBytes} bytes.`)
   const file = await receiveFile(services, id, request.headers['content-type'] ?? null, request)
   sendJson(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
 }
 
-async function download(
-  services: Services,
-  callers: FileCallers,
-  id: string,
-  url: URL,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  assertLink(services, callers, request, 'GET', id, url)
+async function download(services: Services, callers: FileCallers, call: OpenCall): Promise<void> {
+  const { request, response } = call
+  const id = assertLink(services, callers, 'GET', call)
   const found = await openFile(services, id)
   if (!found) throw notFound('file', id)
   response.writeHead(200, {
@@ -127,14 +96,14 @@ async function download(
   await pipeline(found.stream, response).catch(() => response.destroy())
 }
 
+/** The id of the file to which the link leads. */
 function assertLink(
   services: Services,
   { takeAnonymous }: FileCallers,
-  request: IncomingMessage,
   method: 'PUT' | 'GET',
-  id: string,
-  url: URL,
-): void {
+  { request, params, url }: OpenCall,
+): string {
+  const id = params['id']!
   const until = readLink(services.masterKey, method, id, url.searchParams)
   const retryAfterMs = until === null ? takeAnonymous(request) : 0
   if (retryAfterMs > 0)
@@ -148,26 +117,5 @@ function assertLink(
   if (until === null)
     throw new AppError('FORBIDDEN', 'The link has no valid signature for this method and file.')
   if (until <= services.clock.now()) throw new AppError('EXPIRED', 'The link has expired. Request a new one.')
-}
-
-function refuse(services: Services, response: ServerResponse, error: unknown): void {
-  if (response.headersSent) return void response.destroy()
-  const known = asAppError(error)
-  if (!known) {
-    services.log.error({ err: error }, 'a file could not be served')
-    return sendJson(
-      response,
-      500,
-      { error: { code: 'INTERNAL', message: 'Unexpected error.' } },
-      { connection: 'close' },
-    )
-  }
-  const { retryAfterMs } = known.details
-  const headers = {
-    // The rest of the body is not read.
-    connection: 'close',
-    ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
-    ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
-  }
-  sendJson(response, statusOf(known), { error: { code: known.code, message: known.message } }, headers)
+  return id
 }

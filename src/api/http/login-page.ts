@@ -4,8 +4,9 @@ import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
-import { readBytes } from './json.ts'
-import { escaped, givePage, pageHeaders } from './pages.ts'
+import { readBody } from './bodies.ts'
+import { escaped, givePage, redirect } from './pages.ts'
+import type { OpenCall } from './route.ts'
 
 /** The longest time that a login may take, in seconds. */
 const cookieSeconds = 600
@@ -25,16 +26,8 @@ function cookieOf(services: Services, browser: string): string {
   return setCookie({ name, value: browser, maxAgeSeconds: cookieSeconds, sameSite: 'Lax' }, url)
 }
 
-/** Shows what the login is for (GET), or redirects to the authorization server (POST from that page). */
-export async function serveLogin(
-  services: Services,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
-  // A link scanner sends HEAD: no login is read and no cookie is set.
-  if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-  if (request.method === 'POST') return confirm(services, request, response)
+/** Shows what the login is for. */
+export async function showLogin(services: Services, { request, response, url }: OpenCall): Promise<void> {
   const state = url.searchParams.get('state') ?? ''
   const question = await readLogin(services, state)
   if (!question) return over(response)
@@ -60,12 +53,10 @@ export async function serveLogin(
   })
 }
 
-async function confirm(
-  services: Services,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const form = await readForm(request)
+/** Redirects to the authorization server, for a form of that page. */
+export async function confirm(services: Services, { request, response }: OpenCall): Promise<void> {
+  const body = await readBody(request, response, maxFormBytes)
+  const form = 'bytes' in body ? new URLSearchParams(body.bytes.toString()) : null
   const browser = browserOf(services, request)
   const state = form?.get('state') ?? ''
   const fromPage =
@@ -80,9 +71,7 @@ async function confirm(
     })
   const goTo = await confirmLogin(services, state, browser)
   if (goTo === null) return over(response)
-  response
-    .writeHead(303, { location: goTo, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
-    .end()
+  redirect(response, goTo)
 }
 
 function over(response: ServerResponse): void {
@@ -96,9 +85,4 @@ function over(response: ServerResponse): void {
 /** A signature which proves that the form was shown to this browser for this login. */
 function formToken({ masterKey }: Services, browser: string, state: string): string {
   return sign(purposeKey(masterKey, 'login form'), [browser, state])
-}
-
-async function readForm(request: IncomingMessage): Promise<URLSearchParams | null> {
-  const bytes = await readBytes(request, maxFormBytes)
-  return bytes && new URLSearchParams(bytes.toString())
 }

@@ -1,5 +1,5 @@
 /** OAuth login pages for upstreams: the confirmation, the callback, and the client metadata document. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Services } from '../../domain/access/index.ts'
 import {
   callbackPath,
@@ -9,12 +9,10 @@ import {
   loginPath,
   type LoginOutcome,
 } from '../../domain/upstream/index.ts'
-import { browserOf, serveLogin } from './login-page.ts'
-import { givePage, pageHeaders } from './pages.ts'
-import type { FileRoutes } from './server.ts'
-
-/** The longest URL that is parsed, in characters. */
-const maxUrl = 8192
+import { browserOf, confirm, showLogin } from './login-page.ts'
+import { givePage } from './pages.ts'
+import { sendJson } from './replies.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 const pages: Record<LoginOutcome, { status: number; title: string; message: string }> = {
   connected: {
@@ -46,22 +44,23 @@ const pages: Record<LoginOutcome, { status: number; title: string; message: stri
   },
 }
 
-export function makeOauth(services: Services): FileRoutes {
-  return {
-    serves: (path) => path === callbackPath || path === loginPath || path === clientDocumentPath,
-    async serve(request, response) {
-      const url = new URL((request.url ?? '/').slice(0, maxUrl), 'http://gatehouse.invalid')
-      const allowed = url.pathname === loginPath ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD']
-      if (!allowed.includes(request.method ?? ''))
-        return void response.writeHead(405, { allow: allowed.join(', ') }).end()
-      if (url.pathname === loginPath) return serveLogin(services, request, response, url)
-      if (url.pathname === clientDocumentPath) return giveDocument(services, request, response)
-      // A link scanner sends HEAD, which must not complete the login.
-      if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-      const { status, title, message } = pages[await outcomeOf(services, request, url)]
-      givePage(response, { status, title, html: `<p>${message}</p>` })
+export function makeOauth(services: Services): RouteGroup {
+  const routes: OpenRoute[] = [
+    { method: 'GET', path: loginPath, head: true, isPage: true, run: (call) => showLogin(services, call) },
+    { method: 'POST', path: loginPath, run: (call) => confirm(services, call) },
+    { method: 'GET', path: clientDocumentPath, head: true, run: (call) => giveDocument(services, call) },
+    {
+      method: 'GET',
+      path: callbackPath,
+      head: true,
+      isPage: true,
+      async run({ request, response, url }) {
+        const { status, title, message } = pages[await outcomeOf(services, request, url)]
+        givePage(response, { status, title, html: `<p>${message}</p>` })
+      },
     },
-  }
+  ]
+  return openRoutes(services.log, { routes })
 }
 
 async function outcomeOf(services: Services, request: IncomingMessage, url: URL): Promise<LoginOutcome> {
@@ -74,9 +73,8 @@ async function outcomeOf(services: Services, request: IncomingMessage, url: URL)
 }
 
 /** The client ID metadata document: its URL is the client id for authorization servers that support it. */
-function giveDocument(services: Services, request: IncomingMessage, response: ServerResponse): void {
-  const own = services.publicUrl()
-  const body = JSON.stringify({ client_id: own + clientDocumentPath, ...clientMetadata(own) })
-  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'public, max-age=3600' })
-  response.end(request.method === 'HEAD' ? undefined : body)
+function giveDocument({ publicUrl }: Services, { response }: OpenCall): void {
+  const own = publicUrl()
+  const body = { client_id: own + clientDocumentPath, ...clientMetadata(own) }
+  sendJson(response, 200, body, { 'cache-control': 'public, max-age=3600' })
 }

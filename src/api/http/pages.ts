@@ -35,6 +35,11 @@ export function givePage(
     )
 }
 
+export function redirect(response: ServerResponse, location: string, cookies: string[] = []): void {
+  const headers = { location, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' }
+  response.writeHead(303, { ...headers, ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) }).end()
+}
+
 const entities: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',

@@ -3,100 +3,49 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createBodyBudget, maxBodyBytes, readBody, refuseBody, type BodyBudget } from './bodies.ts'
-import type { KeyedRoute } from '../keyed.ts'
-import type { WebRoute } from './web.ts'
-import { usualReaderLimits, watchReaders, type ReaderLimits } from './slow-readers.ts'
+import { retryAfter, sendJson } from './replies.ts'
+import { pathOf, type RouteGroup } from './route.ts'
+import { defaultReaderLimits, watchReaders, type ReaderLimits } from './slow-readers.ts'
 
 /** Time for a request's head and body to arrive, in milliseconds. */
 const arrivalMs = 30_000
 
 export interface Routes {
-  /** Null in the role `worker`. */
-  graphql: GraphqlRoute | null
-  /** The MCP endpoints; null in the role `worker`. */
-  mcp: McpRoute | null
-  /** Upload, download and presignUpload over REST; null in the role `worker`. */
-  files: FileRoutes | null
-  /** The APIs that take a key in each request; none in the role `worker`. */
-  keyed: readonly KeyedRoute[]
-  /** OAuth login pages for upstreams; null in the role `worker`. */
-  oauth: FileRoutes | null
-  /** Pages of verdict links; null in the role `worker`. */
-  verdicts: FileRoutes | null
-  /** Interactions of Slack; null in the role `worker`. */
-  slack: FileRoutes | null
-  /** The dashboard; null in the role `worker`, and when it was not built. */
-  web: WebRoute | null
-  /** Sessions of browsers; null in the role `worker`. */
-  sessions: FileRoutes | null
+  /** The MCP endpoints, which check the Host header themselves and respond in their protocol. */
+  mcp: RouteGroup | null
+  /** Routes that know their callers. */
+  known: readonly RouteGroup[]
+  /** Routes without a key, within the rate limit of the address. */
+  open: readonly RouteGroup[]
+  /** The dashboard; null when it was not built. */
+  web: RouteGroup | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
   /** Why a request with this Host header is refused, or null. Not called for health checks. */
   hostFault(host: string | undefined): string | null
   /** Takes one request without a key from the limit of its address; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
+  /** The name under which a connection is counted; null for one that is not, such as that of a trusted proxy. */
+  connectionName(remoteAddress: string | undefined): string | null
   /** Whether the database responds and is migrated. */
-  ready(): Promise<boolean>
-  /** Null when metrics are served only on a separate address. */
-  metrics: MetricsRoute | null
+  ready(isOverLimit: boolean): Promise<boolean>
 }
-
-/** Sends the metrics in the text format of Prometheus, or 401. */
-export type MetricsRoute = (request: IncomingMessage, response: ServerResponse) => Promise<void>
-
-/** The GraphQL API. `admit` authenticates the caller before any byte of the body is read. */
-export interface GraphqlRoute {
-  admit(request: IncomingMessage): Promise<Admission>
-  /** Sends the response. `body` is null when the admission refused the request or the method is not POST. */
-  serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    admission: Admission,
-    body: Buffer | null,
-  ): Promise<void>
-}
-
-/** The result of checking the head of a request. */
-export interface Admission {
-  /** Whether the request is refused; then the body is not read. */
-  refused: boolean
-  /** The largest body, in bytes. */
-  maxBodyBytes: number
-  /** The key under which the bytes of the body count in the budget. */
-  sender: string
-}
-
-/** A route that reads request bodies itself, such as uploads. */
-export interface FileRoutes {
-  serves(path: string): boolean
-  serve(request: IncomingMessage, response: ServerResponse): Promise<void>
-}
-
-/** The MCP endpoints. */
-export interface McpRoute {
-  serves(path: string): boolean
-  /**
-   * `readBody` reads the body of a POST, to be called when the sender is known. It returns null when the body was
-   * refused and the response has been sent. A body for which it is not called is discarded.
-   */
-  serve(request: IncomingMessage, response: ServerResponse, readBody: ReadBody): Promise<void>
-}
-
-/** Reads the body; its bytes count in the budget of this sender. */
-export type ReadBody = (sender: string) => Promise<Buffer | null>
 
 /** Limits of the server for all clients together. */
 export interface ServerLimits {
   /** The most open connections; further ones are closed at once. */
   maxConnections: number
+  /** The most open connections of one address, whatever they show; further ones are closed at once. */
+  maxConnectionsPerAddress: number
   /** The most bytes of request bodies that are buffered at once. */
   maxBufferedBodies: number
   readers: ReaderLimits
 }
 
-export const usualServerLimits: ServerLimits = {
+export const defaultServerLimits: ServerLimits = {
   maxConnections: 20_000,
+  maxConnectionsPerAddress: 5000,
   maxBufferedBodies: 128 * 1024 * 1024,
-  readers: usualReaderLimits,
+  readers: defaultReaderLimits,
 }
 
 export interface HttpServer {
@@ -112,7 +61,7 @@ export async function listen(
   routes: Routes,
   host: string,
   port: number,
-  limits: ServerLimits = usualServerLimits,
+  limits: ServerLimits = defaultServerLimits,
 ): Promise<HttpServer> {
   const open = new Set<ServerResponse>()
   const readers = watchReaders(open, limits.readers)
@@ -126,6 +75,7 @@ export async function listen(
   server.requestTimeout = arrivalMs
   server.headersTimeout = arrivalMs
   server.maxConnections = limits.maxConnections
+  limitAddresses(server, routes, limits.maxConnectionsPerAddress)
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
     if (routes.hostFault(request.headers.host) !== null) refuseUpgrade(socket, '403 Forbidden')
@@ -144,14 +94,10 @@ export async function listen(
 }
 
 /** Starts a server that serves only /metrics. */
-export async function listenForMetrics(
-  metrics: MetricsRoute,
-  host: string,
-  port: number,
-): Promise<HttpServer> {
+export async function listenForMetrics(metrics: RouteGroup, host: string, port: number): Promise<HttpServer> {
   const server = createServer((request, response) => {
-    if (pathOf(request) !== '/metrics') return send(response, 404, { error: 'Not found.' })
-    metrics(request, response).catch(() => response.destroy())
+    if (!metrics.serves(pathOf(request), request)) return sendJson(response, 404, { error: 'Not found.' })
+    serveGroup(metrics, null, request, response).catch(() => response.destroy())
   })
   server.headersTimeout = arrivalMs
   server.maxConnections = 100
@@ -159,6 +105,23 @@ export async function listenForMetrics(
     ...(await bind(server, host, port)),
     close: (graceMs) => close(server, new Set(), graceMs),
   }
+}
+
+/** Closes connections of an address that has enough, before anything of them is read. */
+function limitAddresses(server: Server, { connectionName }: Routes, most: number): void {
+  const open = new Map<string, number>()
+  server.on('connection', (socket) => {
+    const name = connectionName(socket.remoteAddress)
+    if (name === null) return
+    const count = open.get(name) ?? 0
+    if (count >= most) return void socket.destroy()
+    open.set(name, count + 1)
+    socket.once('close', () => {
+      const left = open.get(name)! - 1
+      if (left > 0) open.set(name, left)
+      else open.delete(name)
+    })
+  })
 }
 
 async function bind(server: Server, host: string, port: number): Promise<{ url: string; port: number }> {
@@ -194,10 +157,6 @@ function isEventStream(response: ServerResponse): boolean {
   return String(response.getHeader('content-type')).startsWith('text/event-stream')
 }
 
-function pathOf(request: IncomingMessage): string {
-  return (request.url ?? '/').split('?', 1)[0]!
-}
-
 async function handle(
   routes: Routes,
   budget: BodyBudget,
@@ -207,93 +166,45 @@ async function handle(
   response.setHeader('x-content-type-options', 'nosniff')
   try {
     const path = pathOf(request)
-    if (path === '/healthz') return send(response, 200, { status: 'alive' })
+    if (path === '/healthz') return sendJson(response, 200, { status: 'alive' })
     if (path === '/readyz') {
-      const ready = await routes.ready().catch(() => false)
-      return send(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' })
+      const ready = await routes.ready(routes.takeAnonymous(request) > 0).catch(() => false)
+      return sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' })
     }
-    // The MCP endpoints check the Host header themselves and respond in their protocol.
-    if (routes.mcp?.serves(path)) return await mcp(routes.mcp, budget, request, response)
+    const serves = (group: RouteGroup | null) => group?.serves(path, request)
+    if (serves(routes.mcp)) return await serveGroup(routes.mcp!, budget, request, response)
     const fault = routes.hostFault(request.headers.host)
-    if (fault) return send(response, 403, { error: fault })
-    const api = routes.keyed.find((route) => route.serves(path))
-    const open = [routes.oauth, routes.verdicts, routes.slack].find((route) => route?.serves(path))
-    if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, budget, request, response)
-    else if (routes.files?.serves(path)) await routes.files.serve(request, response)
-    else if (api) await keyed(api, budget, request, response)
-    else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
-    else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
-    else if (open) await withoutKey(routes, open, request, response)
-    // Last: it responds with its page to whatever browsers open.
-    else if (routes.web?.serves(request, path)) routes.web.serve(request, response, path)
-    else await withoutKey(routes, null, request, response)
+    if (fault) return sendJson(response, 403, { error: fault })
+    const open = routes.open.find(serves)
+    // The dashboard is last: it responds with its page to whatever browsers open.
+    const group = routes.known.find(serves) ?? (open || !serves(routes.web) ? null : routes.web)
+    if (group) return await serveGroup(group, budget, request, response)
+    const waitMs = routes.takeAnonymous(request)
+    if (waitMs > 0)
+      sendJson(
+        response,
+        429,
+        { error: 'Too many requests without a key from this address. Try again later.' },
+        retryAfter(waitMs),
+      )
+    else if (open) await serveGroup(open, budget, request, response)
+    else sendJson(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
   } catch {
     if (response.headersSent) response.destroy()
-    else send(response, 500, { error: 'Unexpected error.' })
+    else sendJson(response, 500, { error: 'Unexpected error.' })
   }
 }
 
-/** Routes without authentication, within the rate limit of the address. Null: there is nothing at the path. */
-async function withoutKey(
-  routes: Routes,
-  route: FileRoutes | null,
+async function serveGroup(
+  group: RouteGroup,
+  budget: BodyBudget | null,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const waitMs = routes.takeAnonymous(request)
-  if (waitMs > 0) {
-    response.setHeader('retry-after', Math.ceil(waitMs / 1000))
-    return send(response, 429, {
-      error: 'Too many requests without a key from this address. Try again later.',
-    })
-  }
-  if (route) await route.serve(request, response)
-  else send(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
-}
-
-async function graphql(
-  route: GraphqlRoute,
-  budget: BodyBudget,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const admission = await route.admit(request)
-  // The body of a refused request is discarded while the response is sent.
-  if (admission.refused || request.method !== 'POST') return route.serve(request, response, admission, null)
-  // The bytes are counted while reading, because a body may come without a Content-Length.
-  const body = await readBody(request, response, admission.maxBodyBytes, budget, admission.sender)
-  if (!('bytes' in body)) return refuseBody(request, response, body)
-  await route.serve(request, response, admission, body.bytes)
-}
-
-async function mcp(
-  route: McpRoute,
-  budget: BodyBudget,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  await route.serve(request, response, async (sender) => {
-    const body = await readBody(request, response, maxBodyBytes, budget, sender)
+  await group.serve(request, response, async (sender, maxBytes = maxBodyBytes) => {
+    const body = await readBody(request, response, maxBytes, budget, sender)
     if ('bytes' in body) return body.bytes
-    refuseBody(request, response, body)
+    refuseBody(request, response, body, group.refusal)
     return null
   })
-}
-
-async function keyed(
-  route: KeyedRoute,
-  budget: BodyBudget,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  await route.serve(request, response, async (sender) => {
-    const body = await readBody(request, response, maxBodyBytes, budget, sender)
-    if ('bytes' in body) return body.bytes
-    refuseBody(request, response, body, (status, message) => route.refusal(status, message))
-    return null
-  })
-}
-
-function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }

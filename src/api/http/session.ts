@@ -1,17 +1,11 @@
 /** Sessions over HTTP: who is signed in, signing in with a key, and signing out. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
-import {
-  asAppError,
-  endSessions,
-  findOwnSession,
-  findProject,
-  principalKind,
-  type Ctx,
-  type Services,
-} from '../../domain/access/index.ts'
+import { principalKind, type Ctx, type Services } from '../../domain/access/index.ts'
+import { findProject } from '../../domain/projects/index.ts'
+import { endSessions, findOwnSession } from '../../domain/sign-in/index.ts'
 import {
   currentSession,
   endQuietly,
@@ -19,42 +13,24 @@ import {
   openSession,
   type SessionParts,
 } from './browser-session.ts'
-import { readText, sendJson, statusOf } from './json.ts'
-import type { FileRoutes } from './server.ts'
-import { servesSignIn, serveSignIn } from './sign-in.ts'
+import { readText } from './bodies.ts'
+import { sendJson } from './replies.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 const sessionPath = '/session'
 
-export function makeSessions(parts: SessionParts): FileRoutes {
-  return {
-    serves: (path) => path === sessionPath || servesSignIn(path),
-    async serve(request, response) {
-      response.setHeader('cache-control', 'no-store')
-      const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
-      if (url.pathname !== sessionPath) return serveSignIn(parts, request, response, url)
-      try {
-        await route(parts, request, response, url)
-      } catch (error) {
-        refuse(parts.services, response, error)
-      }
-    },
-  }
-}
-
-async function route(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
-  const { method } = request
-  if (method === 'GET' || method === 'HEAD') return show(parts, request, response)
-  if (method !== 'POST' && method !== 'DELETE') {
-    return sendJson(response, 405, { error: 'Method not allowed.' }, { allow: 'GET, HEAD, POST, DELETE' })
-  }
-  assertOwnPage(parts.services, request)
-  if (method === 'POST') return signIn(parts, request, response)
-  return signOut(parts, request, response, url.searchParams.get('everywhere') === 'true')
+export function makeSessions(parts: SessionParts): RouteGroup {
+  const { services } = parts
+  const routes: OpenRoute[] = [
+    { method: 'GET', path: sessionPath, head: true, run: (call) => show(parts, call) },
+    { method: 'POST', path: sessionPath, run: (call) => signIn(parts, call) },
+    { method: 'DELETE', path: sessionPath, run: (call) => signOut(parts, call) },
+  ]
+  return openRoutes(services.log, {
+    routes,
+    headers: { 'cache-control': 'no-store' },
+    errorBody: ({ code, message }) => ({ error: message, code }),
+  })
 }
 
 /** Throws FORBIDDEN for a request of a page of another site. Programs send no Origin, and have no foreign cookies. */
@@ -69,7 +45,7 @@ function assertOwnPage({ publicUrl }: Services, { headers }: IncomingMessage): v
  * Says who is signed in and the ways to sign in. Nobody is no error: `session` is null then, because a page that asks is
  * usually the one on which to sign in.
  */
-async function show(parts: SessionParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function show(parts: SessionParts, { request, response }: OpenCall): Promise<void> {
   const isOwn = ['same-origin', 'none'].includes(String(request.headers['sec-fetch-site'] ?? 'none'))
   const ctx = isOwn ? await currentSession(parts, request) : null
   if (ctx) return sendJson(response, 200, await shown(parts, ctx))
@@ -101,14 +77,11 @@ function methodsOf(parts: SessionParts): string[] {
 }
 
 /** Takes `{key}`; answers as GET does, with the cookie of a new session. */
-async function signIn(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function signIn(parts: SessionParts, { request, response }: OpenCall): Promise<void> {
+  assertOwnPage(parts.services, request)
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw invalidAt(['content-type'], 'must be application/json')
-  const body = tryParseJson(await readText(request))
+  const body = tryParseJson(await readText(request, response))
   const key = isJsonObject(body) ? body['key'] : null
   if (typeof key !== 'string' || !key.startsWith('gh_'))
     throw invalidAt(['key'], 'must be an API key, which begins with gh_')
@@ -119,31 +92,11 @@ async function signIn(
 }
 
 /** Ends the session in the cookie, or every session of its caller. Idempotent. */
-async function signOut(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  everywhere: boolean,
-): Promise<void> {
+async function signOut(parts: SessionParts, { request, response, url }: OpenCall): Promise<void> {
+  assertOwnPage(parts.services, request)
+  const everywhere = url.searchParams.get('everywhere') === 'true'
   const ctx = await currentSession(parts, request)
   if (ctx && everywhere) await endSessions(ctx, { principalId: ctx.principal.id })
   else if (ctx) await endQuietly(ctx)
   response.writeHead(204, { 'set-cookie': forgottenCookie(parts.services) }).end()
-}
-
-function refuse({ log }: Services, response: ServerResponse, error: unknown): void {
-  const known = asAppError(error)
-  if (!known) log.error({ err: error }, 'a session could not be served')
-  const { code, message } = known ?? { code: 'INTERNAL', message: 'Unexpected error.' }
-  const retryAfterMs = known?.details.retryAfterMs
-  sendJson(
-    response,
-    known ? statusOf(known) : 500,
-    { error: message, code },
-    {
-      // The rest of the body is not read.
-      connection: 'close',
-      ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
-    },
-  )
 }

@@ -1,12 +1,12 @@
 /** Pages that sign a browser in: at the identity provider, and by the link of the first run. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { BlockList } from 'node:net'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
-import { asAppError, signInMs, type Services } from '../../domain/access/index.ts'
+import { signInMs } from '../../domain/sign-in/index.ts'
 import { openSession, type SessionParts } from './browser-session.ts'
-import { statusOf } from './json.ts'
-import { escaped, givePage, pageHeaders } from './pages.ts'
+import { escaped, givePage, redirect } from './pages.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 export const loginPath = '/session/login'
 const callbackPath = '/session/callback'
@@ -14,55 +14,38 @@ const callbackPath = '/session/callback'
 export const startPath = '/session/start'
 const cookie = 'gatehouse_sign_in'
 
-export function servesSignIn(path: string): boolean {
-  return path === loginPath || path === callbackPath || path === startPath
-}
-
-/** Serves these pages to GET. A link scanner sends HEAD: it begins nothing and spends nothing. */
-export async function serveSignIn(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
-  if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-  if (request.method !== 'GET') return void response.writeHead(405, { allow: 'GET, HEAD' }).end()
-  try {
-    const retryAfterMs = parts.callers.takeAnonymous(request)
-    if (retryAfterMs > 0)
-      throw new AppError('LIMITED', 'Too many sign-ins from this address. Try again later.', { retryAfterMs })
-    if (url.pathname === startPath) await start(parts, request, response, url)
-    else if (url.pathname === loginPath) await login(parts, response, url)
-    else await callback(parts, request, response, url)
-  } catch (error) {
-    giveFault(parts.services, response, error)
-  }
-}
-
-function giveFault({ log }: Services, response: ServerResponse, error: unknown): void {
-  const known = asAppError(error)
-  if (!known) log.error({ err: error }, 'a sign-in could not be served')
-  const message = known?.message ?? 'The server failed unexpectedly. See its log.'
-  givePage(response, {
-    status: known ? statusOf(known) : 500,
-    title: 'Not signed in',
-    html: `<p>${escaped(message)}</p><p><a href="/">Back to Gatehouse</a></p>`,
+/** Pages for GET. */
+export function makeSignIn(parts: SessionParts): RouteGroup {
+  const { services, callers } = parts
+  const page = (path: string, serve: (parts: SessionParts, call: OpenCall) => Promise<void>): OpenRoute => ({
+    method: 'GET',
+    path,
+    head: true,
+    isPage: true,
+    async run(call) {
+      const retryAfterMs = callers.takeAnonymous(call.request)
+      if (retryAfterMs > 0)
+        throw new AppError('LIMITED', 'Too many sign-ins from this address. Try again later.', {
+          retryAfterMs,
+        })
+      await serve(parts, call)
+    },
+  })
+  return openRoutes(services.log, {
+    routes: [page(startPath, start), page(loginPath, login), page(callbackPath, callback)],
+    headers: { 'cache-control': 'no-store' },
+    refuse: giveFault,
   })
 }
 
-function redirect(response: ServerResponse, location: string, cookies: string[]): void {
-  response
-    .writeHead(303, {
-      location,
-      'set-cookie': cookies,
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
-    })
-    .end()
+function giveFault({ response }: OpenCall, { code, message }: AppError, status: number): void {
+  const shown = code === 'INTERNAL' ? 'The server failed unexpectedly. See its log.' : message
+  const html = `<p>${escaped(shown)}</p><p><a href="/">Back to Gatehouse</a></p>`
+  givePage(response, { status, title: 'Not signed in', html })
 }
 
 /** Sends the browser to the identity provider. `?to=` is the path to which it returns. */
-async function login({ services, signIn }: SessionParts, response: ServerResponse, url: URL): Promise<void> {
+async function login({ services, signIn }: SessionParts, { response, url }: OpenCall): Promise<void> {
   if (!signIn) throw noProvider()
   const own = services.publicUrl()
   const { url: location, cookie: value } = await signIn.begin(
@@ -73,12 +56,7 @@ async function login({ services, signIn }: SessionParts, response: ServerRespons
 }
 
 /** Ends what `login` began: the browser gets its session and returns to its page. */
-async function callback(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
+async function callback(parts: SessionParts, { request, response, url }: OpenCall): Promise<void> {
   const { services, signIn, callers } = parts
   if (!signIn) throw noProvider()
   const own = services.publicUrl()
@@ -109,12 +87,7 @@ function noProvider(): AppError {
 }
 
 /** Signs in with the link that the demo printed: once, and from this machine. */
-async function start(
-  parts: SessionParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
+async function start(parts: SessionParts, { request, response, url }: OpenCall): Promise<void> {
   const { link } = parts
   const isHere = link !== null && isLocal(request)
   if (!isHere || !link.code.spend(url.searchParams.get('code') ?? ''))

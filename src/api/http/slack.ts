@@ -1,48 +1,44 @@
 /** The URL to which Slack sends presses of buttons and submitted modals. */
+import { AppError } from '../../core/errors.ts'
 import type { Services } from '../../domain/access/index.ts'
-import { serveInteraction, type SlackReply } from '../../domain/slack/index.ts'
-import { readBytes, sendJson } from './json.ts'
-import type { FileRoutes } from './server.ts'
+import { serveInteraction, type SlackReply } from '../../domain/followers/index.ts'
+import { readBody } from './bodies.ts'
+import { sendJson } from './replies.ts'
+import { openRoutes, type OpenCall, type RouteGroup } from './route.ts'
 
-const path = '/slack/interactions'
 const maxBytes = 256 * 1024
 /** Slack shows an error to the person after three seconds; the vote goes on, and its message is updated by the worker. */
 const answerMs = 2500
 
-export function makeSlack(services: Services): FileRoutes {
-  return {
-    serves: (given) => given === path,
-    async serve(request, response) {
-      if (request.method !== 'POST')
-        return sendJson(
-          response,
-          405,
-          { error: 'Method not allowed.' },
-          { allow: 'POST', connection: 'close' },
-        )
-      // Byte for byte: the signature is over it.
-      const bytes = await readBytes(request, maxBytes)
-      if (bytes === null)
-        return sendJson(response, 413, { error: 'The body is too large.' }, { connection: 'close' })
-      const { headers } = request
-      const serving = serveInteraction(services, {
-        timestamp: String(headers['x-slack-request-timestamp'] ?? ''),
-        signature: String(headers['x-slack-signature'] ?? ''),
-        body: bytes.toString('utf8'),
-      }).catch((error: unknown): 'failed' => {
-        services.log.error({ err: error }, 'an interaction of Slack failed')
-        return 'failed'
-      })
-      const reply = await inTime(serving)
-      if (reply === 'failed') return sendJson(response, 500, { error: 'Unexpected error.' })
-      if (reply !== 'late' && reply.kind === 'denied')
-        return sendJson(response, 401, {
-          error: 'The request is not signed by Slack for this server, or was sent before.',
-        })
-      if (reply === 'late' || reply.body === null) return void response.writeHead(200).end()
-      sendJson(response, 200, reply.body)
-    },
-  }
+export function makeSlack(services: Services): RouteGroup {
+  const errorBody = ({ message }: AppError) => ({ error: message })
+  return openRoutes(services.log, {
+    routes: [{ method: 'POST', path: '/slack/interactions', run: (call) => interact(services, call) }],
+    errorBody,
+  })
+}
+
+async function interact(services: Services, { request, response }: OpenCall): Promise<void> {
+  // Byte for byte: the signature is over it.
+  const body = await readBody(request, response, maxBytes)
+  if (!('bytes' in body)) throw new AppError('LIMITED', 'The body is too large.')
+  const { headers } = request
+  const serving = serveInteraction(services, {
+    timestamp: String(headers['x-slack-request-timestamp'] ?? ''),
+    signature: String(headers['x-slack-signature'] ?? ''),
+    body: body.bytes.toString('utf8'),
+  }).catch((error: unknown): 'failed' => {
+    services.log.error({ err: error }, 'an interaction of Slack failed')
+    return 'failed'
+  })
+  const reply = await inTime(serving)
+  if (reply === 'failed') return sendJson(response, 500, { error: 'Unexpected error.' })
+  if (reply !== 'late' && reply.kind === 'denied')
+    return sendJson(response, 401, {
+      error: 'The request is not signed by Slack for this server, or was sent before.',
+    })
+  if (reply === 'late' || reply.body === null) return void response.writeHead(200).end()
+  sendJson(response, 200, reply.body)
 }
 
 async function inTime(serving: Promise<SlackReply | 'failed'>): Promise<SlackReply | 'failed' | 'late'> {

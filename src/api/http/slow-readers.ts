@@ -10,7 +10,7 @@ export interface ReaderLimits {
   pollMs: number
 }
 
-export const usualReaderLimits: ReaderLimits = {
+export const defaultReaderLimits: ReaderLimits = {
   unreadMs: 60_000,
   maxUnreadBytes: 64 * 1024 * 1024,
   pollMs: 250,

@@ -4,11 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { countedAddress } from '../../core/client-address.ts'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
-import { decideByLink, type LinkOutcome } from '../../domain/verdict-links/index.ts'
-import { verdictPath } from '../../domain/webhooks/index.ts'
-import { readText } from './json.ts'
+import { decideByLink, verdictPath, type LinkOutcome } from '../../domain/followers/index.ts'
+import { readText } from './bodies.ts'
 import { escaped, givePage, pageHeaders } from './pages.ts'
-import type { FileRoutes } from './server.ts'
+import { retryAfter } from './replies.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 /** Codes that did not count which one address may send, on one replica. */
 const postsPerMinute = 30
@@ -33,45 +33,50 @@ export interface VerdictParts {
   addressOf(request: IncomingMessage): string | null
 }
 
-export function makeVerdicts({ services, addressOf }: VerdictParts): FileRoutes {
+export function makeVerdicts({ services, addressOf }: VerdictParts): RouteGroup {
   const posts = createAddressLimit(services.clock, postsPerMinute)
-  return {
-    serves: (path) => path.startsWith(verdictPath),
-    async serve(request, response) {
-      if (request.method === 'HEAD') return void response.writeHead(200, headers).end()
-      if (request.method === 'GET')
-        return givePage(response, { status: 200, title: 'Your verdict', html: form, headers })
-      if (request.method !== 'POST')
-        return void response.writeHead(405, { allow: 'GET, HEAD, POST', connection: 'close' }).end()
-      const name = countedAddress(addressOf(request) ?? '')
-      const waitMs = posts.take(name)
-      if (waitMs > 0) return tooMany(response, waitMs)
-      const outcome = await outcomeOf(services, request, addressOf(request))
-      if (outcome.kind === 'counted') posts.giveBack(name)
-      give(response, outcome)
+  const path = `${verdictPath}{token}`
+  const routes: OpenRoute[] = [
+    {
+      method: 'GET',
+      path,
+      head: true,
+      run: ({ response }) => givePage(response, { status: 200, title: 'Your verdict', html: form, headers }),
     },
-  }
+    {
+      method: 'POST',
+      path,
+      async run(call) {
+        const { request, response } = call
+        const name = countedAddress(addressOf(request) ?? '')
+        const waitMs = posts.take(name)
+        if (waitMs > 0) return tooMany(response, waitMs)
+        const outcome = await outcomeOf(services, call, addressOf(request))
+        if (outcome.kind === 'counted') posts.giveBack(name)
+        give(response, outcome)
+      },
+    },
+  ]
+  return openRoutes(services.log, { routes })
 }
 
 async function outcomeOf(
   services: Services,
-  request: IncomingMessage,
+  { request, response, params }: OpenCall,
   remoteAddress: string | null,
 ): Promise<LinkOutcome | { kind: 'failed' }> {
-  const { url = '', headers: head } = request
   if (!isOwnForm(services, request)) return { kind: 'refused' }
-  const text = await readText(request).catch(() => '')
+  const text = await readText(request, response).catch(() => '')
   const given = new URLSearchParams(
-    /^application\/x-www-form-urlencoded\b/i.test(head['content-type'] ?? '') ? text : '',
+    /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '') ? text : '',
   )
   const verdict = given.get('verdict')
   if (verdict !== 'APPROVE' && verdict !== 'REJECT') return { kind: 'refused' }
-  const token = url.split('?', 1)[0]!.slice(verdictPath.length)
   const reason = given.get('reason')?.trim() || null
   try {
     const requestId = randomUUID()
     return await decideByLink(services, {
-      token,
+      token: params['token']!,
       code: given.get('code') ?? '',
       verdict,
       reason,
@@ -114,6 +119,6 @@ function tooMany(response: ServerResponse, waitMs: number): void {
     status: 429,
     title: 'Try again later',
     html: '<p>Too many codes were sent from your address.</p>',
-    headers: { ...headers, 'retry-after': String(Math.ceil(waitMs / 1000)), connection: 'close' },
+    headers: { ...headers, ...retryAfter(waitMs), connection: 'close' },
   })
 }

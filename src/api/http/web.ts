@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { pathOf, type RouteGroup } from './route.ts'
 
 /** The headers of every file. The policy allows no inline script or style, no other origin, and no HTML from strings. */
 const headers = {
@@ -54,18 +55,11 @@ interface Body {
 /** One file in each of its codings; `identity` is always there. */
 type Bodies = Partial<Record<Coding, Body>> & { identity: Body }
 
-/** The dashboard over HTTP. */
-export interface WebRoute {
-  /** Whether the page or one of its files is at this path for this request. */
-  serves(request: IncomingMessage, path: string): boolean
-  serve(request: IncomingMessage, response: ServerResponse, path: string): void
-}
-
 /**
  * Reads the files of a folder once. Returns null when the folder has no page: a server without the dashboard. A path
  * without an extension gets the page when the client asks for HTML, so that links to approvals and runs open it.
  */
-export function makeWeb(folder: string): WebRoute | null {
+export function makeWeb(folder: string): RouteGroup | null {
   const files = readFiles(folder)
   const page = files.get('/index.html')
   if (!page) return null
@@ -73,8 +67,9 @@ export function makeWeb(folder: string): WebRoute | null {
   const fileOf = (request: IncomingMessage, path: string) =>
     files.get(path) ?? (path === '/' || isDeepLink(request, path) ? page : null)
   return {
-    serves: (request, path) => fileOf(request, path) !== null,
-    serve(request, response, path) {
+    serves: (path, request) => fileOf(request, path) !== null,
+    serve(request, response) {
+      const path = pathOf(request)
       const bodies = fileOf(request, path)!
       if (request.method !== 'GET' && request.method !== 'HEAD')
         return void response.writeHead(405, { ...headers, allow: 'GET, HEAD' }).end()
@@ -107,7 +102,7 @@ function give(
     'content-length': bytes.length,
     ...(coding === 'identity' ? {} : { 'content-encoding': coding }),
   })
-  response.end(request.method === 'HEAD' ? undefined : bytes)
+  response.end(bytes)
 }
 
 const tagsOf = (header: string | undefined) => (header ?? '').split(',').map((tag) => tag.trim())

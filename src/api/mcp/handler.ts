@@ -3,17 +3,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { rateHeaders } from '../../core/rate-headers.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
-import { serveAgent } from './agent-endpoint.ts'
-import { challenge, resourceMetadata, secretOf } from './credentials.ts'
-import { endpointOf, metadataUrl, resourcesOf, type Endpoint } from './endpoints.ts'
-import { codes, rpcError, toHttpError } from './errors.ts'
-import { refusalOf, type GuardRules } from './guard.ts'
-import type { McpRequest } from './mcp-request.ts'
-import { createMcpRuntime, type McpRuntime } from './mcp-runtime.ts'
-import { bodyFault, messageCount, messageIdOf, parseBody, tooManyValues } from './message-body.ts'
-import { disconnectSignal, writeReply, type Reply } from './node-http.ts'
+import { disconnectSignal, sendJson } from '../http/replies.ts'
+import { pathOf, type ReadBody, type RouteGroup } from '../http/route.ts'
+import { serveAgent } from './agent/agent-endpoint.ts'
+import { challenge, resourceMetadata, secretOf } from './http/credentials.ts'
+import { endpointOf, metadataUrl, resourcesOf, type Endpoint } from './http/endpoints.ts'
+import { codes, rpcError, toHttpError } from './http/errors.ts'
+import { refusalOf, type GuardRules } from './http/guard.ts'
+import type { McpRequest } from './http/mcp-request.ts'
+import { createMcpRuntime, type McpRuntime } from './http/mcp-runtime.ts'
+import { bodyFault, messageCount, messageIdOf, parseBody, tooManyValues } from './http/message-body.ts'
+import { writeReply, type Reply } from './http/node-http.ts'
 import { servePlatform } from './platform-endpoint.ts'
-import type { McpTimings } from './timings.ts'
+import type { McpTimings } from './http/timings.ts'
 
 export interface McpOptions {
   services: Services
@@ -39,13 +41,7 @@ export interface Credentials {
   requestId: string
 }
 
-/** Reads the body of a POST once the sender is known; null when it refused the body and has responded. */
-export type ReadBody = (sender: string) => Promise<Buffer | null>
-
-export interface Mcp {
-  /** Whether an MCP endpoint has this path. */
-  serves(path: string): boolean
-  serve(request: IncomingMessage, response: ServerResponse, readBody: ReadBody): Promise<void>
+export interface Mcp extends RouteGroup {
   /** Ends all streams; clients reconnect. */
   close(): void
 }
@@ -66,7 +62,7 @@ async function serve(
   response: ServerResponse,
   readBody: ReadBody,
 ): Promise<void> {
-  const path = (http.url ?? '/').split('?', 1)[0]!
+  const path = pathOf(http)
   const endpoint = endpointOf(path)!
   const ended = new AbortController()
   let messageId: string | number | null = null
@@ -166,13 +162,4 @@ function setRateHeaders({ rates, principal }: Ctx, response: ServerResponse): vo
   const { name, rule, left } = rates.quotas(principal).requests
   for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
     response.setHeader(header, value)
-}
-
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }

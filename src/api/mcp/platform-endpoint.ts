@@ -2,11 +2,11 @@
 import { isLegacyRequest } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
 import { assertUnbound } from '../../domain/access/index.ts'
-import { codes, rpcError } from './errors.ts'
-import { acceptsStream, type McpRequest } from './mcp-request.ts'
-import { toWebRequest } from './node-http.ts'
+import { codes, rpcError } from './http/errors.ts'
+import { acceptsStream, type McpRequest } from './http/mcp-request.ts'
+import { toWebRequest } from './http/node-http.ts'
 import { platformServer } from './platform-server.ts'
-import { serveLegacy, serveModern } from './transports.ts'
+import { serveLegacy, serveModern } from './http/transports.ts'
 
 /** Serves one request. FORBIDDEN for a key that is bound to an agent. */
 export async function servePlatform(mcpRequest: McpRequest, log: Log): Promise<Response> {

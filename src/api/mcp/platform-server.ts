@@ -3,7 +3,7 @@ import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import { codes, protocolError, toProtocolError } from './errors.ts'
+import { codes, protocolError, toProtocolError } from './http/errors.ts'
 
 /** How long a client may cache the list, in milliseconds. The actions change only with the server's version. */
 const listTtlMs = 60_000

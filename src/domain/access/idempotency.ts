@@ -86,7 +86,7 @@ export async function rememberRequest(
  * The id that this request created; null when no request with its key is remembered. Throws IDEMPOTENCY_CONFLICT when the
  * key was used with another request.
  */
-export async function recallRepeat(db: Database, request: IdempotentRequest): Promise<string | null> {
+async function recallRepeat(db: Database, request: IdempotentRequest): Promise<string | null> {
   const known = await readRequest(db, request)
   if (known && known.requestHash !== hashJson(request.request))
     throw new AppError(

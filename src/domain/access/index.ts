@@ -4,33 +4,42 @@ export {
   reachable,
   reaches,
   type Ctx,
-  type Services,
-  type Limits,
   type PlatformAction,
   type PlatformActions,
-  type Principal,
+  type Services,
 } from './context.ts'
+export type { Limits } from './configured-limits.ts'
+export type { Principal } from './principal.ts'
 export { actingPrincipal, assertSpeaksFor } from './acting.ts'
-export { forgetExpiredKeys, recallRepeat, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
+export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
-export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
+export {
+  createAuthenticator,
+  insertKey,
+  unauthenticated,
+  type ApiKey,
+  type Authenticator,
+  type TokenVerifier,
+} from './keys.ts'
 export {
   assertStillValid,
-  callerColumns,
-  callerRow,
-  callersValid,
+  basisOf,
   lockValid,
   principalById,
   rememberedPrincipal,
-  stillValid,
   type Caller,
 } from './still-valid.ts'
-export { principalKind, principalKinds, requesterOf, type Requester } from './subjects.ts'
-export { createTokenVerifier, type OidcSettings } from './oidc.ts'
+export {
+  isSubject,
+  keepSubject,
+  principalKind,
+  principalKinds,
+  requesterOf,
+  type Requester,
+} from './subjects.ts'
 export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
-export { createProvider } from './oidc-provider.ts'
-export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
+export { isWithinReach, narrowedTo, ownedBy } from './own.ts'
 export {
   assertMay,
   assertUnbound,
@@ -44,23 +53,20 @@ export {
   type AuditedChange,
   type Bond,
 } from './permission.ts'
-export { allows, fitsPattern, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
-export { feedCursor, listProjectEvents, watchProject } from './project-events.ts'
 export {
-  assertOneMayRegate,
-  createProject,
-  dropSecondForGates,
-  findProject,
-  getProjects,
-  insertProject,
-  listProjects,
-  updateProject,
-  type Project,
-  type UpdateProjectInput,
-} from './projects.ts'
+  allows,
+  fitsPattern,
+  policyOfRole,
+  roles,
+  withoutGates,
+  type Action,
+  type Policy,
+  type Role,
+} from './policy.ts'
 export { assertQuota } from './quota.ts'
 export { memberOf, personsOf } from './persons.ts'
 export {
+  assertCost,
   assertUse,
   createRateLimiter,
   limitScopes,
@@ -70,20 +76,14 @@ export {
 } from './limits.ts'
 export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
 export {
-  endSession,
-  endSessions,
-  findOwnSession,
-  listOwnSessions,
-  listSessions,
-  startSession,
-} from './session-operations.ts'
-export { createSignIn, signInMs, type SignIn } from './sign-in.ts'
-export {
   createSessionAuthenticator,
   forgetExpiredSessions,
+  idleMs,
   longestSessionMs,
   sessionCookie,
   sessionMethods,
+  sessionOf,
+  tokenPrefix,
   type Session,
   type SessionMethod,
   type SessionAuthenticator,

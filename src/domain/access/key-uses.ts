@@ -2,9 +2,11 @@
  * When keys were last used, to within about a minute. A request notes its key in memory; a timer writes what was noted,
  * many keys in one statement, into a table of its own: rows of keys are locked by whoever acts with them.
  */
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Principal, Services } from './context.ts'
+import type { Services } from './context.ts'
+import type { Principal } from './principal.ts'
 import { isSubject } from './subjects.ts'
 
 /** A use is noted once in this time for each key, in milliseconds; also across replicas. */
@@ -21,7 +23,7 @@ export interface KeyUses {
 
 /** `flushMs`: the time between the first note and the statement that writes it. */
 export function createKeyUses(services: Pick<Services, 'db' | 'clock' | 'log'>, flushMs = 10_000): KeyUses {
-  const noted = new Map<string, number>()
+  const noted = new BoundedMap<string, number>(mostKeys)
   const waiting = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
   const flush = async () => {
@@ -37,7 +39,6 @@ export function createKeyUses(services: Pick<Services, 'db' | 'clock' | 'log'>, 
       const now = services.clock.now()
       const before = noted.get(id)
       if ((before !== undefined && now - before < everyMs) || isSubject(id)) return
-      if (noted.size >= mostKeys) noted.clear()
       noted.set(id, now)
       waiting.set(id, now)
       timer ??= setTimeout(() => void flush(), flushMs).unref()

@@ -1,14 +1,15 @@
 /** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
 import { and, eq, inArray, isNull } from 'drizzle-orm'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
-import type { Services, Principal } from './context.ts'
-import type { TokenVerifier } from './oidc.ts'
-import type { Policy, Role } from './policy.ts'
+import type { Services } from './context.ts'
+import type { Principal } from './principal.ts'
+import { reachingOthers, type Policy, type Role } from './policy.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -56,6 +57,7 @@ export async function insertKey(
     .insert(apiKeys)
     .values({
       ...key,
+      policyVersion,
       id: newId('apiKey'),
       hash: sha256Hex(secret),
       prefix: secret.slice(0, keyPrefix.length + 6),
@@ -118,7 +120,7 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     name,
     prefix,
     role: role as Role | null,
-    policy: row.policy as Policy,
+    policy: policyOf(row),
     installation,
     agentId,
     votes,
@@ -129,14 +131,33 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
   }
 }
 
+const policyVersion = 2
+
+/**
+ * The policy of a row. Those of earlier releases did not name `generations:ReachOthers`: their keys reached what others
+ * requested, and go on to do so, except for keys of callers.
+ */
+function policyOf({ policy, policyVersion: version, role }: typeof apiKeys.$inferSelect): Policy {
+  const own = policy as Policy
+  if (version !== null || role === 'caller') return own
+  return { statement: [...own.statement, ...reachingOthers.statement] }
+}
+
 /** The principal of a key's row. */
 export function principalOf(row: typeof apiKeys.$inferSelect): Principal {
   const { id, name, projectId, installation, role, expiresAt, agentId, votes } = row
-  return { id, name, projectId, installation, role, expiresAt, agentId, votes, policy: row.policy as Policy }
+  return { id, name, projectId, installation, role, expiresAt, agentId, votes, policy: policyOf(row) }
 }
 
 /** The longest accepted credential, in characters. A JWT carries claims; an API key is much shorter. */
 const longestToken = 8192
+
+export interface TokenVerifier {
+  /** The principal of a token that was issued for one of these resources; null for every other token. */
+  verify(token: string, resources: readonly string[]): Promise<Principal | null>
+  /** Whether the token was valid lately, for any resource. */
+  isKnown(token: string): boolean
+}
 
 /** Whether a credential has the form of a JWT, which begins with `{"` in base64url. API keys begin with gh_. */
 function isToken(secret: string): boolean {
@@ -167,7 +188,7 @@ export function createAuthenticator(
   services: Pick<Services, 'db' | 'pubsub' | 'clock'>,
   tokens: TokenVerifier | null = null,
 ): Authenticator {
-  const cache = new Map<string, { principal: Principal | null; until: number }>()
+  const cache = new BoundedMap<string, { principal: Principal | null; until: number }>(cacheSize)
   let clearings = 0
   const stop = services.pubsub.subscribe((hint) => {
     if (hint.kind !== 'reconnected' && !(hint.kind === 'signal' && hint.name === 'revoked')) return
@@ -184,7 +205,6 @@ export function createAuthenticator(
       .from(apiKeys)
       .where(and(eq(apiKeys.hash, hash), isNull(apiKeys.revokedAt)))
     const principal = row ? principalOf(row) : null
-    if (cache.size >= cacheSize) cache.clear()
     // A row that was read before a revocation hint must not be cached after it.
     if (before === clearings) cache.set(hash, { principal, until: now + cacheMs })
     return principal

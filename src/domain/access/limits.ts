@@ -1,6 +1,7 @@
 /** Rate limits of keys, projects, agents and tools: setting them and taking from them. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { perMinute, type BucketRule } from '../../core/buckets.ts'
 import { check } from '../../core/check.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -33,27 +34,26 @@ export interface RateLimit {
 const cacheMs = 5000
 const maxProjects = 10_000
 
-export interface UsualRates {
+export interface DefaultRates {
   requestsPerMinute: number
   costPerMinute: number
 }
 
-/** `usual` are the limits of a key without limits of its own. */
+/** `defaults` are the limits of a key without limits of its own. */
 export function createRateLimiter(
   services: Pick<Services, 'db' | 'clock' | 'pubsub'>,
   buckets: SharedBuckets,
-  usual: UsualRates,
+  defaults: DefaultRates,
 ): RateLimiter {
-  const requestRule = perMinute(usual.requestsPerMinute)
-  const costRule = perMinute(usual.costPerMinute)
+  const requestRule = perMinute(defaults.requestsPerMinute)
+  const costRule = perMinute(defaults.costPerMinute)
   const known = createKnownRules(services)
   const rulesOf = known.of
-  const keyRules = new Map<string, BucketRule>()
+  const keyRules = new BoundedMap<string, BucketRule>(maxProjects)
   return {
     async takeRequests(principal, requests) {
       const rules = await rulesOf(principal.projectId)
       const rule = rules.get(`KEY ${principal.id}`) ?? requestRule
-      if (keyRules.size >= maxProjects) keyRules.clear()
       keyRules.set(principal.id, rule)
       const waitMs = await buckets.take(`key:${principal.id}`, rule, requests)
       if (waitMs > 0) throw limited(`This key may send ${shown(rule)} requests a minute.`, waitMs)
@@ -101,11 +101,11 @@ type Rules = Map<string, BucketRule>
 
 /** A cache of the limits of projects; without limits when they cannot be read. */
 function createKnownRules(services: Pick<Services, 'db' | 'clock' | 'pubsub'>) {
-  const known = new Map<string, { rules: Promise<Rules>; until: number }>()
+  const known = new BoundedMap<string, { rules: Promise<Rules>; until: number }>(maxProjects)
   const forget = (projectId: string) => void known.delete(projectId)
   const read = (projectId: string): Promise<Rules> =>
     readRules(services, projectId).catch(() => {
-      // This request gets the usual limits, and the next one reads again.
+      // This request gets the default limits, and the next one reads again.
       forget(projectId)
       return new Map()
     })
@@ -119,7 +119,6 @@ function createKnownRules(services: Pick<Services, 'db' | 'clock' | 'pubsub'>) {
       const now = services.clock.now()
       const found = known.get(projectId)
       if (found && found.until > now) return found.rules
-      if (known.size >= maxProjects) known.clear()
       const rules = read(projectId)
       known.set(projectId, { rules, until: now + cacheMs })
       return rules
@@ -133,6 +132,19 @@ function shown({ perMs }: BucketRule): number {
 
 function limited(message: string, waitMs: number): AppError {
   return new AppError('LIMITED', message, { retryAfterMs: Math.ceil(waitMs) })
+}
+
+/**
+ * Takes the cost of work that the size of a response does not show. Throws LIMITED with the time to wait. One point is worth
+ * 0.2 ms of the server's time by default.
+ */
+export async function assertCost(
+  { rates, principal }: Pick<Ctx, 'rates' | 'principal'>,
+  points: number,
+): Promise<void> {
+  const waitMs = await rates.takeCost(principal, points)
+  if (waitMs > 0)
+    throw limited(`This operation costs ${points} points more, and this key has fewer left.`, waitMs)
 }
 
 async function readRules({ db }: Pick<Services, 'db'>, projectId: string): Promise<Map<string, BucketRule>> {

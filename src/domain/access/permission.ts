@@ -4,15 +4,18 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { readEntries, record, type AuditEntry, type AuditFilter, type NewAuditEntry } from '../audit/index.ts'
-import { projectOf, reaches, type Ctx, type Principal } from './context.ts'
+import { projectOf, reaches, type Ctx } from './context.ts'
+import type { Principal } from './principal.ts'
+import { isWithinReach, type Ownership } from './own.ts'
 import { allowedActions, allows, type Action } from './policy.ts'
 
-/** Relates an object to keys that are bound to an agent. Without either field, bound keys have no access. */
-export interface Bond {
+/**
+ * Relates an object to keys that are bound to an agent, and to callers that reach only what they requested. Without any
+ * field neither has access.
+ */
+export interface Bond extends Ownership {
   /** The agent that the object is or belongs to. */
   agentId?: string | null | undefined
-  /** The principal that requested it. */
-  by?: string | null | undefined
 }
 
 /**
@@ -25,7 +28,8 @@ export function holds({ id, agentId }: Principal, bond: Bond): boolean {
 /**
  * Throws FORBIDDEN with the action, and audits the denial, unless the caller may do the action on the resource. Every
  * operation calls this with its own action, after it has resolved the project: objects of other projects are NOT_FOUND,
- * not FORBIDDEN. A key that is bound to an agent needs a `bond` that relates the object to it.
+ * not FORBIDDEN. A key that is bound to an agent needs a `bond` that relates the object to it, and so does a caller that
+ * reaches only its own things (see `isWithinReach`).
  */
 export async function assertMay(
   ctx: Ctx,
@@ -37,8 +41,14 @@ export async function assertMay(
   const what = { action, projectId, resource }
   if (!holds(ctx.principal, bond))
     throw await denied(ctx, what, `This key is bound to one agent: it may not ${action} on ${resource}.`)
-  if (allows(ctx.principal.policy, action, resource)) return
-  throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
+  if (!allows(ctx.principal.policy, action, resource))
+    throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
+  if (await isWithinReach(ctx, action, resource, bond)) return
+  throw await denied(
+    ctx,
+    what,
+    `This key reaches only what it requested itself: for ${action} on ${resource} it needs generations:ReachOthers.`,
+  )
 }
 
 /** The actions that a principal may do, each with whether it is on every resource of its project. */

@@ -36,6 +36,7 @@ export const actions = [
   'generations:List',
   'generations:SubmitToolOutputs',
   'generations:Cancel',
+  'generations:ReachOthers',
   'events:Subscribe',
   'providers:Set',
   'providers:Delete',
@@ -88,10 +89,15 @@ export interface Policy {
   statement: Statement[]
 }
 
+/** What reaches that which other principals requested. */
+export const reachingOthers: Policy = {
+  statement: [{ effect: 'Allow', action: ['generations:ReachOthers'], resource: ['*'] }],
+}
+
 export const roles = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-const reading = ['*:Get', '*:List', 'events:Subscribe', 'sessions:Start']
+const reading = ['*:Get', '*:List', 'events:Subscribe', 'sessions:Start', 'generations:ReachOthers']
 const running = [
   'generations:Start',
   'generations:SubmitToolOutputs',
@@ -131,6 +137,20 @@ const roleActions: Record<Role, string[]> = {
     ...running,
   ],
   viewer: reading,
+}
+
+/**
+ * The policy with which a tool acts for this one: it changes no gate, and confirms no change of a gate, unless the policy
+ * names these actions. A pattern such as `*` does not name them.
+ */
+export function withoutGates(policy: Policy): Policy {
+  const named = policy.statement.some(
+    ({ effect, action }) => effect === 'Allow' && action.some((pattern) => pattern.startsWith('gates:')),
+  )
+  if (named) return policy
+  return {
+    statement: [...policy.statement, { effect: 'Deny', action: ['gates:Update'], resource: ['*'] }],
+  }
 }
 
 /** The policy of a built-in role. */

@@ -1,11 +1,13 @@
-/** Ends streams and sockets when the key, token or session that opened them is revoked, ended or expires. */
-import { and, inArray, isNotNull } from 'drizzle-orm'
+/** Ends streams, sockets and held requests when the key, token or session that opened them is revoked, ended or expires. */
+import { and, inArray, isNull } from 'drizzle-orm'
+import { kindOfId } from '../../core/ids.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import type { Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
-import type { Services, RevocationWatcher } from './context.ts'
+import type { Services } from './context.ts'
+import type { RevocationWatcher } from './revocations.ts'
 import { isSession } from './sessions.ts'
 import { isSubject } from './subjects.ts'
 
@@ -67,14 +69,14 @@ export function createRevocationWatcher({
   }
 }
 
-/** Those of the keys that were revoked, and of the sessions that have ended. */
+/** Those of the keys that were revoked or are not there, and of the sessions that have ended. */
 async function endedOf(db: Database, ids: readonly string[]): Promise<string[]> {
-  const [ofSessions, ofKeys] = [ids.filter(isSession), ids.filter((id) => !isSession(id))]
-  const revoked = ofKeys.length
+  const [ofSessions, ofKeys] = [ids.filter(isSession), ids.filter((id) => kindOfId(id) === 'apiKey')]
+  const valid = ofKeys.length
     ? await db
         .select({ id: apiKeys.id })
         .from(apiKeys)
-        .where(and(inArray(apiKeys.id, ofKeys), isNotNull(apiKeys.revokedAt)))
+        .where(and(inArray(apiKeys.id, ofKeys), isNull(apiKeys.revokedAt)))
     : []
   const live = ofSessions.length
     ? await db
@@ -82,8 +84,8 @@ async function endedOf(db: Database, ids: readonly string[]): Promise<string[]> 
         .from(sessions)
         .where(and(inArray(sessions.id, ofSessions), sql`${sessions.expiresAt} > clock_timestamp()`))
     : []
-  const known = new Set(live.map(({ id }) => id))
-  return [...revoked.map(({ id }) => id), ...ofSessions.filter((id) => !known.has(id))]
+  const known = new Set([...valid, ...live].map(({ id }) => id))
+  return [...ofKeys, ...ofSessions].filter((id) => !known.has(id))
 }
 
 /** The open streams by key and session, and their number by project. */
@@ -140,6 +142,6 @@ function createOpenStreams(clock: Services['clock'], limits: Limits) {
 }
 
 function tooMany(who: string, most: number): AppError {
-  const message = `${who} has ${most} streams and sockets open on this server, the most that are allowed. Close some.`
+  const message = `${who} has ${most} streams, sockets and held requests open on this server, the most that are allowed. Close some.`
   return new AppError('LIMITED', message, { retryAfterMs: 1000 })
 }

@@ -1,11 +1,13 @@
 /** Sessions of browsers: rows found by the token in a cookie, and the principal behind them. */
 import { and, eq, inArray, isNull } from 'drizzle-orm'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { AppError } from '../../core/errors.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
-import { sql, type SQL } from '../../store/db/sql.ts'
+import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
-import type { Principal, Services } from './context.ts'
+import type { Services } from './context.ts'
+import type { Principal } from './principal.ts'
 import { hasExpired, principalOf } from './keys.ts'
 import type { Role } from './policy.ts'
 import { principalOfSubject } from './subjects.ts'
@@ -57,11 +59,6 @@ export function sessionOf(row: typeof sessions.$inferSelect): Session {
   return { ...shown, method: method as SessionMethod }
 }
 
-/** Selects a row when the session has not ended. */
-export function liveSession(id: string | SQL): SQL {
-  return sql`select 1 from sessions where id = ${id} and expires_at > clock_timestamp()`
-}
-
 export function sessionEnded(): AppError {
   return new AppError('UNAUTHENTICATED', 'The session has ended. Sign in again.')
 }
@@ -105,7 +102,7 @@ export function createSessionAuthenticator({
   pubsub,
   clock,
 }: Pick<Services, 'db' | 'pubsub' | 'clock'>): SessionAuthenticator {
-  const cache = new Map<string, { principal: Principal; until: number }>()
+  const cache = new BoundedMap<string, { principal: Principal; until: number }>(cacheSize)
   let clearings = 0
   const stop = pubsub.subscribe((hint) => {
     if (hint.kind !== 'reconnected' && !(hint.kind === 'signal' && hint.name === 'revoked')) return
@@ -124,7 +121,6 @@ export function createSessionAuthenticator({
       const principal = await findBySession(db, hash)
       cache.delete(hash)
       if (!principal || hasExpired(principal, now)) throw sessionEnded()
-      if (cache.size >= cacheSize) cache.clear()
       // A row that was read before a hint must not be cached after it.
       if (before === clearings) cache.set(hash, { principal, until: now + cacheMs })
       return principal

@@ -2,11 +2,12 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { memoryOf } from '../../store/db/memory.ts'
+import { liveSession, notOver, validKey, type Basis } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
-import type { Principal } from './context.ts'
+import type { Principal } from './principal.ts'
 import { hasExpired, principalOf, unauthenticated } from './keys.ts'
-import { liveSession, sessionEnded } from './sessions.ts'
+import { sessionEnded } from './sessions.ts'
 import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 /**
@@ -39,11 +40,21 @@ const keysOf = memoryOf<Principal>(10_000)
 
 /**
  * The principal of a key that this process has read before, without a statement; null when it has not, or the key has
- * expired. It may have been revoked: `stillValid` must be a condition of the statement that relies on it.
+ * expired. It may have been revoked: the statement that relies on it proves `basisOf` it.
  */
 export function rememberedPrincipal(db: Database, id: string, now: number): Principal | null {
   const principal = keysOf(db).get(id) ?? null
   return principal && !hasExpired(principal, now) ? principal : null
+}
+
+/** Whose validity is proved. */
+export type Caller = Pick<Principal, 'id' | 'expiresAt' | 'sessionId'>
+
+/** The basis of a judgement that relies on the caller: the key, token and session with which it asks. */
+export function basisOf({ id, expiresAt, sessionId }: Caller): Basis {
+  // A token that never expires is not valid.
+  const until = () => expiresAt?.toISOString() ?? '-infinity'
+  return { ...(isSubject(id) ? { until: until() } : { keyId: id }), sessionId }
 }
 
 /**
@@ -51,84 +62,32 @@ export function rememberedPrincipal(db: Database, id: string, now: number): Prin
  * was authenticated, by the clock of the database. In a transaction it locks key and session: a revocation waits for
  * the end of the transaction.
  */
-export async function assertStillValid(tx: Database, { id, expiresAt, sessionId }: Caller): Promise<void> {
+export async function assertStillValid(tx: Database, caller: Caller): Promise<void> {
+  const { keyId, until, sessionId } = basisOf(caller)
   const rows = await query(
     tx,
-    isSubject(id) ? sql`select 1 where ${isUnexpired(expiresAt)}` : sql`${validKey(id)} for share`,
+    keyId ? sql`${validKey(keyId)} for share` : sql`select 1 where ${notOver(until!)}`,
   )
   if (rows.length === 0) throw unauthenticated()
-  if (sessionId === undefined) return
+  if (!sessionId) return
   const live = await query(tx, sql`${liveSession(sessionId)} for share`)
   if (live.length === 0) throw sessionEnded()
 }
 
-/** Whose validity is proved. */
-export type Caller = Pick<Principal, 'id' | 'expiresAt' | 'sessionId'>
-
 /**
- * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token or session,
- * expired. It is true of the statement's snapshot, and locks nothing.
+ * `prove` with a lock, for a statement that waits for nothing: relations that are empty when `when`, a relation of at most
+ * one row, is empty, when key or session has ended, and while one of them is being changed; and the condition that they are
+ * not. They are locked after `when` was found, so that a revocation waits for the end of the statement.
  */
-export function stillValid({ id, expiresAt, sessionId }: Caller): SQL {
-  const valid = isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
-  return sessionId === undefined ? valid : sql`(${valid} and exists (${liveSession(sessionId)}))`
-}
-
-/** The columns of a relation `x` that tell the caller of each of its rows, with their SQL types. */
-export const callerColumns = { caller_key: 'text', caller_until: 'timestamptz', caller_session: 'text' }
-
-/** The values of these columns; null: `callersValid` proves nothing of the row. */
-export function callerRow(caller: Caller | null): Record<keyof typeof callerColumns, string | null> {
-  const isKey = caller !== null && !isSubject(caller.id)
+export function lockValid(caller: Caller, when: SQL): { relations: SQL; condition: SQL } {
+  const { keyId, until, sessionId } = basisOf(caller)
+  const key = keyId
+    ? sql`${validKey(keyId)} and exists (select 1 from ${when}) for share skip locked`
+    : sql`select 1 from ${when} where ${notOver(until!)}`
+  if (!sessionId) return { relations: sql`k as (${key})`, condition: sql`exists (select 1 from k)` }
+  const session = sql`${liveSession(sessionId)} and exists (select 1 from k) for share skip locked`
   return {
-    caller_key: isKey ? caller.id : null,
-    // A token that never expires is not valid.
-    caller_until: !caller || isKey ? null : (caller.expiresAt?.toISOString() ?? '-infinity'),
-    caller_session: caller?.sessionId ?? null,
+    relations: sql`k as (${key}), ks as (${session})`,
+    condition: sql`exists (select 1 from ks)`,
   }
-}
-
-/** `stillValid` as a condition on a row of `x`. */
-export const callersValid: SQL = sql`(x.caller_key is null or exists (${validKey(sql`x.caller_key`)}))
-  and (x.caller_until is null or x.caller_until > clock_timestamp())
-  and (x.caller_session is null or exists (${liveSession(sql`x.caller_session`)}))`
-
-/**
- * The same with a lock, in two parts of a statement: `relation`, to be named `k`, is empty when `when`, a relation of at
- * most one row, is empty or key or session has ended, and `condition` holds when `k` has its row and no time is over. Key
- * and session are locked after `when` was found, so that a revocation waits for the end of the statement. The statement
- * itself never waits: while one of them is being changed, `k` is empty.
- */
-export function lockValid(caller: Caller, when: SQL): { relation: SQL; condition: SQL } {
-  return {
-    relation: isSubject(caller.id) ? lockOfPerson(caller, when) : lockOfKey(caller, when),
-    condition: sql`exists (select 1 from k where expires_at is null or expires_at > clock_timestamp())`,
-  }
-}
-
-function lockOfPerson({ expiresAt, sessionId }: Caller, when: SQL): SQL {
-  const until = sql`${expiresAt?.toISOString() ?? null}::timestamptz`
-  if (sessionId === undefined)
-    return sql`select ${until} as expires_at from ${when} where ${isUnexpired(expiresAt)}`
-  return sql`select least(${until}, s.expires_at) as expires_at
-    from sessions as s
-    where s.id = ${sessionId} and ${isUnexpired(expiresAt)} and exists (select 1 from ${when})
-    for share skip locked`
-}
-
-function lockOfKey({ id, sessionId }: Caller, when: SQL): SQL {
-  const session = sessionId === undefined ? null : sql`join sessions as s on s.id = ${sessionId}`
-  return sql`select ${session ? sql`least(k.expires_at, s.expires_at)` : sql`k.expires_at`} as expires_at
-    from api_keys as k ${session ?? sql``}
-    where k.id = ${id} and k.revoked_at is null and exists (select 1 from ${when})
-    for share skip locked`
-}
-
-function isUnexpired(expiresAt: Date | null): SQL {
-  return sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
-}
-
-function validKey(id: string | SQL): SQL {
-  return sql`select 1 from api_keys where id = ${id} and revoked_at is null
-    and (expires_at is null or expires_at > clock_timestamp())`
 }

@@ -1,10 +1,13 @@
-/** Maps database errors that a client may see: invalid input, and a database that is unavailable. */
+/** Maps storage errors that a client may see: invalid input, and a database or a disk that is unavailable. */
 import { AppError } from '../../core/errors.ts'
+import { DiskFaultError } from '../../store/blobs/disk.ts'
 import { sqlState } from '../../store/db/database.ts'
 import { isUnavailable } from '../../store/db/storage-error.ts'
 
 /** When the client may try again, in milliseconds. */
 const retryMs = 1000
+/** The same for a disk that a person must make room on. */
+const diskRetryMs = 30_000
 
 /** The error as an AppError that a client may see, or null for an internal error. */
 export function asAppError(error: unknown): AppError | null {
@@ -14,6 +17,13 @@ export function asAppError(error: unknown): AppError | null {
       'UNAVAILABLE',
       'The database is unavailable or too busy. The request may have taken effect: repeat it with the same idempotency key.',
       { retryAfterMs: retryMs },
+      error,
+    )
+  if (error instanceof DiskFaultError)
+    return new AppError(
+      'UNAVAILABLE',
+      'The disk of files takes no bytes, because it is full or faulty. Nothing was stored: try again later.',
+      { retryAfterMs: diskRetryMs },
       error,
     )
   const state = sqlState(error)

@@ -5,7 +5,7 @@ import { idPrefixes } from '../../core/ids.ts'
 import type { Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { projects, subjects } from '../../store/db/tables/access.ts'
-import type { Principal } from './context.ts'
+import type { Principal } from './principal.ts'
 import { policyOfRole, type Role } from './policy.ts'
 
 const subjectPrefix = `${idPrefixes.person}_`

@@ -4,7 +4,7 @@ import { check, text, whole } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
-import { gateInput, type GatePolicy } from '../tools/index.ts'
+import { gateFaults, gateInput, type GatePolicy } from '../tools/index.ts'
 
 /** A mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }
@@ -193,7 +193,7 @@ export type SettingsOverrides = z.input<typeof overrides>
  * Returns the settings that an input describes, with defaults. Throws INVALID with every fault that needs no I/O to
  * find.
  */
-export function checkSettings(input: unknown): AgentSettings {
+export function checkSettings(input: unknown, projectId: string): AgentSettings {
   const given = check(settings, input)
   const made: AgentSettings = {
     instructions: given.instructions ?? null,
@@ -224,7 +224,7 @@ export function checkSettings(input: unknown): AgentSettings {
     onClientTimeout: given.onClientTimeout ?? 'CONTINUE',
     timeoutMs: given.timeoutMs ?? day,
   }
-  const issues = faultsOf(made)
+  const issues = faultsOf(made, projectId)
   if (issues.length > 0) throw invalid(issues)
   return made
 }
@@ -250,8 +250,8 @@ export function gatesOf({ gate, inheritedGates = [] }: AgentSettings): GatePolic
   return gate ? [gate, ...inheritedGates] : inheritedGates
 }
 
-function faultsOf(made: AgentSettings): Issue[] {
-  const issues: Issue[] = []
+function faultsOf(made: AgentSettings, projectId: string): Issue[] {
+  const issues: Issue[] = gateFaults(made.gate ?? null, projectId, ['input', 'gate'])
   const bound = new Set(boundIds(made))
   const inToolIds = (ids: string[] | null, path: string[]) =>
     ids?.forEach((id, i) => {
@@ -263,7 +263,7 @@ function faultsOf(made: AgentSettings): Issue[] {
     inToolIds(rule.activeToolIds, ['input', 'stepRules', String(i), 'activeToolIds']),
   )
   if (made.outputSchema) {
-    const compiled = compileSchema(made.outputSchema, ['input', 'outputSchema'])
+    const compiled = compileSchema(made.outputSchema, projectId, ['input', 'outputSchema'])
     if (!compiled.ok) issues.push(compiled.issue)
   }
   if ('mode' in made.toolChoice && made.toolChoice.mode === 'REQUIRED' && made.stopConditions.length === 0)

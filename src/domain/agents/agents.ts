@@ -8,11 +8,10 @@ import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, query, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
-import { sql, type SQL } from '../../store/db/sql.ts'
+import { sql } from '../../store/db/sql.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import {
   assertMay,
-  assertOneMayRegate,
   eachSeen,
   assertQuota,
   projectOf,
@@ -20,6 +19,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
+import { assertOneMayRegate } from '../projects/index.ts'
 import { agentCreated, agentDeleted, agentUpdated, appendProjectEvents } from '../events/index.ts'
 import { gateFactsOfAgent, recordGateChanged, type GateInput } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
@@ -44,7 +44,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
   const { name } = check(nameShape, input)
-  const definition = checkSettings(input)
+  const definition = checkSettings(input, projectId)
   await checkTools(ctx, projectId, definition)
   const agent = await guardName(name, () =>
     atomically(ctx.db, async (tx) => {
@@ -79,7 +79,7 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
     const { expectedVersion } = input
     if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
     const { name } = check(nameShape, { name: input.name ?? known.name })
-    const definition = checkSettings({ ...known, ...given })
+    const definition = checkSettings({ ...known, ...given }, known.projectId)
     await checkTools(ctx, known.projectId, definition, { id: known.id, name })
     const regates = gateFactsOfAgent(definition) !== gateFactsOfAgent(known)
     if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `agent/${known.id}`)
@@ -128,7 +128,7 @@ async function saveVersion(
 
 /** Returns the settings of an agent with another gate, or with none, validated. Throws INVALID with every fault. */
 export function withAgentGate(known: Agent, gate: GateInput | null): AgentSettings {
-  return checkSettings({ ...known, gate })
+  return checkSettings({ ...known, gate }, known.projectId)
 }
 
 /** Sets the gate of an agent in the caller's transaction; null when the agent no longer has that version. */
@@ -220,11 +220,6 @@ export async function findAgentToStart(ctx: Ctx, named: string): Promise<Agent> 
 export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, agents, sql`where id in ${[...ids]}`)).map(agentOf)
-}
-
-/** A condition for a statement: the agent exists in this version. */
-export function isAgentVersion({ id, version }: Pick<Agent, 'id' | 'version'>): SQL {
-  return sql`exists (select 1 from agents where id = ${id} and version = ${version}::int)`
 }
 
 function agentOf(row: typeof agents.$inferSelect): Agent {

@@ -19,7 +19,6 @@ export {
   findAgent,
   findAgentToStart,
   getAgents,
-  isAgentVersion,
   listAgents,
   loadAgents,
   regateAgent,
@@ -28,7 +27,7 @@ export {
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'
-export { readAgent, recallAgent } from './known-agents.ts'
+export { readAgent, rememberedAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'
 export { listAgentVersions } from './version-list.ts'
 export { withOverrides } from './overrides.ts'

@@ -1,4 +1,4 @@
-/** Agents that this process has read. One may have been changed since: `isAgentVersion` proves that it was not. */
+/** Agents that this process has read. One may have been changed since: its version is proved. */
 import { memoryOf } from '../../store/db/memory.ts'
 import { reachable, type Ctx } from '../access/index.ts'
 import type { Agent } from './agent.ts'
@@ -7,14 +7,12 @@ import { findAgent } from './agents.ts'
 const agentsOf = memoryOf<Agent>(2000)
 
 /**
- * The agent as this process has read it before, without a statement; else as `readAgent` reads it. NOT_FOUND when it does not
- * exist for the caller. `isAgentVersion` must be a condition of the statement that relies on a remembered agent. Checks no
- * permission.
+ * The agent as this process has read it before, without a statement; null when it has not. NOT_FOUND when it does not
+ * exist for the caller. The statement that relies on it proves its version. Checks no permission.
  */
-export async function recallAgent(ctx: Ctx, id: string): Promise<{ agent: Agent; isRemembered: boolean }> {
+export function rememberedAgent(ctx: Ctx, id: string): Agent | null {
   const known = agentsOf(ctx.db).get(id)
-  if (known) return { agent: reachable(ctx, known, 'agent', id), isRemembered: true }
-  return { agent: await readAgent(ctx, id), isRemembered: false }
+  return known ? reachable(ctx, known, 'agent', id) : null
 }
 
 /** The agent as it is now, which this process remembers from then on. NOT_FOUND as `findAgent`. Checks no permission. */

@@ -20,13 +20,18 @@ const maxInstructions = 100_000
 
 /**
  * Returns an agent's settings for one run, validated as a whole. Overrides narrow them: limits are at most the agent's,
- * tools are some of its active ones, instructions are appended to its own, and stop conditions are added. Throws
- * INVALID with every override that would loosen a setting.
+ * tools are some of its active ones, instructions are appended to its own, and stop conditions are added. An empty list or
+ * text adds nothing and takes nothing away, except that `activeToolIds: []` leaves no tool. Throws INVALID with every
+ * override that would loosen a setting.
  */
-export function withOverrides(own: AgentSettings, input: SettingsOverrides): AgentSettings {
+export function withOverrides(
+  own: AgentSettings,
+  input: SettingsOverrides,
+  projectId: string,
+): AgentSettings {
   const given = givenOverrides(input)
   if (Object.keys(given).length === 0) return own
-  const wanted = checkSettings({ ...own, ...given })
+  const wanted = checkSettings({ ...own, ...given }, projectId)
   const made: AgentSettings = {
     ...wanted,
     instructions: joined(own.instructions, wanted.instructions),
@@ -36,7 +41,10 @@ export function withOverrides(own: AgentSettings, input: SettingsOverrides): Age
       ).values(),
     ],
     budget: tighterBudget(own.budget, wanted.budget),
-    stepRules: given.stepRules ? wanted.stepRules : narrowed(own.stepRules, given.activeToolIds ?? null),
+    stepRules: narrowed(
+      own.stepRules.length > 0 ? own.stepRules : wanted.stepRules,
+      given.activeToolIds ?? null,
+    ),
   }
   const issues = [
     ...limitFaults(own, wanted),
@@ -60,7 +68,7 @@ function fault(path: string[], message: string): Issue {
 
 /** The agent's instructions come first and complete. */
 function joined(own: string | null, given: string | null): string | null {
-  return own && given && own !== given ? `${own}\n\n${given}` : (given ?? own)
+  return own && given && own !== given ? `${own}\n\n${given}` : given || own
 }
 
 function tighterBudget(own: Budget, given: Budget): Budget {

@@ -1,24 +1,22 @@
-/**
- * Applies one verdict under the owner's lock: checks that the approval is still open, computes the outcome and writes
- * all of it in one statement.
- */
+/** Judges a verdict by the approval as it is, and applies it under the owner's lock. */
 import { invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
+import { StaleReadError } from '../../store/db/proof.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Ctx } from '../access/index.ts'
 import { hintsOf } from '../events/index.ts'
 import { approvalOf, currentArguments, type Approval, type Vote } from './approval.ts'
-import type { Edit, Ready } from './decision.ts'
+import type { Edit, PreparedVerdict } from './decision.ts'
 import { isOutdated } from './drift.ts'
 import { insertGrant } from './grants.ts'
 import { assertOpen, conflict } from './open.ts'
 import { outcomeOf } from './outcome.ts'
-import { hasApproved, personsIn, RightsChanged, whyNot } from './rights.ts'
-import { voteOf, writeVerdict } from './write-verdict.ts'
+import { hasApproved, personsIn, whyNot, type Persons } from './rights.ts'
+import { voteOf, writeVerdict, type JudgedVerdict } from './write-verdict.ts'
 
 /**
  * Applies a verdict. The owner must be locked and the key valid. Returns the approval as written, and the hints to
@@ -27,39 +25,24 @@ import { voteOf, writeVerdict } from './write-verdict.ts'
 export async function applyVerdict(
   tx: Database,
   ctx: Ctx,
-  ready: Ready,
+  ready: PreparedVerdict,
 ): Promise<{ approval: Approval; hints: Hint[] }> {
   const { given, owner, root, lost } = ready
-  const [row] = await selectRows<typeof approvals, { late: boolean; nowMs: number }>(
+  const [row] = await selectRows<typeof approvals, { late: boolean; now: number }>(
     tx,
     approvals,
     sql`where id = ${ready.approval.id}`,
-    sql`, expires_at <= now() as late, (extract(epoch from now()) * 1000)::float8 as "nowMs"`,
+    sql`, expires_at <= now() as late, (extract(epoch from now()) * 1000)::float8 as now`,
   )
-  const { late, nowMs, ...plain } = row!
+  const { late, now, ...plain } = row!
   const approval = approvalOf(plain)
   if (lost && hasVote(approval, lost)) return { approval, hints: hintsOf({ owner }, nothingKnown) }
-  assertOpen(approval, late)
   const persons = await personsIn(tx, ctx, approval)
-  const refusal = whyNot(ctx, approval, persons)
-  if (refusal) throw new RightsChanged(approval, refusal)
-  const edit = isEdit(ready.edit, approval) ? ready.edit : null
-  const read = given.expectedDigest || (given.verdict === 'APPROVE' ? ready.approval.digest : null)
-  if (read && read !== approval.digest)
-    throw conflict(
-      approval,
-      'The arguments were edited since you read them. Read the approval again and decide then.',
-    )
-  if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
-    throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
-  const vote = voteOf(ctx, given, new Date(nowMs))
-  const votes = edit ? [vote] : [...approval.votes, vote]
-  const requirement = edit?.requirement ?? approval.requirement
-  const outcome = outcomeOf({ ...(await asExecuted(tx, approval)), requirement }, votes)
-  const dropped = ready.edit?.dropped ?? []
-  const written = await writeVerdict(tx, ctx, { approval, owner, votes, outcome, edit, dropped })
+  const asExecuted = await executedAs(tx, approval)
+  const verdict = judgeVerdict(ctx, ready, { approval, asExecuted, late, now, persons })
+  const written = await writeVerdict(tx, ctx, verdict)
   if (!written) throw conflict(approval, 'The call of this approval does not wait for it any more.')
-  if (given.grant && outcome.status !== 'APPROVED')
+  if (given.grant && verdict.outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
   const { approval: decided, hints } = written
   if (given.grant)
@@ -67,11 +50,49 @@ export async function applyVerdict(
   return { approval: decided, hints }
 }
 
+/** What a verdict is judged by. */
+interface Present {
+  approval: Approval
+  /** The same with what its approval leads to now (see `executedAs`). */
+  asExecuted: Approval
+  /** Its time was over. */
+  late: boolean
+  /** Time of the database, in milliseconds since 1970. */
+  now: number
+  persons: Persons
+}
+
+/**
+ * The verdict with its effect. Throws what `decideApproval` documents, and StaleReadError when the caller may not decide any
+ * more: a denial is audited, which a transaction that ends with it cannot do. Pure.
+ */
+export function judgeVerdict(
+  ctx: Ctx,
+  { given, owner, edit: meant }: PreparedVerdict,
+  { approval, asExecuted, late, now, persons }: Present,
+): JudgedVerdict {
+  assertOpen(approval, late)
+  if (whyNot(ctx, approval, persons)) throw new StaleReadError()
+  if (given.expectedDigest && given.expectedDigest !== approval.digest)
+    throw conflict(
+      approval,
+      'The arguments were edited since you read them. Read the approval again and decide then.',
+    )
+  const edit = isEdit(meant, approval) ? meant : null
+  if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
+    throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
+  const vote = voteOf(ctx, given, new Date(now))
+  const votes = edit ? [vote] : [...approval.votes, vote]
+  const requirement = edit?.requirement ?? approval.requirement
+  const outcome = outcomeOf({ ...asExecuted, requirement }, votes)
+  return { approval, owner, votes, outcome, edit, dropped: meant?.dropped ?? [] }
+}
+
 /**
  * The call as it will run: a client tool's arguments are final with this verdict; a call whose tool has drifted goes
  * to the worker first, which asks again.
  */
-async function asExecuted(tx: Database, approval: Approval): Promise<Approval> {
+async function executedAs(tx: Database, approval: Approval): Promise<Approval> {
   if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
   return { ...approval, onApprove: 'RUN' }
 }

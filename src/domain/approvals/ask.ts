@@ -52,7 +52,7 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
     action: q.tool.action,
     definitionHash: q.tool.definitionHash,
     arguments: q.merged,
-    masked: maskedPaths(q.tool.inputSchema, q.merged),
+    masked: maskedPaths(q.tool, q.merged),
     question: askedTool(q),
     digest: q.digest,
     requestedBy: q.requestedBy,

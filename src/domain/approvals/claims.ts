@@ -1,10 +1,11 @@
 /** "I am on it": a claim tells others who is deciding. It never blocks a verdict, and ends by itself. */
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
+import { prove } from '../../store/db/proof.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assertStillValid, entryOf, stillValid, type Ctx } from '../access/index.ts'
+import { assertStillValid, basisOf, entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalClaimed, approvalReleased, insertProjectEvents, type DomainEvent } from '../events/index.ts'
 import { approvalOf, claimOf, type Approval } from './approval.ts'
@@ -93,7 +94,7 @@ async function write(
       update approvals as p
       set claim = ${claim}
       where p.id = ${id} and p.status = 'PENDING' and p.expires_at > clock_timestamp()
-        and ${when} and ${stillValid(ctx.principal)}
+        and ${when} and ${prove(basisOf(ctx.principal))!}
       returning p.*
     )`,
     sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`,

@@ -5,7 +5,7 @@
  */
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Services } from '../access/index.ts'
 import {
   approvalEscalated,

@@ -3,65 +3,57 @@
  * proves that it is still so.
  */
 import { jsonb } from '../../store/db/database.ts'
+import { StaleReadError } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isUnavailable } from '../../store/db/storage-error.ts'
 import type { ClaimedOwner } from '../../store/work/owner.ts'
 import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
-import type { Approval, Vote } from './approval.ts'
-import type { Ready } from './decision.ts'
-import { outcomeOf, type Outcome } from './outcome.ts'
-import { hasApproved } from './rights.ts'
-import { voteOf, writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
+import type { Approval } from './approval.ts'
+import { judgeVerdict } from './apply-verdict.ts'
+import type { PreparedVerdict } from './decision.ts'
+import type { Outcome } from './outcome.ts'
+import { writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
 
-export interface AtOnce {
-  /** Null: decide under the lock. Nothing was written then, unless `lost` says that it may have been. */
-  decided: Approval | null
-  /** The vote of a statement whose response was lost. */
-  lost: Vote | null
+/** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
+export function isPlain({ given, approval, edit }: PreparedVerdict): boolean {
+  // Whether the tool has changed since decides what an approved call of a client is.
+  return !edit && !given.grant && (given.verdict === 'REJECT' || approval.onApprove === 'RUN')
 }
 
-const notSo: AtOnce = { decided: null, lost: null }
+/** What a plain verdict comes to by what was read. Throws as `judgeVerdict`. */
+export function judgeSeen(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
+  const { approval, seen, persons } = ready
+  return judgeVerdict(ctx, ready, { approval, asExecuted: approval, late: seen.late, now: seen.now, persons })
+}
 
 /**
- * Writes the verdict in one statement, if it is a plain one on an open approval and nothing that it was judged by changes
- * before it is written: edits, grants, calls of clients, and whatever would be refused are for `applyVerdict`. A call or
- * generation that goes on is claimed by the statement when this process has a free slot. The statement waits for no lock.
+ * Writes the verdict in one statement, if nothing that it was judged by has changed. A call or generation that goes on is
+ * claimed by the statement when this process has a free slot. The statement waits for no lock. StaleReadError when it wrote
+ * nothing; an error of the connection does not tell whether it did.
  */
-export async function decideAtOnce(ctx: Ctx, ready: Ready): Promise<AtOnce> {
-  const { approval, owner, seen } = ready
-  if (!isPlain(ctx, ready)) return notSo
-  const vote = voteOf(ctx, ready.given, new Date(seen.now))
-  const votes = [...approval.votes, vote]
-  const outcome = outcomeOf(approval, votes)
-  const slot = wakes(ready, outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
+export async function decideAtOnce(
+  ctx: Ctx,
+  ready: PreparedVerdict,
+  verdict: JudgedVerdict,
+): Promise<Approval> {
+  const { owner, seen } = ready
+  const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
-  const verdict: JudgedVerdict = { approval, owner, votes, outcome, edit: null, dropped: [] }
   try {
     const written = await writeVerdict(ctx.db, ctx, verdict, proofOf(ctx, ready, claim))
     if (slot) runOrFree(slot, ready, written)
-    if (!written) return notSo
+    if (!written) throw new StaleReadError()
     const isHint = claim ? (kind: string) => kind === 'news' : () => true
     ctx.pubsub.publish(written.hints.filter((hint) => isHint(hint.kind)))
-    return { decided: written.approval, lost: null }
+    return written.approval
   } catch (error) {
-    slot?.giveBack({ id: owner.id, epoch: seen.owner.epoch + 1 })
-    if (!isUnavailable(error)) throw error
-    return { decided: null, lost: vote }
+    if (!(error instanceof StaleReadError)) slot?.giveBack({ id: owner.id, epoch: seen.owner.epoch + 1 })
+    throw error
   }
 }
 
-/** Whether nothing stands in the way of the verdict, as far as it was read. */
-function isPlain(ctx: Ctx, { given, approval, seen, persons, edit }: Ready): boolean {
-  const { status, onApprove, digest } = approval
-  if (edit || given.grant || status !== 'PENDING' || seen.late) return false
-  if (given.expectedDigest && given.expectedDigest !== digest) return false
-  // Whether the tool has changed since decides what an approved call of a client is.
-  return given.verdict === 'REJECT' || (onApprove === 'RUN' && !hasApproved(ctx, approval, persons))
-}
-
 /** Whether the verdict makes its owner due: a call of its own that may run, or a generation that waits. */
-function wakes({ owner, seen }: Ready, { wake, call }: Outcome): boolean {
+function wakes({ owner, seen }: PreparedVerdict, { wake, call }: Outcome): boolean {
   if (wake !== 'now') return false
   return owner.table === 'tool_calls' ? call?.status === 'APPROVED' : seen.owner.status === 'WAITING'
 }
@@ -70,7 +62,7 @@ function wakes({ owner, seen }: Ready, { wake, call }: Outcome): boolean {
  * Locks, in the order of all writers, the owner with its root, the approval with its call, and the key; each only when
  * nobody else holds it, and when it is as it was judged.
  */
-function proofOf(ctx: Ctx, { approval, owner, seen }: Ready, claim: Proof['claim']): Proof {
+function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Proof['claim']): Proof {
   const root = seen.owner.parent?.rootId
   const rows = root ? [owner.id, root] : [owner.id]
   const isDue = claim
@@ -101,13 +93,13 @@ function proofOf(ctx: Ctx, { approval, owner, seen }: Ready, claim: Proof['claim
           and (select count(*) from o) = ${rows.length}::int
         for update of p, t skip locked
       ),
-      k as (${key.relation})`,
+      ${key.relations}`,
     condition: key.condition,
     claim,
   }
 }
 
-function runOrFree(slot: Slot, { owner, seen }: Ready, written: WrittenVerdict | null): void {
+function runOrFree(slot: Slot, { owner, seen }: PreparedVerdict, written: WrittenVerdict | null): void {
   if (!written) return slot.free()
   const { id, projectId } = owner
   const { epoch, parent } = seen.owner

@@ -1,11 +1,13 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { invalid, invalidAt, type Issue } from '../../core/errors.ts'
+import { AppError, invalid, invalidAt, type Issue } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
+import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import { isUnavailable } from '../../store/db/storage-error.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
 import {
@@ -24,12 +26,13 @@ import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
-import { decideAtOnce } from './decide-at-once.ts'
-import type { Edit, Ready } from './decision.ts'
+import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
+import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
 import { findForVerdict } from './read.ts'
-import { personsIn, RightsChanged, whyNot, type Persons } from './rights.ts'
+import { personsIn, whyNot, type Persons } from './rights.ts'
+import type { JudgedVerdict } from './write-verdict.ts'
 
 /** The most decisions of one request. */
 export const maxBatch = 50
@@ -64,7 +67,8 @@ export interface DecideApprovalInput {
  * with the rights that its author has when it is written: key, roles and digest are checked again under the lock.
  * Errors: APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for a later verdict. CONFLICT for a second vote of the same
  * person, with any key that this person holds or has created; for a voided approval; and when `expectedDigest` (for
- * an APPROVE without it: the digest at the beginning of the request) is no longer the current digest. A REJECT
+ * an APPROVE without it: the digest at the beginning of the request) is no longer the current digest, and for an APPROVE
+ * without it of arguments that were edited since they were first asked about. A REJECT
  * without `expectedDigest` applies to any edit.
  */
 export async function decideApproval(
@@ -72,11 +76,8 @@ export async function decideApproval(
   input: DecideApprovalInput,
   root: string[] = ['input'],
 ): Promise<Approval> {
-  const ready = await prepare(ctx, input, root)
-  const { decided, lost } = await decideAtOnce(ctx, ready)
-  if (decided) return decided
-  const [done] = await decideAll(ctx, [{ ...ready, lost }])
-  return done!
+  const [decided] = await decideAll(ctx, [await prepare(ctx, input, root)])
+  return decided!
 }
 
 /** Makes several decisions, all or none: the first that fails rolls back the others, and its error names its index. */
@@ -87,7 +88,7 @@ export async function decideApprovals(
   const { decisions } = input
   if (decisions.length === 0 || decisions.length > maxBatch)
     throw invalidAt(['input', 'decisions'], `must have 1 to ${maxBatch} entries`)
-  const ready: Ready[] = []
+  const ready: PreparedVerdict[] = []
   for (const [i, one] of decisions.entries()) {
     const path = ['input', 'decisions', String(i)]
     const made = await prepare(ctx, one, path)
@@ -102,7 +103,7 @@ export async function decideApprovals(
  * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked
  * again under the lock.
  */
-async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
+async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<PreparedVerdict> {
   const given = check(decision, input, root)
   const { approval, seen } = await findForVerdict(ctx, given.approvalId)
   const { projectId, toolId } = approval
@@ -118,11 +119,20 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     for (const name of ['arguments', 'grant'] as const)
       if (given[name] !== undefined && given[name] !== null)
         throw invalidAt([...root, name], 'goes with the verdict APPROVE only')
+  if (given.verdict === 'APPROVE' && !given.expectedDigest && !isEdited && approval.editedArguments !== null)
+    throw new AppError(
+      'CONFLICT',
+      'The arguments were edited since they were first asked about. Read the approval again, and send its digest ' +
+        'as expectedDigest.',
+      { conflictingId: approval.id },
+    )
   const edit = isEdited ? await editOf(ctx, approval, given, root) : null
   const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }, persons) : null
   if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   const owner = ownerOf({ ...approval, id: approval.toolCallId })
-  return { given, approval, owner, seen, persons, edit, lost: null, root }
+  // The verdict counts for what its author read, however often the rows are read.
+  const expectedDigest = given.expectedDigest || (given.verdict === 'APPROVE' ? approval.digest : null)
+  return { given: { ...given, expectedDigest }, approval, owner, seen, persons, edit, root }
 }
 
 async function editOf(
@@ -138,7 +148,7 @@ async function editOf(
   const inRoot = (issue: Issue) => ({ ...issue, path: [...root, ...issue.path] })
   const readable = isJsonObject(given.arguments) && !jsonTooBig(given.arguments, argumentLimits)
   const meant = readable
-    ? unmasked(given.arguments as JsonObject, approval, callable.inputSchema)
+    ? unmasked(given.arguments as JsonObject, approval, callable)
     : { arguments: given.arguments }
   if ('issues' in meant)
     throw invalid(meant.issues.map((issue) => inRoot({ ...issue, path: ['arguments', ...issue.path] })))
@@ -153,13 +163,13 @@ async function editOf(
   )
   // The gates are evaluated with the edited arguments, so that an edit cannot avoid a stricter requirement.
   const policies = [gateOf(callable), ...(await agentGates(ctx, call))]
-  const requirement = stricter(approval.requirement, judgeGate(policies, merged))
+  const requirement = stricter(approval.requirement, judgeGate(policies, merged, approval.projectId))
   // The digest covers the definition that the approver was asked about. If it has changed since, the drift check
   // before the run finds it.
   const asked = { ...callable, definitionHash: approval.definitionHash }
   const digest = digestOf(ctx.masterKey, asked, { arguments: merged, requestedBy, requirement })
   // Paths that were masked in the original arguments stay masked beside those of the edit.
-  const masked = [...(approval.masked ?? []), ...maskedPaths(callable.inputSchema, merged)]
+  const masked = [...(approval.masked ?? []), ...maskedPaths(callable, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }
 }
 
@@ -177,8 +187,40 @@ async function agentGates(ctx: Ctx, { generationId, agentGate: placed }: ToolCal
   return rows.flatMap(({ gate, inherited }) => [...(gate ? [gate] : []), ...(inherited ?? [])])
 }
 
-async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
-  const deciding = atomically(ctx.db, async (tx) => {
+/** A verdict alone is judged by what was read, and written at once; several, and what is left, under the owners' locks. */
+async function decideAll(ctx: Ctx, prepared: PreparedVerdict[]): Promise<Approval[]> {
+  const isAlone = prepared.length === 1 && isPlain(prepared[0]!)
+  let unread = prepared
+  return withProof({
+    remembered: isAlone ? { ready: prepared, locks: false } : null,
+    async read() {
+      const ready = unread.length > 0 ? unread : await prepareAgain(ctx, prepared)
+      unread = []
+      return { ready, locks: true }
+    },
+    judge: async ({ ready, locks }) => ({ ready, verdict: locks ? null : judgeSeen(ctx, ready[0]!) }),
+    write: ({ ready, verdict }) =>
+      verdict ? decideAlone(ctx, ready[0]!, verdict) : decideUnderLock(ctx, ready),
+  })
+}
+
+async function prepareAgain(ctx: Ctx, ready: PreparedVerdict[]): Promise<PreparedVerdict[]> {
+  const again: PreparedVerdict[] = []
+  for (const { given, root } of ready) again.push(await prepare(ctx, given, root))
+  return again
+}
+
+async function decideAlone(ctx: Ctx, ready: PreparedVerdict, verdict: JudgedVerdict): Promise<Approval[]> {
+  try {
+    return [await decideAtOnce(ctx, ready, verdict)]
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    return decideUnderLock(ctx, [{ ...ready, lost: verdict.votes.at(-1)! }])
+  }
+}
+
+async function decideUnderLock(ctx: Ctx, ready: PreparedVerdict[]): Promise<Approval[]> {
+  const done = await atomically(ctx.db, async (tx) => {
     await lockOwners(
       tx,
       ready.map((one) => one.owner),
@@ -192,12 +234,6 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
       decided.push(made.approval)
     }
     return { decided, hints }
-  })
-  const done = await deciding.catch(async (error: unknown) => {
-    if (!(error instanceof RightsChanged)) throw error
-    const { projectId, toolId } = error.approval
-    const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
-    throw await denied(ctx, what, error.message)
   })
   ctx.pubsub.publish(done.hints)
   return done.decided

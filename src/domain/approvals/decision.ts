@@ -4,22 +4,22 @@ import type { Owner } from '../../store/work/owner.ts'
 import type { Requirement } from '../tools/index.ts'
 import type { Approval, Verdict, Vote } from './approval.ts'
 import type { CheckedGrant } from './grants.ts'
-import type { Seen } from './read.ts'
+import type { VerdictSnapshot } from './read.ts'
 import type { Persons } from './rights.ts'
 
 /** A validated decision, to be applied under the lock. */
-export interface Ready {
+export interface PreparedVerdict {
   given: Decision
   /** As it was read, without a lock. */
   approval: Approval
   owner: Owner
   /** What else was read with it. */
-  seen: Seen
+  seen: VerdictSnapshot
   /** The persons behind caller, requester and voters; empty where nothing depends on them. */
   persons: Persons
   edit: Edit | null
   /** The vote of an earlier statement for this decision whose response was lost; it may have been written. */
-  lost: Vote | null
+  lost?: Vote | null
   /** Path of the decision in the request, for the paths of INVALID errors. */
   root: string[]
 }
@@ -44,6 +44,8 @@ export interface Decision {
   verdict: Verdict
   reason?: string | null | undefined
   note?: string | null | undefined
+  arguments?: unknown
+  /** For an APPROVE that named none: the digest at the beginning of the request. */
   expectedDigest?: string | null | undefined
   grant?: CheckedGrant | null | undefined
 }

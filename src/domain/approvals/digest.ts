@@ -16,7 +16,7 @@ import { approvalOf, currentArguments } from './approval.ts'
  * The parts of a tool that an approval covers: another version, or another definition of its action, needs another
  * approval.
  */
-export type Asked = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
+export type CoveredTool = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
 
 interface Agreed {
   arguments: JsonObject
@@ -31,12 +31,12 @@ const prefix = 'h1.'
  * HMAC-SHA256, under a key derived from the installation's master key, of everything that an approver agrees to: it
  * changes with the tool, its version, the arguments, the requester and the requirement.
  */
-export function digestOf(masterKey: Buffer, tool: Asked, agreed: Agreed): string {
+export function digestOf(masterKey: Buffer, tool: CoveredTool, agreed: Agreed): string {
   return prefix + sign(purposeKey(masterKey, 'approval digest'), [canonicalJson(factsOf(tool, agreed))])
 }
 
 /** Whether a stored digest, keyed or of an earlier version, is the digest of these values. */
-export function isDigestOf(masterKey: Buffer, digest: string, tool: Asked, agreed: Agreed): boolean {
+export function isDigestOf(masterKey: Buffer, digest: string, tool: CoveredTool, agreed: Agreed): boolean {
   const wanted = digest.startsWith(prefix)
     ? digestOf(masterKey, tool, agreed)
     : hashJson(factsOf(tool, agreed))
@@ -44,7 +44,7 @@ export function isDigestOf(masterKey: Buffer, digest: string, tool: Asked, agree
 }
 
 function factsOf(
-  { id: toolId, version: toolVersion, action, definitionHash }: Asked,
+  { id: toolId, version: toolVersion, action, definitionHash }: CoveredTool,
   agreed: Agreed,
 ): object {
   const { arguments: args, requestedBy, requirement } = agreed

@@ -61,7 +61,7 @@ export async function driftOf(
     tool,
     merged,
     // A call that was stopped once is stopped again, even if the new gate would let it pass.
-    requirement: judgeGate(policies, merged) ?? approval!.requirement,
+    requirement: judgeGate(policies, merged, tool.projectId) ?? approval!.requirement,
     onApprove: approval!.onApprove,
     clientTimeoutMs: approval!.clientTimeoutMs,
     requestedBy: call.requestedBy,
@@ -95,14 +95,11 @@ export async function isAsAgreed(
  * The paths that the tool marks as sensitive now, together with those marked when the call was proposed: nothing
  * hidden becomes visible.
  */
-function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval): Drift['masks'] {
+function masksOf(tool: Callable, call: ToolCall, approval: Approval): Drift['masks'] {
   const { arguments: asked, editedArguments: edited } = approval
   return {
-    call: [...(call.masked ?? []), ...maskedPaths(inputSchema, call.arguments)],
-    approval: [
-      ...(approval.masked ?? []),
-      ...[asked, edited].flatMap((args) => maskedPaths(inputSchema, args)),
-    ],
+    call: [...(call.masked ?? []), ...maskedPaths(tool, call.arguments)],
+    approval: [...(approval.masked ?? []), ...[asked, edited].flatMap((args) => maskedPaths(tool, args))],
   }
 }
 

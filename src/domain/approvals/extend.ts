@@ -3,15 +3,16 @@ import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { StaleReadError, withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
 import { assertStillValid, denied, entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
 import type { Approval } from './approval.ts'
-import { assertOpen, conflict, findDecidable, readNow, whatOf } from './open.ts'
-import { personsIn, RightsChanged, whyNot, type Persons } from './rights.ts'
+import { assertOpen, conflict, findDecidable, readNow, whatOf, type Decidable } from './open.ts'
+import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The latest deadline, counted from the question: as long as a gate may allow at most. */
 const longestMs = 7 * 24 * 3_600_000
@@ -36,27 +37,43 @@ export async function extendApproval(
   input: { approvalId: string; until: Date },
 ): Promise<Approval> {
   const { approvalId, until } = check(shape, input)
-  const found = await findDecidable(ctx, approvalId)
-  const { approval } = found
-  assertOpen(approval, found.isLate)
+  const done = await withProof({
+    remembered: null,
+    read: () => findDecidable(ctx, approvalId),
+    judge: (found) => mayExtend(ctx, found, until),
+    write: (approval) =>
+      isNoLonger(approval, until) ? unchanged(approval) : extendUnderLock(ctx, approval, until),
+  })
+  ctx.pubsub.publish(done.hints)
+  return done.approval
+}
+
+/** The approval, if the caller may give it time until then. */
+async function mayExtend(ctx: Ctx, { approval, isLate, persons }: Decidable, until: Date): Promise<Approval> {
+  assertOpen(approval, isLate)
   if (isNoLonger(approval, until)) return approval
-  const refusal = whyNotExtend(ctx, approval, found.persons)
+  const refusal = whyNotExtend(ctx, approval, persons)
   if (refusal) throw await denied(ctx, whatOf(approval), refusal)
   const latest = extendableUntil(approval)
   if (until.getTime() > latest.getTime())
     throw invalidAt(['input', 'until'], `must be at ${latest.toISOString()} at the latest`)
+  return approval
+}
+
+const unchanged = async (approval: Approval): Promise<Extended> => ({ approval, hints: [] })
+
+interface Extended {
+  approval: Approval
+  hints: Hint[]
+}
+
+function extendUnderLock(ctx: Ctx, approval: Approval, until: Date): Promise<Extended> {
   const owner = ownerOf({ ...approval, id: approval.toolCallId })
-  const extending = atomically(ctx.db, async (tx) => {
+  return atomically(ctx.db, async (tx) => {
     await lockOwners(tx, [owner])
     await assertStillValid(tx, ctx.principal)
-    return extendLocked(tx, ctx, owner, approvalId, until)
+    return extendLocked(tx, ctx, owner, approval.id, until)
   })
-  const done = await extending.catch(async (error: unknown) => {
-    if (!(error instanceof RightsChanged)) throw error
-    throw await denied(ctx, whatOf(error.approval), error.message)
-  })
-  ctx.pubsub.publish(done.hints)
-  return done.approval
 }
 
 /** Whether the deadline is there already. */
@@ -79,12 +96,12 @@ async function extendLocked(
   owner: Owner,
   approvalId: string,
   until: Date,
-): Promise<{ approval: Approval; hints: Hint[] }> {
+): Promise<Extended> {
   const { approval, isLate } = await readNow(ctx, tx, approvalId)
   assertOpen(approval, isLate)
   const persons = await personsIn(tx, ctx, approval)
-  const refusal = whyNot(ctx, approval, persons)
-  if (refusal) throw new RightsChanged(approval, refusal)
+  // A denial is audited, which a transaction that ends with it cannot do.
+  if (whyNot(ctx, approval, persons)) throw new StaleReadError()
   if (isNoLonger(approval, until)) return { approval, hints: [] }
   const end = sql`${until.toISOString()}::timestamptz`
   const { toolCallId, runtimeName: name } = approval

@@ -8,10 +8,11 @@ import { check, text, whole } from '../../core/check.ts'
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assertMay, type Ctx } from '../access/index.ts'
+import { assertCost, assertMay, type Ctx } from '../access/index.ts'
 import {
   requireCallable,
   findTool,
+  gateFaults,
   gateInput,
   gateOf,
   judgeGate,
@@ -25,6 +26,9 @@ import {
 } from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { covers, findGrants } from './grant-use.ts'
+
+/** Points for compiling a condition and judging by it once. */
+const judgingCost = 25
 
 export interface GateEvaluation {
   /** What the call would wait for; null when it would run at once. */
@@ -43,11 +47,13 @@ export async function evaluateGate(
 ): Promise<GateEvaluation> {
   const stored = await findTool(ctx, input.toolId)
   await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
+  await assertCost(ctx, judgingCost)
   const tool = await requireCallable(ctx, stored, input.action ?? null, ['action'])
-  const prepared = prepareCall(tool, input.arguments ?? {})
+  const trial = onTrial(tool)
+  const prepared = prepareCall(trial, input.arguments ?? {})
   if (!prepared.ok) throw invalid(prepared.issues)
   const { merged } = prepared
-  const requirement = judgeGate([gateOf(tool)], merged)
+  const requirement = judgeGate([gateOf(tool)], merged, trial.projectId)
   if (!requirement) return { requirement, grantId: null }
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
   const grants = await findGrants(ctx.db, [tool.id], holder)
@@ -55,7 +61,13 @@ export async function evaluateGate(
   return { requirement, grantId: grant?.id ?? null }
 }
 
+/** Trials have a budget of their own, so that they never keep calls of the project from being judged. */
+function onTrial<Tool extends { projectId: string }>(tool: Tool): Tool {
+  return { ...tool, projectId: `${tool.projectId} trial` }
+}
+
 const maxReplayed = 1000
+const defaultReplayed = 100
 const maxShown = 20
 
 const previewShape = z.object({
@@ -95,6 +107,10 @@ export async function previewGate(
   const stored = await findTool(ctx, toolId)
   await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
   await assertMay(ctx, 'toolCalls:List', stored.projectId, 'toolCall/*')
+  // Each call is checked against the schema of the tool, and judged by both gates.
+  await assertCost(ctx, judgingCost + 3 * (last ?? defaultReplayed))
+  const faults = gateFaults(gate, onTrial(stored).projectId, ['gate'])
+  if (faults.length > 0) throw invalid(faults)
   const tool = await requireCallable(ctx, stored, action, ['action'])
   const own = tool.action === null ? undefined : eq(toolCalls.action, tool.action)
   const rows = await ctx.db
@@ -102,17 +118,17 @@ export async function previewGate(
     .from(toolCalls)
     .where(and(eq(toolCalls.toolId, tool.id), own, isNotNull(toolCalls.arguments)))
     .orderBy(desc(toolCalls.createdAt), desc(toolCalls.id))
-    .limit(last ?? 100)
-  return compare(tool, gate, rows.map(toolCallOf))
+    .limit(last ?? defaultReplayed)
+  return compare(onTrial(tool), gate, rows.map(toolCallOf))
 }
 
 function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePreview {
   const judged = calls.flatMap((call) => {
     const prepared = prepareCall(tool, call.arguments)
     if (!prepared.ok) return []
-    const paths = [...(call.masked ?? []), ...maskedPaths(tool.inputSchema, prepared.merged)]
+    const paths = [...(call.masked ?? []), ...maskedPaths(tool, prepared.merged)]
     const shown = masked(prepared.merged, paths)
-    return [{ call, stopsNow: stops(gateOf(tool), shown), wouldStop: stops(draft, shown) }]
+    return [{ call, stopsNow: stops(gateOf(tool), shown, tool), wouldStop: stops(draft, shown, tool) }]
   })
   const newlyStopped = judged.filter((one) => one.wouldStop && !one.stopsNow).map((one) => one.call)
   const newlyPassing = judged.filter((one) => one.stopsNow && !one.wouldStop).map((one) => one.call)
@@ -126,6 +142,6 @@ function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePrev
   }
 }
 
-function stops(policy: GatePolicy, merged: JsonObject): boolean {
-  return judgeGate([policy], merged) !== null
+function stops(policy: GatePolicy, merged: JsonObject, { projectId }: Callable): boolean {
+  return judgeGate([policy], merged, projectId) !== null
 }

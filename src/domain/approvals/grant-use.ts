@@ -1,12 +1,12 @@
 /** Uses of grants: finds the grant that covers a stopped call, and takes one use of it, never more than `max_uses`. */
-import { compileSchema } from '../../core/json-schema.ts'
+import { judge } from '../../core/json-schema.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../tools/index.ts'
-import type { Asked } from './digest.ts'
+import type { CoveredTool } from './digest.ts'
 import type { Grant } from './grants.ts'
 
 /** The caller, agent or thread of a call that the gate stops. */
@@ -19,7 +19,10 @@ export interface Holder {
 /** A grant that may let a call pass. `met`: the requirement that its approval fulfilled. */
 export type UsableGrant = Grant & { met: Requirement }
 
-/** The usable grants for these tools, earliest end first. Takes no use. */
+/**
+ * The usable grants for these tools, earliest end first. Whoever holds a grant, it counts only for calls of the requester
+ * whose call was approved with it. Takes no use.
+ */
 export async function findGrants(
   db: Database,
   toolIds: readonly string[],
@@ -32,6 +35,7 @@ export async function findGrants(
     grants,
     sql`where tool_id in ${[...toolIds]} and expires_at > now() and revoked_at is null and uses < max_uses
       and (agent_id = ${agentId} or thread_id = ${threadId} or requested_by = ${requestedBy})
+      and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy})
       order by expires_at, id limit 200`,
     sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met`,
   )
@@ -40,7 +44,7 @@ export async function findGrants(
 
 /** A call that the gate stopped. */
 export interface StoppedCall {
-  tool: Asked
+  tool: CoveredTool
   merged: JsonObject
   requirement: Requirement
 }
@@ -55,8 +59,7 @@ export function covers(grant: UsableGrant, { tool, merged, requirement }: Stoppe
   if (!meets(grant.met, requirement)) return false
   if (grant.scope === 'TOOL') return true
   if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)
-  const compiled = compileSchema(grant.schema)
-  return compiled.ok && compiled.validate(merged).length === 0
+  return judge(grant.schema, grant.projectId, merged).fits === 'YES'
 }
 
 /**

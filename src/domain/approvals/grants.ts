@@ -86,12 +86,13 @@ export async function insertGrant(
   const at = (name: string, message: string) => invalidAt([...root, name], message)
   if ((given.scope === 'SCHEMA') !== Boolean(given.schema))
     throw at('schema', given.schema ? 'goes with the scope SCHEMA only' : 'is required with the scope SCHEMA')
-  const compiled = given.schema ? compileSchema(given.schema, [...root, 'schema']) : null
+  const { projectId } = approval
+  const compiled = given.schema ? compileSchema(given.schema, projectId, [...root, 'schema']) : null
   if (compiled && !compiled.ok) throw invalidAt(compiled.issue.path, compiled.issue.message)
   // The approved arguments themselves must match the schema; else the approver made a mistake in it.
-  if (compiled?.ok && compiled.validate(merged).length > 0)
+  if (compiled?.ok && compiled.judge(merged).fits !== 'YES')
     throw at('schema', 'does not allow the arguments of this very call')
-  const { agentId, threadId, requestedBy, projectId, toolId, toolVersion, runtimeName } = approval
+  const { agentId, threadId, requestedBy, toolId, toolVersion, runtimeName } = approval
   const { action, definitionHash } = approval
   const holder = {
     AGENT: { agentId },

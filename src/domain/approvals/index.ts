@@ -51,6 +51,7 @@ export {
   listApprovals,
   loadApprovals,
   loadPendingOf,
+  hasAskedUnder,
   loadPendingUnder,
   type ApprovalCounts,
 } from './read.ts'

@@ -2,7 +2,7 @@
 import type { Issue } from '../../core/errors.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
-import { masked, maskedPaths } from '../tools/index.ts'
+import { masked, maskedPaths, type Callable } from '../tools/index.ts'
 import { currentArguments, type Approval } from './approval.ts'
 
 /**
@@ -12,10 +12,10 @@ import { currentArguments, type Approval } from './approval.ts'
 export function unmasked(
   given: JsonObject,
   approval: Approval,
-  schema: JsonObject,
+  tool: Callable,
 ): { arguments: JsonObject } | { issues: Issue[] } {
   const before = currentArguments(approval)
-  const paths = [approval.masked ?? [], maskedPaths(schema, before), maskedPaths(schema, given)].flat()
+  const paths = [approval.masked ?? [], maskedPaths(tool, before), maskedPaths(tool, given)].flat()
   const [shownBefore, shownGiven] = [masked(before, paths), masked(given, paths)]
   const places = new Map(paths.map((path) => [JSON.stringify(path), path]))
   const result = structuredClone(given)

@@ -8,7 +8,15 @@ import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../stor
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
-import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  eachSeen,
+  ownedBy,
+  permissionsOf,
+  projectOf,
+  reachable,
+  type Ctx,
+} from '../access/index.ts'
 import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
 import { mayDecide } from './may-decide.ts'
 
@@ -21,8 +29,13 @@ export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(A
     rows,
     'approvals:Get',
     ({ id }) => `approval/${id}`,
-    ({ requestedBy }) => ({ by: requestedBy }),
+    ({ requestedBy }) => ({ by: requestedBy, reached: decides(ctx) }),
   )
+}
+
+/** Whoever may decide approvals reads them, whoever requested the calls. */
+function decides({ principal }: Ctx): boolean {
+  return permissionsOf(principal).some(({ action }) => action === 'approvals:Decide')
 }
 
 export interface ApprovalFilter {
@@ -47,11 +60,15 @@ export async function listApprovals(
   input: ApprovalFilter & { page: Page; orderBy?: ApprovalOrder | null | undefined },
 ): Promise<Approval[]> {
   const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: true })
   const byDeadline = input.orderBy === 'EXPIRES_AT'
   if (byDeadline && input.status !== 'PENDING' && !input.forMe)
     throw invalidAt(['orderBy'], 'EXPIRES_AT goes with status PENDING or forMe only')
-  const where = and(conditionOf(input), input.forMe ? await mayDecide(ctx, projectId) : undefined)
+  const where = and(
+    conditionOf(input),
+    input.forMe ? await mayDecide(ctx, projectId) : undefined,
+    decides(ctx) ? undefined : await ownedBy(ctx, 'approval/*', approvals.requestedBy),
+  )
   const rows = byDeadline
     ? await listByDeadline(ctx.db, projectId, input.page, where)
     : await listPage(ctx.db, approvals, projectId, input.page, where)
@@ -116,7 +133,7 @@ export async function countApprovals(
   input: Pick<ApprovalFilter, 'projectId' | 'toolId' | 'agentId'>,
 ): Promise<ApprovalCounts> {
   const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: decides(ctx) })
   const narrow = conditionOf(input)
   const where = narrow ? sql`and ${narrow}` : sql``
   const rows = await query<{ status: ApprovalStatus; n: number }>(
@@ -147,7 +164,7 @@ export async function countApprovals(
 }
 
 /** What a verdict is judged by, beside the approval. */
-export interface Seen {
+export interface VerdictSnapshot {
   /** Its time was over. */
   late: boolean
   /** Time of the database, in milliseconds since 1970. */
@@ -157,8 +174,11 @@ export interface Seen {
 }
 
 /** The approval with what its verdict is judged by, in one snapshot. NOT_FOUND; checks no permission. */
-export async function findForVerdict(ctx: Ctx, id: string): Promise<{ approval: Approval; seen: Seen }> {
-  const [row] = await selectRows<typeof approvals, Seen>(
+export async function findForVerdict(
+  ctx: Ctx,
+  id: string,
+): Promise<{ approval: Approval; seen: VerdictSnapshot }> {
+  const [row] = await selectRows<typeof approvals, VerdictSnapshot>(
     ctx.db,
     approvals,
     sql`where id = ${id}`,
@@ -193,16 +213,25 @@ export async function loadApprovals(db: Database, ids: readonly string[]): Promi
 /** Pending approvals of a generation and all its descendants, oldest first, in one statement. Checks no permission. */
 export async function loadPendingUnder(db: Database, generationId: string): Promise<Approval[]> {
   const pending = sql`
-    where status = 'PENDING' and generation_id in (
-      with recursive tree as (
-        select ${generationId}::text as id
-        union all
-        select c.id from tree join generations as c on c.parent_id = tree.id
-      )
-      select id from tree
-    )
+    where status = 'PENDING' and generation_id in (${treeUnder(generationId)})
     order by created_at, id`
   return (await selectRows(db, approvals, pending)).map(approvalOf)
+}
+
+/** Whether a generation or one of its descendants has ever asked for an approval. Checks no permission. */
+export async function hasAskedUnder(db: Database, generationId: string): Promise<boolean> {
+  const asked = sql`select 1 from approvals where generation_id in (${treeUnder(generationId)}) limit 1`
+  return (await query(db, asked)).length > 0
+}
+
+function treeUnder(generationId: string): SQL {
+  return sql`
+    with recursive tree as (
+      select ${generationId}::text as id
+      union all
+      select c.id from tree join generations as c on c.parent_id = tree.id
+    )
+    select id from tree`
 }
 
 /** Pending approvals of these generations, oldest first. Checks no permission. */

@@ -41,14 +41,3 @@ export function hasApproved(
 ): boolean {
   return votes.some((vote) => persons.get(vote.by) === persons.get(principal.id))
 }
-
-/** A denial found inside a transaction. It is audited after the rollback. */
-export class RightsChanged extends Error {
-  readonly approval: Approval
-
-  constructor(approval: Approval, message: string) {
-    super(message)
-    this.name = 'RightsChanged'
-    this.approval = approval
-  }
-}

@@ -13,7 +13,8 @@ import {
 } from '../events/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+import { startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+import { openThread } from '../threads/index.ts'
 import { withWireNames } from './wire-names.ts'
 
 export interface AgentRunInput {

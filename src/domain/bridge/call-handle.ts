@@ -4,8 +4,8 @@ import { notFound } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../access/index.ts'
-import { loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
-import { answerCall, cancelCall, loadTogether, noteFetched, waitFor, type Patience } from '../calls/index.ts'
+import { hasAskedUnder, loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
+import { answerCall, cancelCall, batchLoadCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { CallerChannel } from '../tools/index.ts'
@@ -54,7 +54,7 @@ export function waitForHandle(
   const read = async () =>
     kindOfId(handle.id) === 'generation'
       ? readRun(ctx, handle.id)
-      : readCall(ctx, await loadTogether(ctx, handle.id))
+      : readCall(ctx, await batchLoadCall(ctx, handle.id))
   return waitFor(ctx, handle, read, patience)
 }
 
@@ -64,6 +64,14 @@ export async function cancelOwnCall(ctx: Ctx, id: string): Promise<void> {
   if (status === 'DONE' || status === 'CANCELLED') return
   if (kindOfId(id) === 'generation') await cancelGeneration(ctx, { generationId: id })
   else await cancelCall(ctx, { toolCallId: id })
+}
+
+/**
+ * Whether a gate has stopped the caller's call, or one inside its run. Its question, the verdict and what follows do not end
+ * with the patience of a client.
+ */
+export async function isBehindGate(ctx: Ctx, id: string): Promise<boolean> {
+  return kindOfId(id) === 'generation' ? hasAskedUnder(ctx.db, id) : (await findOwnCall(ctx, id)).awaited
 }
 
 /** Records that the caller received the outcome of a gated call: the same request is a new call from now on. */

@@ -1,19 +1,11 @@
 /** Calls one of an agent's tools for an MCP client: the operation of callTool, through the agent's own gate. */
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
-import { allows, assertMay, assertStillValid, holds, type Ctx } from '../access/index.ts'
+import { withProof, type Basis } from '../../store/db/proof.ts'
+import { allows, assertMay, assertStillValid, basisOf, holds, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
-import {
-  attachTo,
-  createCall,
-  noteBack,
-  provesNothing,
-  runCreated,
-  StaleRequestError,
-  type Basis,
-  type CallRequest,
-} from '../calls/index.ts'
+import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
 import { findCallable, findTool, prepareCall, type Callable, type CallerChannel } from '../tools/index.ts'
 import type { BridgeSurface } from './surface.ts'
@@ -53,8 +45,7 @@ const keyShape = text(200, 1).nullable()
  * arguments.
  *
  * The request is checked against the surface, which may be a few seconds old, and the statement that commits the call
- * proves that key, agent, tool and catalog are still the same. When they are not, or when a check fails, the rows are
- * read and everything is checked again.
+ * proves that key, agent, tool and catalog are still the same; else the rows are read.
  */
 export async function callAgentTool(
   ctx: Ctx,
@@ -62,69 +53,70 @@ export async function callAgentTool(
   input: AgentToolCall,
 ): Promise<CommittedCall> {
   const key = check(keyShape, input.idempotencyKey, ['arguments', 'idempotency_key'])
-  const known = knownTarget(ctx, surface, input)
-  const prepared = known && prepareCall(known.callable, input.arguments)
-  let staleSurface = false
-  if (known && prepared?.ok) {
-    const basis = basisOf(ctx, surface, known.callable)
-    try {
-      return await commitTo(ctx, input, key, { ...known, prepared, basis })
-    } catch (error) {
-      if (!(error instanceof StaleRequestError)) throw error
-      staleSurface = true
+  return withProof({
+    remembered: knownTarget(ctx, surface, input),
+    async read() {
       await assertStillValid(ctx.db, ctx.principal)
-    }
-  }
-  const target = await loadTarget(ctx, input)
-  const now = prepareCall(target.callable, input.arguments)
-  if (!now.ok) throw invalid(now.issues)
-  return {
-    ...(await commitTo(ctx, input, key, { ...target, prepared: now, basis: provesNothing })),
-    staleSurface,
-  }
+      return loadTarget(ctx, input)
+    },
+    async judge(target) {
+      const prepared = prepareCall(target.callable, input.arguments)
+      if (!prepared.ok) throw invalid(prepared.issues)
+      return { ...target, prepared }
+    },
+    write: async (target) => ({
+      ...(await commitTo(ctx, input, key, target)),
+      // What was read now has nothing to prove.
+      staleSurface: target.basis.agentVersion === undefined,
+    }),
+  })
 }
 
-interface Target {
+interface CallTarget {
   agent: Agent
   callable: Callable
+  basis: Basis
 }
 
 /** What the surface knows about the tool; null when the caller's rights or the surface do not cover it. */
 function knownTarget(
   { principal }: Ctx,
-  { agent, callables }: BridgeSurface,
+  { agent, callables, catalogHashes }: BridgeSurface,
   input: AgentToolCall,
-): Target | null {
+): CallTarget | null {
   const callable = callables.get(input.name)
   if (!callable || callable.id !== input.toolId || callable.action !== input.action) return null
   if (agent.id !== input.agentId || callable.projectId !== agent.projectId) return null
   const may =
     holds(principal, { agentId: agent.id }) && allows(principal.policy, 'tools:Call', `tool/${callable.id}`)
-  return may ? { agent, callable } : null
-}
-
-/** What must not have changed since the surface was read and the caller authenticated. */
-function basisOf({ principal }: Ctx, { agent, catalogHashes }: BridgeSurface, tool: Callable): Basis {
-  const catalog = tool.mcp ? { hash: catalogHashes.get(tool.id) ?? null } : null
-  return { caller: principal, agentVersion: agent.version, tool: { version: tool.version, catalog } }
+  if (!may) return null
+  const basis = {
+    ...basisOf(principal),
+    agentId: agent.id,
+    agentVersion: agent.version,
+    toolId: callable.id,
+    toolVersion: callable.version,
+    ...(callable.mcp ? { catalogHash: catalogHashes.get(callable.id) ?? '' } : {}),
+  }
+  return { agent, callable, basis }
 }
 
 /** Agent and tool as they are now. Throws NOT_FOUND and FORBIDDEN. */
-async function loadTarget(ctx: Ctx, input: AgentToolCall): Promise<Target> {
+async function loadTarget(ctx: Ctx, input: AgentToolCall): Promise<CallTarget> {
   const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
     throw notFound('tool', input.name)
   await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`, { agentId: agent.id })
   const callable = await findCallable(ctx, tool, input.action)
   if (!callable) throw notFound('tool', input.name)
-  return { agent, callable }
+  return { agent, callable, basis: {} }
 }
 
 async function commitTo(
   ctx: Ctx,
   input: AgentToolCall,
   key: string | null,
-  { agent, callable, prepared, basis }: Target & Pick<CallRequest, 'prepared' | 'basis'>,
+  { agent, callable, prepared, basis }: CallTarget & Pick<CallRequest, 'prepared'>,
 ): Promise<CommittedCall> {
   const attachments = await attachTo(ctx, callable, input.attachments, ['arguments', 'attachments']).catch(
     (error: unknown) => {

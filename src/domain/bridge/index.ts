@@ -25,6 +25,7 @@ export { startAgentRun, watchAgentRun, type AgentRunInput, type RunProgress } fr
 export {
   answerInputRequests,
   cancelOwnCall,
+  isBehindGate,
   markDelivered,
   readCallHandle,
   waitForHandle,

@@ -3,7 +3,6 @@ import type { JsonObject } from '../../core/json.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { allows, assertMay, recordChange, type Ctx, type Policy } from '../access/index.ts'
 import type { Agent } from '../agents/index.ts'
-import { provesNothing } from '../calls/index.ts'
 import {
   findTool,
   prepareCall,
@@ -89,7 +88,7 @@ async function commitRead(
   if (!prepared.ok) throw invalid(prepared.issues)
   const via = { agentId: agent.id, agentGate: agent.gate ?? null, threadId }
   const request = { tool: callable, prepared, attachments: null, idempotency: null, caller, via }
-  return commitCall(ctx, { ...request, basis: provesNothing })
+  return commitCall(ctx, { ...request, basis: {} })
 }
 
 /** The tool, when the caller may use its upstream's features through the agent. */

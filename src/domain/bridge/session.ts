@@ -5,7 +5,7 @@ import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { closeThread, isThreadClosed } from '../generations/index.ts'
+import { closeThread, isThreadClosed } from '../threads/index.ts'
 import type { LogLevel } from '../upstream/index.ts'
 
 /** A session without DELETE expires after a day, in milliseconds. */

@@ -13,12 +13,13 @@ import {
 } from '../tools/index.ts'
 import { featuresOf, type UpstreamFeatures } from './features.ts'
 
-/** Names that the bridge reserves: arguments that never reach a tool, and the built-in tool `approval_wait`. */
+/** Names that the bridge reserves: arguments that never reach a tool, and the built-in tools. */
 export const reservedNames = {
   idempotencyKey: 'idempotency_key',
   attachments: 'attachments',
   conversation: 'conversation_id',
   wait: 'approval_wait',
+  cancel: 'approval_cancel',
 } as const
 
 /** A tool in the list of an agent. */
@@ -38,11 +39,12 @@ export type BridgeEntry = {
   | { kind: 'tool'; toolId: string; action: string | null; task: TaskPolicy }
   | { kind: 'agent' }
   | { kind: 'wait' }
+  | { kind: 'cancel' }
 )
 
 export interface BridgeSurface {
   agent: Agent
-  /** In listed order: the agent's tools, then the agent itself, then `approval_wait`. */
+  /** In listed order: the agent's tools, then the agent itself, then the built-in tools. */
   entries: BridgeEntry[]
   byName: ReadonlyMap<string, BridgeEntry>
   features: UpstreamFeatures
@@ -74,7 +76,7 @@ export function bridgeSurface(
   entries.push(agentEntry(agent, names))
   const gated =
     entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
-  if (gated && !names.has(reservedNames.wait)) entries.push(waitEntry)
+  if (gated) entries.push(...builtInEntries.filter(({ name }) => !names.has(name)))
   const hash = hashJson(entries)
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return { agent, entries, byName, features, callables: served, catalogHashes, hash }
@@ -138,7 +140,8 @@ function withReserved(schema: JsonObject): JsonObject {
 /** The tool that runs the agent itself, named after it; `ask_{name}` when one of its tools has that name. */
 function agentEntry(agent: Agent, taken: Set<string>): BridgeEntry {
   const plain = runtimeName([agent.name])
-  const name = !taken.has(plain) && plain !== reservedNames.wait ? plain : runtimeName(['ask', plain])
+  const isFree = !taken.has(plain) && !builtInEntries.some((entry) => entry.name === plain)
+  const name = isFree ? plain : runtimeName(['ask', plain])
   const properties: JsonObject = {
     message: { type: 'string', minLength: 1, description: 'The message to the agent.' },
     [reservedNames.conversation]: {
@@ -164,13 +167,7 @@ function agentEntry(agent: Agent, taken: Set<string>): BridgeEntry {
   }
 }
 
-const waitEntry: BridgeEntry = {
-  kind: 'wait',
-  name: reservedNames.wait,
-  title: 'Wait for an approval',
-  description:
-    'Waits for a call that a person has to approve, and returns its result. It cannot approve anything. ' +
-    'Call it again while it returns pending_approval.',
+const ofPendingCall: Pick<BridgeEntry, 'inputSchema' | 'outputSchema' | 'gate'> = {
   inputSchema: {
     type: 'object',
     properties: { call_id: { type: 'string', description: 'The call_id of the pending_approval result.' } },
@@ -178,6 +175,27 @@ const waitEntry: BridgeEntry = {
     additionalProperties: false,
   },
   outputSchema: null,
-  annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   gate: 'NEVER',
 }
+
+const builtInEntries: readonly BridgeEntry[] = [
+  {
+    ...ofPendingCall,
+    kind: 'wait',
+    name: reservedNames.wait,
+    title: 'Wait for an approval',
+    description:
+      'Waits for a call that a person has to approve, and returns its result. It cannot approve anything. ' +
+      'Call it again while it returns pending_approval.',
+    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+  },
+  {
+    ...ofPendingCall,
+    kind: 'cancel',
+    name: reservedNames.cancel,
+    title: 'Withdraw a call',
+    description:
+      'Withdraws a call that a person has to approve: it is not run, and nobody can approve it any more.',
+    annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  },
+]

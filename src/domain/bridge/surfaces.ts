@@ -108,6 +108,7 @@ function visibleSurface(policy: Policy, surface: BridgeSurface): BridgeSurface {
 function narrowSurface(policy: Policy, surface: BridgeSurface): BridgeSurface {
   const may = (entry: BridgeEntry) =>
     entry.kind === 'wait' ||
+    entry.kind === 'cancel' ||
     (entry.kind === 'tool'
       ? allows(policy, 'tools:Call', `tool/${entry.toolId}`)
       : allows(policy, 'generations:Start', `agent/${surface.agent.id}`))

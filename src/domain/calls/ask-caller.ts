@@ -24,7 +24,7 @@ import {
   type AskedBack,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { known } from '../tools/index.ts'
+import { finished } from '../tools/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { settleOnce } from './direct-store.ts'
 import { publishNews } from './news.ts'
@@ -48,7 +48,7 @@ export function parkForCaller(
   const park = async () => {
     const rows = await query(services.db, askCaller(call.id, asked, answerMs, underLease(held)))
     if (rows.length === 0 && (await loadCall(services.db, call.id)).cancelRequestedAt)
-      return settleOnce(services, held, call, known(withdrawn))
+      return settleOnce(services, held, call, finished(withdrawn))
     publishNews(services, call.projectId)
     return loadCall(services.db, call.id)
   }

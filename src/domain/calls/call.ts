@@ -1,9 +1,10 @@
 /** The direct call: runs a tool outside any generation, with the same states as a call inside one. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalid, invalidAt } from '../../core/errors.ts'
+import { invalid, invalidAt } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { assertMay, denied, type Ctx } from '../access/index.ts'
+import { StaleReadError, withProof } from '../../store/db/proof.ts'
+import { assertMay, assertStillValid, basisOf, denied, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
   attachmentsName,
@@ -16,10 +17,9 @@ import {
   type RecalledTool,
 } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
-import { assertCallback, callbackShape, type Callback } from '../webhooks/index.ts'
-import { provesNothing } from './basis.ts'
+import { assertCallback, callbackShape, type Callback } from '../followers/index.ts'
 import { createCall, type CreatedCall } from './create.ts'
-import { StaleRequestError, type CallRequest } from './request.ts'
+import type { CallRequest } from './request.ts'
 import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
@@ -65,42 +65,40 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   })
 }
 
-type Given = z.output<typeof shape>
+type CheckedCallInput = z.output<typeof shape>
 
 interface StartedDirectCall {
   request: CallRequest
   created: CreatedCall
 }
 
-/**
- * Begins the call with what this process remembers of the tool, which the statement that begins it proves. When it does
- * not hold, or when it leads to a refusal, the tool is read and everything is checked again.
- */
-async function begin(ctx: Ctx, given: Given, input: CallToolInput): Promise<StartedDirectCall> {
-  // Files are resolved once only.
-  const recalled = await (input.attachments ? readTool : recallTool)(ctx, given.toolId)
-  // A denial is audited, so it must not come from memory.
-  if (recalled.basis && recalled.tool.agentsOnly)
-    return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
-  try {
-    const begun = await beginWith(ctx, recalled, given, input)
-    // A repeat writes nothing that could prove it.
-    const isProved = !recalled.basis || !begun.created.joined
-    return isProved ? begun : await beginWith(ctx, await readTool(ctx, given.toolId), given, input)
-  } catch (error) {
-    const mayBeOld =
-      error instanceof StaleRequestError || (error instanceof AppError && error.code === 'INVALID')
-    if (!recalled.basis || !mayBeOld) throw error
-    return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
-  }
+/** Begins the call with the tool that this process remembers, or reads it. */
+async function begin(ctx: Ctx, given: CheckedCallInput, input: CallToolInput): Promise<StartedDirectCall> {
+  const known = await recallTool(ctx, given.toolId)
+  // Files are resolved once only, and a denial is audited, so it must not come from memory.
+  const mayRemember = !input.attachments && !(known.basis && known.tool.agentsOnly)
+  return withProof({
+    remembered: mayRemember ? known : null,
+    async read() {
+      await assertStillValid(ctx.db, ctx.principal)
+      return readTool(ctx, given.toolId)
+    },
+    judge: (tool) => requestOf(ctx, tool, given, input),
+    async write(request) {
+      const created = await createCall(ctx, request)
+      // A repeat writes nothing that could prove it.
+      if (created.joined && request.basis.toolVersion) throw new StaleReadError()
+      return { request, created }
+    },
+  })
 }
 
-async function beginWith(
+async function requestOf(
   ctx: Ctx,
   { tool, catalogs, basis }: RecalledTool,
-  given: Given,
+  given: CheckedCallInput,
   input: CallToolInput,
-): Promise<StartedDirectCall> {
+): Promise<CallRequest> {
   const what = { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` } as const
   await assertMay(ctx, what.action, what.projectId, what.resource)
   if (tool.agentsOnly)
@@ -131,16 +129,16 @@ async function beginWith(
     ...(callback ? { callback } : {}),
   }
   const idempotency = key === null ? null : { operation: 'tools:Call', key, request: identity }
-  const request: CallRequest = {
+  return {
     tool: callable,
     prepared,
     attachments,
     idempotency,
     callback,
     via: null,
-    basis: { ...provesNothing, tool: basis },
+    // Its key may be remembered as well.
+    basis: { ...basisOf(ctx.principal), ...basis },
   }
-  return { request, created: await createCall(ctx, request) }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Creates a call outside any generation: commits it as EXECUTING or with its approval, or joins an earlier one. */
 import { newId } from '../../core/ids.ts'
+import { AppError } from '../../core/errors.ts'
 import { momentNow } from '../../core/stopwatch.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -7,27 +8,19 @@ import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { selectRows, writtenRows } from '../../store/db/rows.ts'
-import {
-  assertUse,
-  entryOf,
-  rememberRequest,
-  requesterOf,
-  type AuditedChange,
-  type Ctx,
-} from '../access/index.ts'
-import { insertEntries } from '../audit/index.ts'
+import { StaleReadError } from '../../store/db/proof.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { assertUse, entryOf, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
+import type { NewAuditEntry } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
-import { insertCallback, takeCallbackPlace } from '../webhooks/index.ts'
-import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import { upstreamRowOf, type UpstreamRow } from '../upstream/index.ts'
-import { stillHolds } from './basis.ts'
-import { beginTogether } from './begin-together.ts'
+import { insertCallback, takeCallbackPlace } from '../followers/index.ts'
+import { loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import type { UpstreamRow } from '../upstream/index.ts'
+import { insertCalls, insertSent, newCall } from './insert.ts'
 import { publishNews } from './news.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
-import { requestHash, requirementOf, StaleRequestError, type CallRequest } from './request.ts'
-import { alone } from './together.ts'
+import { requestHash, requirementOf, type CallRequest } from './request.ts'
 
 export interface CreatedCall {
   call: ToolCall
@@ -42,10 +35,14 @@ export interface CreatedCall {
 /**
  * Commits the call as EXECUTING, to be sent by this process, or as AWAITING_APPROVAL with its approval. A repeat with
  * the same idempotency key returns the first call. So does, over the bridge and without a key, the same request of
- * the same caller while the first call waits for an approval or its outcome was not fetched. Throws StaleRequestError when
- * `unchanged` of the request does not hold.
+ * the same caller while the first call waits for an approval or its outcome was not fetched. Throws StaleReadError when
+ * `unchanged` of the request does not hold, and LIMITED when this process stops: a request may ask for many calls.
  */
 export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
+  if (ctx.heartbeat.isClosed())
+    throw new AppError('LIMITED', 'This server stops. The call was not run: send it again.', {
+      retryAfterMs: 1000,
+    })
   const id = newId('toolCall')
   const since = momentNow()
   const isPlain = !request.idempotency && !request.callback && !requirementOf(request)
@@ -54,8 +51,8 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
     : () => createAtGate(ctx, request, id)
   const { projectId, id: toolId } = request.tool
   await assertUse(ctx, 'TOOL', projectId, toolId)
-  const created = await createSurely(ctx, id, create).catch(async (error: unknown) => {
-    if (error instanceof StaleRequestError) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
+  const created = await createWithOutageRetry(ctx, id, create).catch(async (error: unknown) => {
+    if (error instanceof StaleReadError) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
     throw error
   })
   if (!created.joined) publishNews(ctx, projectId)
@@ -71,7 +68,7 @@ type Created = Omit<CreatedCall, 'lease'>
  * When the connection fails before the database confirms, reads the row to find out whether the call was created: an
  * id is inserted at most once, and no worker can have claimed the call within the time of these tries.
  */
-async function createSurely(
+async function createWithOutageRetry(
   ctx: Ctx,
   id: string,
   create: (tries: number) => Promise<Created>,
@@ -101,63 +98,50 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
     const gate = await passGate(tx, ctx, request, id)
     if ('known' in gate) return { call: gate.known, joined: true, upstream: null }
     if (request.callback) await takeCallbackPlace(tx, ctx, projectId)
-    return insert(tx, ctx, request, id, gate)
+    return insertGated(tx, ctx, request, id, gate)
   })
 }
 
 /**
- * Without a gate, a callback and an idempotency key: one statement, with other calls that begin in the same moment. When it got no
+ * Without a gate, a callback and an idempotency key: one statement, with other calls of the same moment. When it got no
  * response, the next one is the call's own: it may have to wait for the first.
  */
 async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
-  const isCommon = tries === 0 && request.prepared.dropped.length === 0
-  const row = { id, ...rowOf(ctx, request) }
-  const begun = isCommon ? await beginTogether(ctx, { row, basis: request.basis }) : alone
-  if (begun === null) throw new StaleRequestError()
-  if (begun !== alone) return { ...begun, joined: false }
-  const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
-  return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
+  const call = newCall({ id, ...rowOf(ctx, request) }, request.basis, droppedOf(ctx, request, id))
+  const inserted = tries === 0 ? await insertSent(ctx, call) : (await insertCalls(ctx, [call]))[0]
+  if (!inserted) throw new StaleReadError()
+  return { ...inserted, joined: false }
 }
 
-/** Row, event and audit entry in one statement. */
-async function insert(
-  db: Database,
+/** The call as the gate has let it through or stopped it, in the transaction of the gate. */
+async function insertGated(
+  tx: Database,
   ctx: Ctx,
   request: CallRequest,
   id: string,
-  { row: more, isSent, event }: GatedRow,
+  { row, isSent, event }: GatedRow,
 ): Promise<Created> {
-  const values = { ...rowOf(ctx, request), ...more }
-  const { tool, prepared, basis } = request
-  const holds = stillHolds(basis, { toolId: tool.id, agentId: request.via?.agentId ?? null })
+  const { projectId } = request.tool
+  const call = newCall({ ...rowOf(ctx, request), ...row, id }, request.basis, droppedOf(ctx, request, id))
   const parts = [
-    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, holds)})`,
-    sql`e as (${insertProjectEvents(tool.projectId, [event], sql`g`)})`,
-    ...insertCallback(ctx, { id, projectId: tool.projectId }, request.callback),
-    ...(prepared.dropped.length > 0
-      ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(request, id))])})`]
-      : []),
+    sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`,
+    ...insertCallback(ctx, { id, projectId }, request.callback),
   ]
-  const also = tool.mcp && isSent ? sql`, ${upstreamRowOf(sql`${tool.id}::text`)} as upstream` : sql``
-  const [row] = await writtenRows<typeof toolCalls, { upstream?: UpstreamRow | null }>(
-    db,
-    toolCalls,
-    parts,
-    also,
-  )
-  if (!row) throw new StaleRequestError()
-  const { upstream = null, ...own } = row
-  return { call: toolCallOf(own), joined: false, upstream }
+  const [inserted] = await insertCalls({ db: tx, limits: ctx.limits }, [call], { isSent, parts })
+  if (!inserted) throw new StaleReadError()
+  return { ...inserted, joined: false }
 }
 
-/** The audit entry for preset keys that the caller sent and that were dropped. */
-function droppedOf({ tool, prepared }: CallRequest, id: string): AuditedChange {
-  return {
+/** The audit entry for preset keys that the caller sent and that were dropped; none without them. */
+function droppedOf(ctx: Ctx, { tool, prepared }: CallRequest, id: string): NewAuditEntry[] {
+  if (prepared.dropped.length === 0) return []
+  const change = {
     projectId: tool.projectId,
     action: 'tools:Call',
     resource: `tool/${tool.id}`,
     details: { toolCallId: id, droppedPresetKeys: prepared.dropped },
-  }
+  } as const
+  return [entryOf(ctx, change)]
 }
 
 function remembered(
@@ -184,7 +168,7 @@ function rowOf(ctx: Ctx, request: CallRequest) {
     action: tool.action,
     definitionHash: tool.definitionHash,
     arguments: args,
-    masked: maskedPaths(tool.inputSchema, args),
+    masked: maskedPaths(tool, args),
     requestedBy: ctx.principal.id,
     requester: requesterOf(ctx.principal),
     agentId: via?.agentId ?? null,

@@ -3,6 +3,7 @@
  * database is unreachable.
  */
 import { atomically, query } from '../../store/db/database.ts'
+import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
@@ -11,7 +12,7 @@ import type { Lease } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
-import { stillValid, type Caller, type Services } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { changesOfDrift, type Drift } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
@@ -32,11 +33,11 @@ import {
   wholeRow,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { hasVersion, statusOf, type Finished } from '../tools/index.ts'
+import { statusOf, type Finished } from '../tools/index.ts'
 import type { CallStore } from './execute.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { publishNews } from './news.ts'
-import { settleTogether } from './settle-together.ts'
+import { settleHeld } from './settle.ts'
 
 /**
  * The store for one execution. A call that was not sent is settled with an error that says so, unless an earlier
@@ -45,42 +46,38 @@ import { settleTogether } from './settle-together.ts'
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
   return {
-    start: (call, requester, isAgreed) => startSurely(services, lease, call, { requester, isAgreed }),
-    settle: (call, finished) => settleSurely(services, held, call, finished),
+    start: (call, basis) => startWithOutageRetry(services, lease, call, basis),
+    settle: (call, finished) => settleWithOutageRetry(services, held, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
     async holdBack(call, waitMs) {
       await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
     },
     onSend() {},
-    notSent: async (call) => (mayHaveRun(call) ? null : settleSurely(services, held, call, notSent)),
+    notSent: async (call) => (mayHaveRun(call) ? null : settleWithOutageRetry(services, held, call, notSent)),
   }
 }
 
-/**
- * Commits that the call is sent now. Returns null when the lease is lost, or the requester's key is not valid any more. The
- * worker keeps the lease.
- */
-async function startSurely(
+/** Commits that the call is sent now. The worker keeps the lease. */
+async function startWithOutageRetry(
   services: Services,
   lease: Lease,
   call: ToolCall,
-  { requester, isAgreed }: { requester: Caller | null; isAgreed: boolean },
-): Promise<ToolCall | null> {
+  basis: Basis,
+): Promise<ToolCall> {
   const { id, projectId, attempt } = call
-  const conditions = [
-    ...(requester ? [stillValid(requester)] : []),
-    ...(isAgreed ? [hasVersion(call.toolId!, call.toolVersion!)] : []),
-  ]
+  const proven = prove(basis)
   for (;;) {
     const { epoch } = lease.held
-    const proof = sql.join([underLease(lease.held), ...conditions], sql` and `)
+    const fence = underLease(lease.held)
+    const proof = proven ? sql`${fence} and ${proven}` : fence
     try {
       const [row] = await writtenRows(services.leaseDb, toolCalls, [
         sql`g as (${startCall(id, proof, { leaseMs: services.limits.leaseMs }, wholeRow)})`,
         sql`e as (${insertProjectEvents(projectId, [callStarted(call, attempt + 1)], sql`g`)})`,
       ])
-      if (row) publishNews(services, projectId)
-      return row ? toolCallOf(row) : null
+      if (!row) throw proven ? new StaleReadError() : new LeaseLostError(id)
+      publishNews(services, projectId)
+      return toolCallOf(row)
     } catch (error) {
       if (!isStorageError(error)) throw error
     }
@@ -93,7 +90,7 @@ async function startSurely(
 const settleLeases = 8
 
 /** Writes the outcome, even if the call was reported as UNKNOWN meanwhile. Returns the call as written. */
-async function settleSurely(
+async function settleWithOutageRetry(
   services: Services,
   held: Held,
   call: ToolCall,
@@ -121,8 +118,8 @@ async function settleAtFirst(
   call: ToolCall,
   finished: Finished,
 ): Promise<ToolCall> {
-  const isUsual = call.status === 'EXECUTING' && statusOf(finished) !== 'UNKNOWN'
-  const settled = isUsual ? await settleTogether(services, { call, held, finished }) : null
+  const isPlain = call.status === 'EXECUTING' && statusOf(finished) !== 'UNKNOWN'
+  const settled = isPlain ? await settleHeld(services, { call, held, finished }) : null
   if (!settled) return settleOnce(services, held, call, finished)
   publishNews(services, call.projectId)
   return settled

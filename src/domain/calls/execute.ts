@@ -1,10 +1,11 @@
 /** Executes tool calls, inside a generation and outside: the only code that starts, sends and settles a call. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { StaleReadError, withProof, type Basis } from '../../store/db/proof.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
-import { rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
+import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
 import { driftOf, isAsAgreed, type Agreed, type Drift } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import {
@@ -13,7 +14,7 @@ import {
   goneResult,
   isGivenUp,
   isIdempotent,
-  known,
+  finished,
   mayStillRun,
   notValidResult,
   prepareCall,
@@ -36,11 +37,10 @@ import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
  */
 export interface CallStore<Settled> {
   /**
-   * Commits EXECUTING with one more attempt, provided that the requester's key is still valid, if one is given, and that the
-   * tool still has the call's version, with `isAgreed`. Returns null, with nothing written, when that is not so, or when
-   * this process may not write the call any more.
+   * Commits EXECUTING with one more attempt. StaleReadError, with nothing written, when the basis does not hold any more, or
+   * this process may not write the call; LeaseLostError for the latter when there is no basis.
    */
-  start(call: ToolCall, requester: Caller | null, isAgreed: boolean): Promise<ToolCall | null>
+  start(call: ToolCall, basis: Basis): Promise<ToolCall>
   settle(call: ToolCall, finished: Finished): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
@@ -93,80 +93,86 @@ export interface Prepared {
  * was lost: an idempotent call is sent again under the same key, a bounded number of times; any other, and one that may
  * not be sent again, becomes UNKNOWN and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws database
  * errors and LeaseLostError.
+ *
+ * The requester's key and what was agreed to are judged by what this process has read before, and the commit that starts
+ * the call proves them.
  */
 export async function execute<Settled>(
   services: Services,
   call: ToolCall,
   how: Execution<Settled>,
 ): Promise<Settled | null> {
-  const { store, isFresh } = how
   if (how.prepared) return send(services, call, how.prepared, how)
-  const isLost = call.status === 'EXECUTING' && !isFresh
-  const isAgreed = call.status === 'APPROVED' && how.agreed && (await isAsAgreed(services, call, how.agreed))
-  if (call.status === 'APPROVED' && !isAgreed) {
-    const drift = await driftOf(services, call, how.gates)
-    if (drift) return leave(store.askAgain(call, drift))
-  }
-  if (store.startChild && asksAgent(call))
-    return (await isHeldBack(services, call, store)) ? null : leave(store.startChild(call))
-  const callable = await proposedCallable(services, call)
-  if (isLost) {
-    if (!callable || !isIdempotent(callable)) return store.settle(call, lostOutcome)
-    if (isGivenUp(call)) return store.settle(call, known(givenUpResult()))
-  }
-  // After a cancel, a call that was not sent is not sent any more.
-  if (how.signal.aborted && !isFresh) return null
-  const prepared = callable && prepareCall(callable, call.arguments)
-  if (!callable || !prepared?.ok)
-    return store.settle(call, isLost ? lostOutcome : known(callable ? misfit : goneResult()))
-  const sendIt = (started: ToolCall) => send(services, started, { callable, merged: prepared.merged }, how)
-  // A fresh call was checked a moment ago, when it was proposed.
-  return isFresh
-    ? sendIt(call)
-    : startAndSend(services, call, how, { isLost, isAgreed: isAgreed === true, sendIt })
+  const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
+  const remembered = { requester, agreed: how.agreed }
+  const next = await withProof<Remembered, Remembered, Next<Settled>>({
+    remembered: requester || how.agreed ? remembered : null,
+    read: async () => ({ requester: null, agreed: undefined }),
+    judge: async (known) => known,
+    write: (known) => startBy(services, call, how, known),
+  })
+  // Outside of the proof: what was sent is never started again.
+  return 'started' in next ? send(services, next.started, next.prepared, how) : next.settled
 }
 
-/**
- * Commits that the call is sent, and sends it. With `isAgreed` the commit proves that what was agreed to has not changed; when it
- * writes nothing, the tool is read. A requester's key that this process has read before costs no statement: the
- * commit proves that it is still valid. When the commit writes nothing, the key is read.
- */
-async function startAndSend<Settled>(
+/** What is left of an execution when nothing is to be proved any more. */
+type Next<Settled> = { started: ToolCall; prepared: Prepared } | { settled: Settled | null }
+
+/** What is not read again. */
+interface Remembered {
+  requester: Caller | null
+  agreed: Agreed | undefined
+}
+
+async function startBy<Settled>(
   services: Services,
   call: ToolCall,
   how: Execution<Settled>,
-  {
-    isLost,
-    isAgreed,
-    sendIt,
-  }: { isLost: boolean; isAgreed: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
-): Promise<Settled | null> {
-  const { store } = how
-  const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
-  const refuse = () => store.settle(call, isLost ? lostOutcome : known(notValidResult()))
-  if (!requester && !(await mayStillRun(services, call))) return refuse()
-  if (!isLost && (await isHeldBack(services, call, store))) return null
-  let started = await store.start(call, requester, isAgreed)
-  if (!started && requester) {
-    if (!(await mayStillRun(services, call))) {
-      if (!isLost) await giveBackUse(services, call)
-      return refuse()
-    }
-    started = await store.start(call, null, isAgreed)
+  { requester, agreed }: Remembered,
+): Promise<Next<Settled>> {
+  const { store, isFresh } = how
+  const isLost = call.status === 'EXECUTING' && !isFresh
+  const isAgreed = call.status === 'APPROVED' && agreed && (await isAsAgreed(services, call, agreed))
+  if (call.status === 'APPROVED' && !isAgreed) {
+    const drift = await driftOf(services, call, how.gates)
+    if (drift) return leftOpen(store.askAgain(call, drift))
   }
-  if (started) return sendIt(started)
-  if (!isAgreed) return null
-  // The tool may have changed since it was read.
-  await giveBackUse(services, call)
-  return execute(services, call, { ...how, agreed: undefined })
+  if (store.startChild && asksAgent(call))
+    return leftOpen((await isHeldBack(services, call, store)) ? null : store.startChild(call))
+  const callable = await proposedCallable(services, call)
+  if (isLost) {
+    if (!callable || !isIdempotent(callable)) return { settled: await store.settle(call, lostOutcome) }
+    if (isGivenUp(call)) return { settled: await store.settle(call, finished(givenUpResult())) }
+  }
+  // After a cancel, a call that was not sent is not sent any more.
+  if (how.signal.aborted && !isFresh) return { settled: null }
+  const prepared = callable && prepareCall(callable, call.arguments)
+  const refuse = async (result: ToolResult) => ({
+    settled: await store.settle(call, isLost ? lostOutcome : finished(result)),
+  })
+  if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
+  const ready = { callable, merged: prepared.merged }
+  // A fresh call was checked a moment ago, when it was proposed.
+  if (isFresh) return { started: call, prepared: ready }
+  if (!requester && !(await mayStillRun(services, call))) return refuse(notValidResult())
+  if (!isLost && (await isHeldBack(services, call, store))) return { settled: null }
+  const basis = {
+    ...(requester ? basisOf(requester) : {}),
+    ...(isAgreed ? { toolId: call.toolId, toolVersion: call.toolVersion } : {}),
+  }
+  const started = await store.start(call, basis).catch(async (error: unknown) => {
+    if (error instanceof StaleReadError && !isLost) await giveBackUse(services, call)
+    throw error
+  })
+  return { started, prepared: ready }
 }
 
 const lostOutcome: Finished = { result: unknownResult(), outcome: 'unknown' }
 const misfit: ToolResult = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
 
-async function leave(done: Promise<void>): Promise<null> {
+async function leftOpen(done: Promise<void> | null): Promise<{ settled: null }> {
   await done
-  return null
+  return { settled: null }
 }
 
 async function isHeldBack(services: Services, call: ToolCall, store: CallStore<unknown>): Promise<boolean> {

@@ -19,7 +19,7 @@ import {
   type OwnAttempt,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { known, type Finished } from '../tools/index.ts'
+import { finished, type Finished } from '../tools/index.ts'
 import { publishNews } from './news.ts'
 
 /**
@@ -33,7 +33,7 @@ const everyMs = 250
 const longestMs = 60 * 60_000
 
 /** The outcome of a call that was certainly not sent, by no attempt. */
-export const notSent = known(
+export const notSent = finished(
   errorResult(
     'not_sent',
     'The server could not hold on to this call until it was sent; it was not run. Try again.',
@@ -46,8 +46,8 @@ export const notSent = known(
  * one, when the call was settled otherwise or a person has resolved it, or with `notSent` when an earlier attempt may
  * have run. Never throws.
  */
-export async function settleLate(services: Services, own: OwnAttempt, finished: Finished): Promise<void> {
-  if (finished.outcome === 'unknown') return
+export async function settleLate(services: Services, own: OwnAttempt, late: Finished): Promise<void> {
+  if (late.outcome === 'unknown') return
   const until = performance.now() + longestMs
   let reads = Math.ceil((patienceLeases * services.limits.leaseMs + patienceMs) / everyMs)
   while (reads > 0 && performance.now() < until) {
@@ -55,8 +55,8 @@ export async function settleLate(services: Services, own: OwnAttempt, finished: 
       const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${own.id}`)
       const call = row ? toolCallOf(row) : null
       if (!call || !isNewest(own, call)) return
-      if (finished === notSent && mayHaveRun(call)) return
-      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, own, finished))
+      if (late === notSent && mayHaveRun(call)) return
+      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, own, late))
       if (!isOpen(call)) return
       reads -= 1
     } catch (error) {

@@ -1,5 +1,6 @@
 /** A validated and permitted call without a row yet: the input of its gates, and the identity of a repeat. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
+import type { Basis } from '../../store/db/proof.ts'
 import type { Attachment } from '../files/index.ts'
 import {
   gateOf,
@@ -11,8 +12,7 @@ import {
   type Prepared,
   type Requirement,
 } from '../tools/index.ts'
-import type { Callback } from '../webhooks/index.ts'
-import type { Basis } from './basis.ts'
+import type { Callback } from '../followers/index.ts'
 
 /** The agent through which a call came over the bridge. */
 export interface Via {
@@ -35,19 +35,11 @@ export interface CallRequest {
   via: Via | null
   /**
    * What the request was checked against. When the statement that begins the call finds that it is not so any more, nothing
-   * is written, and `createCall` throws StaleRequestError.
+   * is written, and `createCall` throws StaleReadError.
    */
   basis: Basis
   /** Receives progress and can be asked for input while the call runs. */
   caller?: CallerChannel | null | undefined
-}
-
-/** The key, tool, agent or catalog that the request was checked against has changed: check it again with fresh rows. */
-export class StaleRequestError extends Error {
-  constructor() {
-    super('The request was checked against rows that have changed.')
-    this.name = 'StaleRequestError'
-  }
 }
 
 /** Hash by which two requests of the same caller over the bridge count as the same one. */
@@ -67,5 +59,5 @@ export function gateArguments({ prepared, attachments }: CallRequest): JsonObjec
 export function requirementOf(request: CallRequest): Requirement | null {
   const { tool, via } = request
   const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
-  return judgeGate(policies, gateArguments(request))
+  return judgeGate(policies, gateArguments(request), tool.projectId)
 }

@@ -3,7 +3,7 @@ import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
@@ -28,8 +28,8 @@ import {
  */
 export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
   const call = await findDirectCall(ctx, input.toolCallId)
-  if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
   await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
+  if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
   const hints = await atomically(ctx.db, async (tx) => {
     const made = await withdraw(tx, call, false)
     if (!made) await query(tx, noteCancelRequested(call.id))

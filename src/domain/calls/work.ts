@@ -13,7 +13,7 @@ import type { WorkControl } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { agreedAsJson, approvalsOfJson, type Agreed } from '../approvals/index.ts'
 import { forgetWake, toolCallOf, underLease, type ToolCall } from '../tool-calls/index.ts'
-import { known, toolVersionsOf, unknownResult, type ToolVersions } from '../tools/index.ts'
+import { finished, toolVersionsOf, unknownResult, type ToolVersions } from '../tools/index.ts'
 import { directStore, settleOnce, type Settler } from './direct-store.ts'
 import { execute } from './execute.ts'
 import { withdrawAbandoned } from './withdraw.ts'
@@ -48,7 +48,7 @@ export async function workOnCall(services: Services, held: Held, control: WorkCo
     return
   }
   if (call.status === 'AWAITING_CLIENT')
-    return void (await settleOnce(services, held, call, known(noAnswers)))
+    return void (await settleOnce(services, held, call, finished(noAnswers)))
   if (call.status === 'AWAITING_APPROVAL') await withdrawAbandoned(services, call)
   await query(services.db, forgetWake(call.id, underLease(held)))
 }

@@ -1,9 +1,11 @@
 /**
  * Connections that are kept between the requests of tools, one HTTP/1.1 request at a time on each. A kept connection
- * belongs to one scheme, host and port; its address was checked and pinned when it was opened, and it carries no
- * credentials of its own.
+ * belongs to one owner and one scheme, host and port; its address was checked and pinned when it was opened, and it carries
+ * no credentials of its own. Over HTTP/1.1 only the order says which response belongs to which request: a connection over
+ * which bytes come that nobody asked for is ended.
  */
 import type { Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { Client, type buildConnector } from 'undici'
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 
@@ -11,8 +13,8 @@ import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 const idleMs = 4000
 /** The highest age of a connection, in milliseconds: after it the name is resolved and checked again. */
 const maxAgeMs = 60_000
-/** The most unused connections, to one origin and to all; further ones are closed after their response. */
-const mostIdle = { ofOrigin: 32, ofAll: 256 }
+/** The most unused connections, of one owner to one origin and of all; further ones are closed after their response. */
+const mostIdle = { ofKey: 32, ofAll: 256 }
 
 export interface Connection {
   client: Client
@@ -20,68 +22,91 @@ export interface Connection {
   bytesRead(): number
   /** How often a socket was opened: when it grows during a request, that request had a new socket. */
   opened(): number
+  isOpen(): boolean
   /** The response was received completely: the connection may be used again. */
   release(): void
   /** Closes the connection. */
   drop(): void
 }
 
-/** How many requests went over a kept connection, and how many of them met one that the server had closed. */
+/**
+ * How many requests went over a kept connection, how many of them met one that the server had closed, and how many
+ * connections ended because of bytes that nobody had asked for.
+ */
 export interface ConnectionCounts {
   reused: number
   lost: number
+  unasked: number
 }
 
 export interface Connections {
-  /** An open connection to the origin that was unused for less than `maxIdleMs`, or a new one. */
-  take(origin: string, maxIdleMs: number): Connection
+  /** An open connection of this owner to the origin that was unused for less than `maxIdleMs`, or a new one. */
+  take(origin: string, keptFor: string | null, maxIdleMs: number): Promise<Connection>
   counts: ConnectionCounts
   close(): Promise<void>
 }
 
-interface Idle extends Connection {
+interface Kept extends Connection {
+  /** A request is under way from now on. */
+  begin(): void
+}
+
+interface Idle extends Kept {
   since: Moment
 }
 
-export function createConnections(connect: buildConnector.connector): Connections {
+export function createConnections(
+  connect: buildConnector.connector,
+  onUnasked: (origin: string) => void,
+): Connections {
   const idle = createIdle()
   const open = new Set<Client>()
-  const make = (origin: string): Connection => {
+  const counts = { reused: 0, lost: 0, unasked: 0 }
+  const make = (origin: string, key: string | null): Connection => {
     const bornAt = momentNow()
     const line = openLine(origin, connect)
     const { client } = line
-    const connection: Connection = {
+    let isBusy = true
+    const connection: Kept = {
       ...line,
+      begin: () => void (isBusy = true),
       release() {
-        const isWorn = client.destroyed || elapsedSince(bornAt) > maxAgeMs
-        if (isWorn || !idle.add(origin, connection)) connection.drop()
+        isBusy = false
+        const isWorn = key === null || client.destroyed || elapsedSince(bornAt) > maxAgeMs
+        if (isWorn || !idle.add(key, connection)) connection.drop()
       },
       drop() {
-        idle.remove(origin, client)
+        if (key !== null) idle.remove(key, client)
         open.delete(client)
         client.destroy().catch(() => {})
       },
     }
     open.add(client)
     // The server, or the time limit above, has closed it.
-    client.on('disconnect', () => idle.has(origin, client) && connection.drop())
+    client.on('disconnect', (_origin, _targets, error) => {
+      if (isUnasked(error, isBusy)) {
+        counts.unasked++
+        onUnasked(origin)
+      }
+      if (key !== null && idle.has(key, client)) connection.drop()
+    })
     return connection
   }
   return {
-    counts: { reused: 0, lost: 0 },
-    take(origin, maxIdleMs) {
-      for (let newest = idle.newest(origin); newest; newest = idle.newest(origin)) {
-        // The clock also counts the time for which this process was suspended.
-        const unusedMs = elapsedSince(newest.since)
-        if (unusedMs < maxIdleMs) {
-          idle.remove(origin, newest.client)
-          return newest
+    counts,
+    async take(origin, keptFor, maxIdleMs) {
+      const key = keptFor === null ? null : `${origin} ${keptFor}`
+      for (;;) {
+        const kept = key === null ? null : takeIdle(idle, key, maxIdleMs)
+        if (!kept) return make(origin, key)
+        const sockets = kept.opened()
+        await pollTwice()
+        if (kept.isOpen() && kept.opened() === sockets) {
+          kept.begin()
+          return kept
         }
-        // It may still serve a request that allows more.
-        if (unusedMs < idleMs) break
-        newest.drop()
+        kept.drop()
       }
-      return make(origin)
     },
     async close() {
       await Promise.all([...open].map((client) => client.destroy()))
@@ -90,11 +115,41 @@ export function createConnections(connect: buildConnector.connector): Connection
   }
 }
 
+/** The newest connection that was unused for less than `maxIdleMs`; it is not idle any more. */
+function takeIdle(idle: ReturnType<typeof createIdle>, key: string, maxIdleMs: number): Idle | null {
+  for (let newest = idle.newest(key); newest; newest = idle.newest(key)) {
+    // The clock also counts the time for which this process was suspended.
+    const unusedMs = elapsedSince(newest.since)
+    if (unusedMs < maxIdleMs) {
+      idle.remove(key, newest.client)
+      return newest
+    }
+    // It may still serve a request that allows more.
+    if (unusedMs < idleMs) break
+    newest.drop()
+  }
+  return null
+}
+
+/**
+ * Waits until the event loop has read what had arrived before now: no connection is used again in the turn in which it
+ * became free, so that a second response, or the end of the connection, is noticed while nobody waits for one.
+ */
+async function pollTwice(): Promise<void> {
+  await turn()
+  await turn()
+}
+
+/** Whether undici has closed a socket because bytes came that belong to no request. */
+function isUnasked(error: Error & { code?: string }, isBusy: boolean): boolean {
+  return error.message === 'bad response' || (!isBusy && error.code?.startsWith('HPE_') === true)
+}
+
 /** A client of one socket, which it opens for its first request. */
 function openLine(
   origin: string,
   connect: buildConnector.connector,
-): Pick<Connection, 'client' | 'bytesRead' | 'opened'> {
+): Pick<Connection, 'client' | 'bytesRead' | 'opened' | 'isOpen'> {
   let socket: Socket | null = null
   let opened = 0
   const client = new Client(origin, {
@@ -108,34 +163,39 @@ function openLine(
         callback(...result)
       }),
   })
-  return { client, bytesRead: () => socket?.bytesRead ?? 0, opened: () => opened }
+  return {
+    client,
+    bytesRead: () => socket?.bytesRead ?? 0,
+    opened: () => opened,
+    isOpen: () => socket !== null && !socket.destroyed,
+  }
 }
 
-/** The unused connections of each origin, the one that was used last at the end. */
+/** The unused connections of each owner and origin, the one that was used last at the end. */
 function createIdle() {
-  const byOrigin = new Map<string, Idle[]>()
+  const byKey = new Map<string, Idle[]>()
   let count = 0
-  const indexOf = (origin: string, client: Client) =>
-    byOrigin.get(origin)?.findIndex((one) => one.client === client) ?? -1
+  const indexOf = (key: string, client: Client) =>
+    byKey.get(key)?.findIndex((one) => one.client === client) ?? -1
   return {
-    newest: (origin: string) => byOrigin.get(origin)?.at(-1),
-    has: (origin: string, client: Client) => indexOf(origin, client) >= 0,
+    newest: (key: string) => byKey.get(key)?.at(-1),
+    has: (key: string, client: Client) => indexOf(key, client) >= 0,
     /** False when there are too many already. */
-    add(origin: string, connection: Connection): boolean {
-      const all = byOrigin.get(origin) ?? []
-      if (all.length >= mostIdle.ofOrigin || count >= mostIdle.ofAll) return false
+    add(key: string, connection: Kept): boolean {
+      const all = byKey.get(key) ?? []
+      if (all.length >= mostIdle.ofKey || count >= mostIdle.ofAll) return false
       all.push({ ...connection, since: momentNow() })
-      byOrigin.set(origin, all)
+      byKey.set(key, all)
       count++
       return true
     },
-    remove(origin: string, client: Client): void {
-      const at = indexOf(origin, client)
+    remove(key: string, client: Client): void {
+      const at = indexOf(key, client)
       if (at < 0) return
-      const all = byOrigin.get(origin)!
+      const all = byKey.get(key)!
       all.splice(at, 1)
       count--
-      if (all.length === 0) byOrigin.delete(origin)
+      if (all.length === 0) byKey.delete(key)
     },
   }
 }

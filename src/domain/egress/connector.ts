@@ -2,6 +2,7 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
+import { withoutContinues } from './continues.ts'
 import { EgressError } from './egress-error.ts'
 import { blocked, blockedName, portOf, type Guard } from './policy.ts'
 
@@ -24,9 +25,11 @@ export function createConnector(guard: Guard, lookup: Lookup): buildConnector.co
     checkedAddresses(guard, lookup, options).then(
       (addresses) => {
         const connect = buildConnector({ timeout: connectTimeoutMs, lookup: pinned(addresses) })
-        connect(options, (error, socket) =>
-          error ? callback(unreachable(error), null) : callback(null, socket),
-        )
+        connect(options, (error, socket) => {
+          if (error) return callback(unreachable(error), null)
+          withoutContinues(socket)
+          callback(null, socket)
+        })
       },
       (error: Error) => callback(error, null),
     )

@@ -24,6 +24,8 @@ interface EgressRequest extends SendGuard {
   /** Zero returns a redirect as the response. @default 5 */
   maxRedirects?: number
   signal?: AbortSignal | null
+  /** Whose request it is: a kept connection serves nobody else. Null: the connection is not kept. @default null */
+  keptFor?: string | null
   /** Whether sending the request twice has the effect of sending it once. @default true for GET and HEAD */
   isRepeatable?: boolean
   /** Headers, beside authorization, cookie and x-api-key, that are not sent when a redirect leads to another origin. */
@@ -66,6 +68,8 @@ export interface EgressOptions {
   lookup?: Lookup
   /** Bytes after which a body read through `fetch` fails with TOO_LARGE. @default 268435456 (256 MiB) */
   maxFetchBytes?: number
+  /** Called when a server sent bytes over a kept connection that nobody had asked for, which ends it. */
+  onUnasked?: (origin: string) => void
 }
 
 /** Throws when an entry of the allow-list is not `host:port`. */
@@ -73,7 +77,7 @@ export function createEgress(policy: EgressPolicy, options: EgressOptions = {}):
   const guard = createGuard(policy)
   const connect = createConnector(guard, options.lookup ?? lookupBySystem)
   const shared = new Agent({ connect })
-  const kept = createConnections(connect)
+  const kept = createConnections(connect, options.onUnasked ?? (() => {}))
   const send: Send = (hop, how) => exchange(shared, hop, how)
   const follow = createFollow(guard)
   return {
@@ -101,7 +105,7 @@ async function boundedRequest(
       sensitiveHeaders,
       signal: deadline.signal,
       trace,
-      send: keptSend(kept, isRepeatable),
+      send: keptSend(kept, input.keptFor ?? null, isRepeatable),
     })
     const { bytes, truncated } = await readUpTo(reply.body, maxBytes)
     return { ok: true, status: reply.status, headers: webHeaders(reply.headers), bytes, truncated }

@@ -15,17 +15,19 @@ const maxIdleMs = { once: 1000, repeatable: 4000 }
  * lost before a byte of the response. Any other request reuses only a connection that was unused for less than a
  * second, and is never sent twice: when that connection is lost, the error says that it was sent.
  */
-export function keptSend(connections: Connections, isRepeatable: boolean): Send {
+export function keptSend(connections: Connections, keptFor: string | null, isRepeatable: boolean): Send {
   return async (hop, options) => {
     const limitMs = isRepeatable ? maxIdleMs.repeatable : maxIdleMs.once
-    const first = attempt(connections, hop, options, limitMs)
+    const { origin } = hop.url
+    const first = attempt(await connections.take(origin, keptFor, limitMs), connections, hop, options)
     try {
       return await first.reply
     } catch (error) {
       if (!first.wasLostUnused() || error instanceof EgressError || options.signal?.aborted) throw error
       connections.counts.lost++
       if (!isRepeatable || !mayRepeat(options.trace)) throw error
-      return attempt(connections, hop, options, 0).reply
+      const fresh = await connections.take(origin, keptFor, 0)
+      return attempt(fresh, connections, hop, options).reply
     }
   }
 }
@@ -36,12 +38,11 @@ function mayRepeat({ mayStart }: Trace): boolean {
 }
 
 function attempt(
+  connection: Connection,
   connections: Connections,
   hop: Hop,
   options: Parameters<Send>[1],
-  limitMs: number,
 ): { reply: Promise<Reply>; wasLostUnused(): boolean } {
-  const connection = connections.take(hop.url.origin, limitMs)
   const before = { opened: connection.opened(), bytes: connection.bytesRead() }
   const isReused = () => before.opened > 0 && connection.opened() === before.opened
   if (before.opened > 0) connections.counts.reused++

@@ -55,6 +55,9 @@ export function portOf(url: Pick<URL, 'port' | 'protocol'>): string {
 
 function parseUrl(text: string | URL): URL {
   const bad = (message: string) => new EgressError('BAD_URL', message, false)
+  // The URL parser would leave line breaks out: what is checked and shown would differ from what was given.
+  if ([...String(text)].some((char) => char < ' ' || char === '\u007f'))
+    throw bad('A URL must not contain line breaks or other control characters.')
   const url = URL.canParse(String(text)) ? new URL(String(text)) : null
   if (!url) throw bad('This is not a valid URL.')
   if (url.protocol !== 'http:' && url.protocol !== 'https:')

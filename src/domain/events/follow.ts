@@ -3,7 +3,7 @@
  * permission is checked here: the modules that own generations and projects check theirs before they call.
  */
 import type { Database } from '../../store/db/database.ts'
-import { feedSource, generationSource, type Live } from '../../store/events/live.ts'
+import { feedSource, generationSource, type EventBroadcaster } from '../../store/events/broadcaster.ts'
 import { numberAll } from '../../store/events/numbering.ts'
 import {
   beginning,
@@ -11,7 +11,7 @@ import {
   generationPosition,
   type Position,
 } from '../../store/events/position.ts'
-import type { Delta, PubSub } from '../../store/events/pubsub.ts'
+import type { Delta, PubSub } from '../../store/pubsub/pubsub.ts'
 import { newestInFeed, positionInFeed, readGeneration } from '../../store/events/read.ts'
 import { feedPosition } from '../../store/events/resume.ts'
 import { openStream } from '../../store/events/stream.ts'
@@ -21,7 +21,7 @@ import { isLastOfGeneration } from './generation-events.ts'
 /** The services that the log is read with. */
 export interface EventLog {
   db: Database
-  live: Live
+  broadcaster: EventBroadcaster
   pubsub: PubSub
 }
 
@@ -54,14 +54,14 @@ function placeOf(after: string | number | null | undefined, generationId: string
  * event of the cursor is not in the log any more.
  */
 export async function followGeneration(
-  { db, live }: EventLog,
+  { db, broadcaster }: EventLog,
   generationId: string,
   cursor: string | number | null | undefined,
 ): Promise<EventStream> {
   const source = generationSource(db, generationId)
   const after = placeOf(cursor, generationId)
   if (after.event) await source.read(after, 1)
-  return openStream(live, { source, after, deltas: true, isLast: isLastOfGeneration }) as EventStream
+  return openStream(broadcaster, { source, after, deltas: true, isLast: isLastOfGeneration }) as EventStream
 }
 
 /**
@@ -82,7 +82,7 @@ export async function followProject(
     ? await feedPosition(log.db, log.pubsub, cursor, projectId)
     : await endOfFeed(log, projectId)
   if (cursor && after.event) await source.read(after, 1)
-  return openStream(log.live, { source, after, types, deltas: false }) as EventStream
+  return openStream(log.broadcaster, { source, after, types, deltas: false }) as EventStream
 }
 
 /** The position after everything that is committed by now. */

@@ -56,6 +56,7 @@ export {
   type LogPart,
 } from './pages.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
+export { onlyOf } from './requesters.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {
   childEnded,
@@ -73,7 +74,7 @@ export {
   type StepResetReason,
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
-export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/work/owner-update.ts'
+export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/events/owner-update.ts'
 export { slackDeleted, slackDisabled, slackSet } from './slack-events.ts'
 export {
   toolCallProposed,

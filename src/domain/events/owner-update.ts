@@ -1,9 +1,9 @@
 /** Appends events to the log of a generation and, copied, to that of its root. */
 import type { SQL } from 'drizzle-orm'
 import { type Database } from '../../store/db/database.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
-import * as store from '../../store/work/owner-update.ts'
+import * as store from '../../store/events/owner-update.ts'
 import { eventKinds, type GenerationEvent, type RootCopy } from './event.ts'
 
 /** The copies that the root of a generation gets of its events, in their order. */

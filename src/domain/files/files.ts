@@ -13,8 +13,9 @@ import { files } from '../../store/db/tables/files.ts'
 import {
   assertAgent,
   assertMay,
-  eachSeen,
   assertQuota,
+  eachSeen,
+  ownedBy,
   projectOf,
   reaches,
   recordChange,
@@ -162,8 +163,9 @@ export async function listFiles(
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<StoredFile[]> {
   const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'files:List', projectId, 'file/*')
-  return (await listPage(ctx.db, files, projectId, input.page)) as StoredFile[]
+  await assertMay(ctx, 'files:List', projectId, 'file/*', { reached: true })
+  const where = await ownedBy(ctx, 'file/*', files.createdBy)
+  return (await listPage(ctx.db, files, projectId, input.page, where)) as StoredFile[]
 }
 
 const deletion = z.object({ fileId: z.string() })
@@ -174,7 +176,7 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   const [file] = await loadFiles(ctx.db, [fileId])
   if (!file || !reaches(ctx, file.projectId)) throw notFound('file', fileId)
   const { projectId } = file
-  await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`)
+  await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`, { by: file.createdBy })
   await atomically(ctx.db, async (tx) => {
     const gone = await tx.delete(files).where(eq(files.id, fileId)).returning({ id: files.id })
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
@@ -193,6 +195,6 @@ function publishNews({ pubsub }: Pick<Services, 'pubsub'>, projectId: string): v
   pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
-function bondOf({ agentId }: StoredFile): Bond {
-  return { agentId }
+function bondOf({ agentId, createdBy: by }: StoredFile): Bond {
+  return { agentId, by }
 }

@@ -45,7 +45,9 @@ async function* untilReplaced(id: string, source: AsyncIterable<Uint8Array>): As
   uploads.set(id, end)
   const replaced = () => new AppError('CONFLICT', 'Another upload of this file has begun.')
   try {
-    for await (const chunk of source) {
+    // Not destroyed here: who sends it still gets an answer.
+    const chunks = source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : source
+    for await (const chunk of chunks) {
       if (over) throw replaced()
       yield chunk
     }

@@ -24,7 +24,7 @@ import {
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
 import { gateInput, type GateInput } from '../tools/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
-import { findTarget, type Target } from './target.ts'
+import { findTarget, type GateTarget } from './target.ts'
 
 /** A proposal without a decision expires after this time, in milliseconds: seven days. */
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
@@ -138,7 +138,7 @@ async function decide(
   ctx: Ctx,
   id: string,
   verdict: 'APPROVE' | 'REJECT',
-  target: Target,
+  target: GateTarget,
 ): Promise<typeof gateChanges.$inferSelect> {
   const [row] = await tx
     .update(gateChanges)

@@ -1,12 +1,13 @@
 /** The targets of gate changes: a tool, an agent, or a project with its rule about changes of gates. */
 import { AppError, invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
-import { dropSecondForGates, findProject, type Ctx } from '../access/index.ts'
+import { type Ctx } from '../access/index.ts'
+import { dropSecondForGates, findProject } from '../projects/index.ts'
 import { findAgent, regateAgent, withAgentGate } from '../agents/index.ts'
 import { findTool, regateTool, recordGateChanged, withGate } from '../tools/index.ts'
 import type { GateEdit } from './change.ts'
 
-export interface Target {
+export interface GateTarget {
   id: string
   projectId: string
   name: string
@@ -19,13 +20,13 @@ export interface Target {
 }
 
 /** Returns the target, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */
-export async function findTarget(ctx: Ctx, id: string): Promise<Target> {
+export async function findTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   if (id.startsWith('tool_')) return toolTarget(ctx, id)
   if (id.startsWith('agt_')) return agentTarget(ctx, id)
   return projectTarget(ctx, id)
 }
 
-async function toolTarget(ctx: Ctx, id: string): Promise<Target> {
+async function toolTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   const tool = await findTool(ctx, id)
   return {
     ...tool,
@@ -34,7 +35,7 @@ async function toolTarget(ctx: Ctx, id: string): Promise<Target> {
   }
 }
 
-async function agentTarget(ctx: Ctx, id: string): Promise<Target> {
+async function agentTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   const agent = await findAgent(ctx, id)
   return {
     ...agent,
@@ -47,7 +48,7 @@ async function agentTarget(ctx: Ctx, id: string): Promise<Target> {
   }
 }
 
-async function projectTarget(ctx: Ctx, id: string): Promise<Target> {
+async function projectTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   const { name, gatesNeedSecond } = await findProject(ctx, id)
   return {
     id,

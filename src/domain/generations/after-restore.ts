@@ -2,7 +2,7 @@
  * After a restore, the outcome of calls that were running at the time of the backup is unknown: settles them as
  * UNKNOWN.
  */
-import { query, type Database } from '../../store/db/database.ts'
+import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
@@ -10,7 +10,7 @@ import { parentLinkOf } from '../../store/work/owner.ts'
 import type { Services } from '../access/index.ts'
 import { settleLost } from '../calls/index.ts'
 import { isIdempotent, proposedCallable, unknownResult } from '../tools/index.ts'
-import { endLeases, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { commit, type HeldRun } from './transaction/commit.ts'
 import { outcomeOf } from './transaction/settle-call.ts'
 
@@ -61,15 +61,4 @@ async function settleInRun(services: Settler, generationId: string, call: ToolCa
     ...outcomeOf({ services }, call, unknownResult(), 'UNKNOWN'),
     wakeAt: sql`now()`,
   })
-}
-
-/** Ends every lease that a process held at the time of the backup, by raising the epoch of every row. */
-export async function endAllLeases(db: Database): Promise<void> {
-  await query(
-    db,
-    sql`update generations set epoch = epoch + 1, wake_at = case when status = 'RUNNING' then now() else wake_at end
-      where finished_at is null`,
-  )
-  await query(db, endLeases())
-  await query(db, sql`update upstreams set epoch = epoch + 1`)
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Hint } from '../../store/events/pubsub.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { parentLinkOf } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
 import { loadCallsOf } from '../tool-calls/index.ts'
@@ -47,7 +47,7 @@ export async function askToEnd(
   id: string,
   reason: string | null,
 ): Promise<{ news: boolean; hints: Hint[] }> {
-  const [row] = await query<Asked>(
+  const [row] = await query<RunToCancel>(
     tx,
     sql`
       select project_id as "projectId", status, epoch, cancel_requested_at is not null as asked,
@@ -77,7 +77,7 @@ export async function askToEnd(
   return { news: true, hints: hintsOf(seq, hints) }
 }
 
-interface Asked extends Omit<HeldRun, 'id'> {
+interface RunToCancel extends Omit<HeldRun, 'id'> {
   projectId: string
   status: StoredStatus
   asked: boolean

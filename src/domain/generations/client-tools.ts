@@ -31,7 +31,10 @@ export const clientToolsShape = z
  * The client tools of a new run; null for none. Throws INVALID for a name that no tool may have, a schema that does not
  * compile, and schemas that are too large together. That no name collides is checked with the agent's tools.
  */
-export function clientToolsOf(given: z.output<typeof clientToolsShape> | null | undefined): RunTool[] | null {
+export function clientToolsOf(
+  given: z.output<typeof clientToolsShape> | null | undefined,
+  projectId: string,
+): RunTool[] | null {
   if (!given || given.length === 0) return null
   const tooBig = firstTooBig(given.map(({ inputSchema }) => inputSchema ?? null))
   if (tooBig) throw invalid([tooBig])
@@ -41,7 +44,7 @@ export function clientToolsOf(given: z.output<typeof clientToolsShape> | null | 
     if (!isToolName(name) || name === finalAnswerName)
       issues.push({ path: [...path, 'name'], message: nameRule })
     const schema = inputSchema ?? { type: 'object' }
-    const compiled = compileSchema(schema, [...path, 'inputSchema'])
+    const compiled = compileSchema(schema, projectId, [...path, 'inputSchema'])
     if (!compiled.ok) issues.push(compiled.issue)
     return { id: newId('runTool'), name, description: description || null, inputSchema: schema }
   })

@@ -5,8 +5,7 @@ import type { Requester } from '../access/index.ts'
 import type { StepResetReason } from '../events/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
-import type { AssistantPart, Message } from './model/message.ts'
-import type { Usage } from './model/port.ts'
+import type { AssistantPart, Message, Usage } from '../models/index.ts'
 import { waitsForChild } from './nesting/limits.ts'
 
 /** The stored status. The last four are terminal and never change. */

@@ -1,20 +1,18 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
+import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { requesterOf, type Ctx } from '../access/index.ts'
-import { isAgentVersion, type Agent, type AgentSettings } from '../agents/index.ts'
+import type { Agent, AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { insertClientTools } from './client-tools.ts'
-import { insertCallback, type Callback } from '../webhooks/index.ts'
+import { insertCallback, type Callback } from '../followers/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
-import type { Message } from './model/message.ts'
-import type { ContinuedThread } from './threads.ts'
+import type { Message } from '../models/index.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
-import { OutdatedError } from './transaction/commit.ts'
-import { takeWaiting } from './waiting-messages.ts'
 
 /** A generation to be inserted. */
 export interface NewGeneration {
@@ -24,14 +22,12 @@ export interface NewGeneration {
   messages: Message[]
   /** The thread that it continues; null begins one. */
   threadId: string | null
-  /** That thread, when it is given its agent or has messages that wait: they are in `messages` and are taken from it. */
-  takes?: ContinuedThread | null | undefined
   /** The client's own id of that thread, which is created when it does not exist. */
   externalId?: string | null | undefined
   /** Where its events are sent. */
   callback?: Callback | null | undefined
-  /** The agent was read some time ago. */
-  isRemembered: boolean
+  /** What it was prepared from. */
+  basis: Basis
 }
 
 export interface Inserted {
@@ -43,8 +39,8 @@ export interface Inserted {
 
 /**
  * Inserts thread (if new), generation and first events in one statement; with `claims` this process holds
- * the row from the beginning, as if it had claimed it. OutdatedError, with nothing written, when a remembered
- * agent was changed since, or the thread that it takes messages from.
+ * the row from the beginning, as if it had claimed it. StaleReadError, with nothing written, when its basis does not hold
+ * any more.
  */
 export async function insertGeneration(
   db: Database,
@@ -71,12 +67,11 @@ export async function insertGeneration(
     requester: requesterOf(ctx.principal),
     lastSeq: events.length,
   }
-  const holds = row.isRemembered ? isAgentVersion(agent) : sql`true`
   const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
   const queued = { status: 'QUEUED', wakeAt: sql`now()` }
   const rows = await query<Written>(
     db,
-    sql`with a as (${row.takes ? takeWaiting(threadId, agent.id, row.takes, holds) : sql`select 1 where ${holds}`}),
+    sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
       ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (
         ${insertSelect(
@@ -96,7 +91,7 @@ export async function insertGeneration(
         ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions"` : sql``}
       from g`,
   )
-  if (!rows[0]) throw new OutdatedError()
+  if (!rows[0]) throw new StaleReadError()
   const { createdMs, deadlineMs, toolVersions } = rows[0]
   const generation: Generation = {
     ...nothingYet,

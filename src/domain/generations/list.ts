@@ -9,7 +9,7 @@ import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } fro
 import { selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations } from '../../store/db/tables/generations.ts'
-import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
 import { agentIdsNamed } from '../agents/index.ts'
 import { generationOf, type Generation, type GenerationStatus, type StoredStatus } from './generation.ts'
 import { treeOf } from './nesting/tree.ts'
@@ -74,7 +74,7 @@ async function listed(
   },
 ): Promise<{ projectId: string; where: SQL | undefined }> {
   const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'generations:List', projectId, 'generation/*')
+  await assertMay(ctx, 'generations:List', projectId, 'generation/*', { reached: true })
   const filter = input.filter ?? {}
   check(textShape, { text: filter.text }, ['filter'])
   const g = generations
@@ -87,16 +87,18 @@ async function listed(
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
     filter.text ? await matches(ctx, projectId, filter.text) : undefined,
+    await ownedBy(ctx, 'generation/*', g.requestedBy),
   )
   return { projectId, where }
 }
 
 /**
  * All descendants of a generation in one list: first its child runs, then theirs, each level oldest first, so that a
- * parent always precedes its children. Action `generations:List`.
+ * parent always precedes its children. Actions `generations:List`, and `generations:Get` on the generation.
  */
 export async function listDescendants(ctx: Ctx, top: Generation, page: Page): Promise<Generation[]> {
-  await assertMay(ctx, 'generations:List', top.projectId, 'generation/*')
+  await assertMay(ctx, 'generations:List', top.projectId, 'generation/*', { reached: true })
+  await assertMay(ctx, 'generations:Get', top.projectId, `generation/${top.id}`, { by: top.requestedBy })
   // A chain has few levels and a root few descendants (nesting/limits.ts): all of them are found by their parents.
   const place = sql`(depth, created_at, id)`
   const value = ({ at, id }: PlaceInList) =>

@@ -1,7 +1,7 @@
 /** Files of a message that a client gives. */
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import type { Ctx } from '../access/index.ts'
-import type { FilePart } from './model/message.ts'
+import type { FilePart } from '../models/index.ts'
 
 /** The files as the model will get them; their bytes are read when the model is called. Errors of `resolveAttachments`. */
 export async function filesOf(

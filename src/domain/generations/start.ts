@@ -1,37 +1,44 @@
 /** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
+import { withProof, type Basis } from '../../store/db/proof.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
-import { assertMay, assertUse, recallRepeat, rememberRequest, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  assertStillValid,
+  assertUse,
+  basisOf,
+  rememberRequest,
+  type Ctx,
+} from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
-import { assertCallback, callbackShape, takeCallbackPlace } from '../webhooks/index.ts'
+import { assertCallback, callbackShape, takeCallbackPlace } from '../followers/index.ts'
 import {
   checkTools,
   readAgent,
-  recallAgent,
+  rememberedAgent,
   withOverrides,
   type Agent,
   type AgentSettings,
   type SettingsOverrides,
 } from '../agents/index.ts'
+import { joinAwaited } from './awaited.ts'
 import { clientToolsOf, clientToolsShape } from './client-tools.ts'
 import type { Generation } from './generation.ts'
-import { contentShape, givenMessage, messagesShape } from './given-messages.ts'
+import {
+  assertThread,
+  contentShape,
+  externalIdShape,
+  givenMessage,
+  messagesShape,
+  namedThreadIds,
+} from '../threads/index.ts'
+import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
 import { filesOf } from './message-attachments.ts'
-import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
-import { assertThread, externalIdShape, externalThreadId } from './threads.ts'
-import { OutdatedError } from './transaction/commit.ts'
-
-type Given = string | null | undefined
-
-/** Whether the thread may give the input: messages may wait in it. */
-const continuesThread = (input: { threadId?: Given; externalThreadId?: Given }) =>
-  Boolean(input.threadId || input.externalThreadId)
 
 const shape = z
   .object({
@@ -46,10 +53,7 @@ const shape = z
     idempotencyKey: text(200, 1).nullish(),
   })
   .refine(
-    (input) =>
-      continuesThread(input)
-        ? !input.prompt || !input.messages
-        : Boolean(input.prompt) !== Boolean(input.messages),
+    (input) => Boolean(input.prompt) !== Boolean(input.messages),
     'give exactly one of prompt and messages',
   )
   .refine(
@@ -71,62 +75,55 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
  * generation; so are the rights of a person with a token. With `threadId` it continues that thread, with
- * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. Messages that wait
- * in the thread come first: `prompt` and `messages` may both be left out then. With `callback` its events are sent to a URL
- * (action `webhooks:Callback`). `clientTools` are tools of this run only, run by the client (see `clientToolsOf`). With
- * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
- * so that operations of the same API can share it.
+ * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With `callback`
+ * its events are sent to a URL (action `webhooks:Callback`). `clientTools` are tools of this run only, run by the client
+ * (see `clientToolsOf`). With `idempotencyKey` a repeat returns the first generation; `repeats` names the operation under
+ * which the key is stored, so that operations of the same API can share it. Without a key, `joins` makes an equal request
+ * return the generation of the first one (see `joinAwaited`).
  */
 export async function startGeneration(
   ctx: Ctx,
   input: StartGenerationInput,
-  idempotency?: { operation: string; request: unknown },
+  repeats: Repeats = {},
 ): Promise<Generation> {
   const { idempotencyKey, ...rest } = input
-  const key = idempotencyKey
-    ? {
-        key: idempotencyKey,
-        operation: idempotency?.operation ?? 'generations:Start',
-        request: idempotency?.request ?? rest,
-      }
-    : null
-  const earlier =
-    key && continuesThread(input) && !input.prompt && !input.messages
-      ? await startedBy(ctx, input, key)
-      : null
-  if (earlier) return earlier
-  let row = await recallStart(ctx, input)
-  await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await insertAndRun(ctx, row, key)
-    } catch (error) {
-      if (!(error instanceof OutdatedError)) throw error
-      if (attempt === mostAttempts) throw new AppError('CONFLICT', 'The thread keeps changing. Try again.')
-      row = await prepareStart(ctx, input)
-    }
-  }
+  const { operation = 'generations:Start', request = rest, joins = false } = repeats
+  const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request } : null
+  const given = check(shape, input)
+  // Files are resolved once only.
+  const known = input.attachments ? null : rememberedAgent(ctx, given.agentId)
+  const caller = basisOf(ctx.principal)
+  let isCounted = false
+  return withProof({
+    remembered: known && {
+      agent: known,
+      basis: { ...caller, agentId: known.id, agentVersion: known.version },
+    },
+    async read() {
+      if (isCounted) await assertStillValid(ctx.db, ctx.principal)
+      return { agent: await readAgent(ctx, given.agentId), basis: caller }
+    },
+    judge: (from) => prepareFor(ctx, from, input, given),
+    async write(row) {
+      if (!isCounted) await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
+      isCounted = true
+      return insertAndRun(ctx, row, key)
+    },
+  })
 }
 
-/** Agents rarely change between two statements, but messages are added to a thread at any time. */
-const mostAttempts = 5
+interface Repeats {
+  operation?: string
+  /** Everything in the request that changes the run; the input when absent. */
+  request?: unknown
+  joins?: boolean
+}
 
 interface StartKey {
-  key: string
+  /** Null: equal requests join the first one. */
+  key: string | null
   operation: string
   request: unknown
-}
-
-/** The generation of a repeat: the messages that it took from its thread do not wait any more. */
-async function startedBy(
-  ctx: Ctx,
-  { agentId }: StartGenerationInput,
-  key: StartKey,
-): Promise<Generation | null> {
-  const { projectId } = await readAgent(ctx, agentId)
-  await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId}`, { agentId })
-  const known = await recallRepeat(ctx.db, { ...key, projectId, principalId: ctx.principal.id })
-  return known ? (await loadGenerations(ctx.db, [known]))[0]! : null
 }
 
 /** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
@@ -138,9 +135,7 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, idempotency: StartKey 
     const made =
       idempotency || row.callback
         ? await atomically(ctx.db, async (tx) => {
-            const principalId = ctx.principal.id
-            const earlier =
-              idempotency && (await rememberRequest(tx, { ...idempotency, projectId, principalId }, row.id))
+            const earlier = idempotency && (await rememberStart(tx, ctx, projectId, idempotency, row.id))
             if (earlier)
               return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null, isRepeat: true }
             if (row.callback) await takeCallbackPlace(tx, ctx, projectId)
@@ -163,31 +158,29 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, idempotency: StartKey 
   }
 }
 
-/**
- * The same as `prepareStart` with an agent that this process remembers. Files are resolved once only, and an agent that
- * was changed may allow what the remembered one forbids: both need the agent as it is now.
- */
-async function recallStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
-  const given = check(shape, input)
-  if (input.attachments) return prepareStart(ctx, input)
-  const { agent, isRemembered } = await recallAgent(ctx, given.agentId)
-  try {
-    return { ...(await prepareFor(ctx, agent, input, given)), isRemembered }
-  } catch (error) {
-    if (!isRemembered || !(error instanceof AppError) || error.code === 'FORBIDDEN') throw error
-    return prepareStart(ctx, input)
-  }
+/** The generation that an earlier request started; null when this one is the first. */
+function rememberStart(
+  tx: Database,
+  ctx: Ctx,
+  projectId: string,
+  { key, ...given }: StartKey,
+  id: string,
+): Promise<string | null> {
+  const request = { ...given, projectId, principalId: ctx.principal.id }
+  return key === null
+    ? joinAwaited(tx, request, id, ctx.limits.joinWindowMs)
+    : rememberRequest(tx, { ...request, key }, id)
 }
 
 /** Checks everything that a new generation needs: input, permission, overrides, thread and files. Writes nothing. */
 export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
   const given = check(shape, input)
-  return prepareFor(ctx, await readAgent(ctx, given.agentId), input, given)
+  return prepareFor(ctx, { agent: await readAgent(ctx, given.agentId), basis: {} }, input, given)
 }
 
 async function prepareFor(
   ctx: Ctx,
-  agent: Agent,
+  { agent, basis }: { agent: Agent; basis: Basis },
   input: StartGenerationInput,
   given: z.output<typeof shape>,
 ): Promise<NewGeneration> {
@@ -195,27 +188,30 @@ async function prepareFor(
   // Another model may cost more and sends data to another company, so it needs the right to change the agent.
   if (input.model && input.model !== agent.model)
     await assertMay(ctx, 'agents:Update', agent.projectId, `agent/${agent.id}`)
-  const clientTools = clientToolsOf(given.clientTools)
-  const settings = { ...withOverrides(settingsOf(agent), input), ...(clientTools ? { clientTools } : {}) }
+  const clientTools = clientToolsOf(given.clientTools, agent.projectId)
+  const own = withOverrides(settingsOf(agent), input, agent.projectId)
+  const settings = { ...own, ...(clientTools ? { clientTools } : {}) }
   const { stopConditions, toolChoice } = agent
   if (clientTools || settings.stopConditions !== stopConditions || settings.toolChoice !== toolChoice)
     await checkTools(ctx, agent.projectId, settings)
   await assertCallback(ctx, agent.projectId, given.callback, { agentId: agent.id })
   const { externalThreadId: externalId } = given
-  const threadId = externalId ? externalThreadId(agent.id, externalId) : (given.threadId ?? null)
-  const thread = threadId === null ? null : await assertThread(ctx, agent, threadId, Boolean(externalId))
+  const ids = externalId
+    ? namedThreadIds(ctx, agent.id, externalId)
+    : given.threadId
+      ? ([given.threadId] as const)
+      : null
+  const known = ids && (await assertThread(ctx, agent, ids, Boolean(externalId)))
   const files = await filesOf(ctx, agent.projectId, input.attachments, ['input', 'attachments'])
   return {
-    id: thread?.waiting?.generationId ?? newId('generation'),
+    id: newId('generation'),
     agent,
     settings,
-    messages: inputOf(thread?.waiting?.messages ?? [], given, files),
-    // Only what has to be proved when the generation is inserted.
-    takes: thread && (thread.waiting || thread.agentId === null) ? thread : null,
-    threadId,
+    messages: messagesOf(given, files),
+    threadId: known ?? ids?.[0] ?? null,
     externalId: externalId ?? null,
     callback: given.callback,
-    isRemembered: false,
+    basis,
   }
 }
 
@@ -224,20 +220,9 @@ function settingsOf(agent: Agent): AgentSettings {
   return settings
 }
 
-/** Messages that wait in the thread come before those that are given. INVALID when the user has not the last word. */
-function inputOf(waiting: Message[], given: z.output<typeof shape>, files: FilePart[]): Message[] {
-  const messages = [...waiting, ...givenMessages(given, files)]
-  const last = messages.at(-1)
-  if (!last)
-    throw invalidAt(['input'], 'give exactly one of prompt and messages: no message waits in the thread')
-  if (last.role !== 'user') throw invalidAt(['input', 'messages'], 'the last message must be the user’s')
-  if (files.length > 0 && !given.prompt && !given.messages)
-    throw invalidAt(['input', 'attachments'], 'belong to a prompt or to messages')
-  return messages
-}
-
-function givenMessages(given: z.output<typeof shape>, files: FilePart[]): Message[] {
+function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[] {
   if (given.prompt) return [userMessage(given.prompt, files)]
-  const { messages = [] } = given
-  return (messages ?? []).map((message, i, all) => givenMessage(message, i === all.length - 1 ? files : []))
+  return (given.messages ?? []).map((message, i, all) =>
+    givenMessage(message, i === all.length - 1 ? files : []),
+  )
 }

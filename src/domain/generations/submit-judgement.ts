@@ -143,7 +143,8 @@ async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boo
     ...(typeof output === 'string' ? {} : { structuredContent: output }),
     isError,
   }
-  return checkOutput(await loadVersion(tx, call.toolId!, call.toolVersion!), result)
+  const definition = await loadVersion(tx, call.toolId!, call.toolVersion!)
+  return checkOutput({ ...definition, projectId: call.projectId }, result)
 }
 
 function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {

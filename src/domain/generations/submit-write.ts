@@ -1,6 +1,7 @@
 /** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
 import type { ToolResult } from '../../core/content.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { StaleReadError } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
 import { codeOf, toolVersionsOf, type ToolVersions } from '../tools/index.ts'
@@ -65,7 +66,7 @@ export interface SeenGeneration {
 /**
  * Settles the calls in one statement, if neither the generation nor one of its calls has changed since it was read: every
  * change of them raises `last_seq`, or is a request to cancel. With `leaseMs` a generation that goes on is claimed in the
- * same statement, as if a worker had claimed it at once. Null, with nothing written, when something has changed.
+ * same statement, as if a worker had claimed it at once. StaleReadError, with nothing written, when something has changed.
  */
 export async function writeUnchanged(
   db: Database,
@@ -73,7 +74,7 @@ export async function writeUnchanged(
   accepted: Accepted[],
   hint: NextStep | null,
   leaseMs: number | null,
-): Promise<WrittenOutputs | null> {
+): Promise<WrittenOutputs> {
   const { id, lastSeq, storedStatus } = generation
   const resumes = resumesWith(generation, calls, accepted)
   const claims = resumes && leaseMs !== null
@@ -105,7 +106,7 @@ export async function writeUnchanged(
       u as (${settleCalls('submit', outcomes, inGeneration)})
       select last_seq as seq ${state} from g`,
   )
-  if (!row) return null
+  if (!row) throw new StaleReadError()
   const held = claims ? heldOf({ generation, calls, epoch }, accepted, hint, row) : null
   return { id, seq: row.seq, resumes, held }
 }

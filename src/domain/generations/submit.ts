@@ -2,6 +2,7 @@
 import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
+import { StaleReadError, withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -15,6 +16,7 @@ import {
   judge,
   submission,
   type GivenOutputs,
+  type Judgement,
   type OutputOutcome,
   type SubmitToolOutputsInput,
 } from './submit-judgement.ts'
@@ -50,10 +52,16 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
     if (!boundIds(settings).includes(boundId))
       throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds or agentIds")
   })
-  const { generation, outcomes, written } =
-    (await applyAtOnce(ctx, seen, given)) ??
-    (await atomically(ctx.db, (tx) => apply(tx, id, null, given))) ??
-    (await submitUnder(ctx.db, id, given))
+  const { generation, outcomes, written } = await withProof<
+    SubmitSnapshot | null,
+    Submitting | null,
+    Applied
+  >({
+    remembered: seen,
+    read: async () => null,
+    judge: (known) => judgeSeen(ctx, known, given),
+    write: (judged) => (judged ? writeSeen(ctx, judged) : submitUnderLock(ctx.db, id, given)),
+  })
   const news = written.map(
     (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
   )
@@ -70,13 +78,13 @@ interface Applied {
   written: WrittenOutputs[]
 }
 
-interface Seen extends SeenGeneration {
+interface SubmitSnapshot extends SeenGeneration {
   /** Time of the database, in milliseconds since 1970. */
   now: number
 }
 
 /** The generation with its calls, in one snapshot. NOT_FOUND when it does not exist for the caller. */
-async function readWithCalls(ctx: Ctx, id: string): Promise<Seen> {
+async function readWithCalls(ctx: Ctx, id: string): Promise<SubmitSnapshot> {
   const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
     ctx.db,
     generations,
@@ -88,24 +96,39 @@ async function readWithCalls(ctx: Ctx, id: string): Promise<Seen> {
   return { generation: generationOf(found), calls: callsOfJson(calls), epoch, now }
 }
 
+/** A submission, judged by what was read. */
+interface Submitting {
+  seen: SubmitSnapshot
+  judgement: Judgement
+}
+
+/** Null when the rows must be locked. StaleReadError when an output may be for a child run. */
+async function judgeSeen(
+  ctx: Ctx,
+  seen: SubmitSnapshot | null,
+  given: GivenOutputs,
+): Promise<Submitting | null> {
+  if (!seen) return null
+  const judgement = await judge(ctx.db, seen.generation, seen.calls, given, seen.now, true)
+  if (!judgement) throw new StaleReadError()
+  return { seen, judgement }
+}
+
 /**
- * The common case: the outputs are the generation's own, and nothing changes between the read and the one statement that
- * writes. What is only refused or repeated is answered from what was read. A generation that goes on is run by this
- * process when it has a free slot. Null when another way must be taken; nothing was written then.
+ * Writes outputs of the generation's own calls in one statement. What is only refused or repeated is answered from what was
+ * read. A generation that goes on is run by this process when it has a free slot.
  */
-async function applyAtOnce(ctx: Ctx, seen: Seen, given: GivenOutputs): Promise<Applied | null> {
-  const { generation, calls, now } = seen
-  const judgement = await judge(ctx.db, generation, calls, given, now, true)
-  if (!judgement) return null
+async function writeSeen(ctx: Ctx, { seen, judgement }: Submitting): Promise<Applied> {
+  const { generation, calls } = seen
   const { accepted, outcomes, hint } = judgement
   if (accepted.length === 0) return { generation, outcomes, written: [] }
   const resumes = resumesWith(generation, calls, accepted)
   const slot = resumes ? ctx.slots.take('generations', generation.projectId) : null
   try {
     const written = await writeUnchanged(ctx.db, seen, accepted, hint, slot && ctx.limits.leaseMs)
-    if (written?.held) slot!.run(written.held)
+    if (written.held) slot!.run(written.held)
     else slot?.free()
-    return written && { generation: after(generation, written), outcomes, written: [written] }
+    return { generation: after(generation, written), outcomes, written: [written] }
   } catch (error) {
     if (isStorageError(error)) slot?.giveBack({ id: generation.id, epoch: seen.epoch + 1 })
     else slot?.free()
@@ -113,8 +136,10 @@ async function applyAtOnce(ctx: Ctx, seen: Seen, given: GivenOutputs): Promise<A
   }
 }
 
-/** The same for outputs of which some belong to no call of the generation itself, but perhaps to a descendant's. */
-async function submitUnder(db: Database, id: string, given: GivenOutputs): Promise<Applied> {
+/** The same under the generation's lock, and under those of the descendants whose calls are named. */
+async function submitUnderLock(db: Database, id: string, given: GivenOutputs): Promise<Applied> {
+  const applied = await atomically(db, (tx) => apply(tx, id, null, given))
+  if (applied) return applied
   const ids = given.outputs.map((one) => one.toolCallId)
   const owners = new Set((await ownersUnder(db, id, ids)).values())
   return (await atomically(db, (tx) => apply(tx, id, [...owners], given)))!

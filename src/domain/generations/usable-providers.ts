@@ -5,10 +5,16 @@ import { invalidAt, notFound } from '../../core/errors.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, recordChange, type Ctx } from '../access/index.ts'
-import { ModelError, type ModelErrorCode, type ModelPort, type ProviderKind } from './model/port.ts'
+import {
+  ModelError,
+  type ModelErrorCode,
+  type ModelPort,
+  type Models,
+  type ProviderKind,
+  findProvider,
+  rehearsalModelId,
+} from '../models/index.ts'
 import { watched, type WatchdogLimits } from './step/stream-timeout.ts'
-import { findProvider, type Models } from './providers/provider-records.ts'
-import { rehearsalModelId } from './providers/rehearsal.ts'
 
 export const providerSources = ['PROJECT', 'ENVIRONMENT', 'BUILTIN'] as const
 

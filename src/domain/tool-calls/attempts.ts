@@ -6,13 +6,11 @@ export function newAttempt(number: SQL, callId: SQL): SQL {
   return sql`jsonb_build_object('attempt', ${number}, 'idempotencyKey', ${callId}, 'startedAt', now())`
 }
 
-/** `attempts` with one more, which starts now. */
-export const attemptBegins = sql`t.attempts || jsonb_build_array(${newAttempt(sql`t.attempt + 1`, sql`t.id`)})`
-
-/** The same with the token of the process that begins it. */
-export function attemptBeginsWith(token: string): SQL {
+/** `attempts` with one more, which starts now; with the token of the process that begins it, or one of its own. */
+export function attemptBegins(token?: string): SQL {
   const attempt = newAttempt(sql`t.attempt + 1`, sql`t.id`)
-  return sql`t.attempts || jsonb_build_array(${attempt} || jsonb_build_object('token', ${token}::text))`
+  const chosen = token === undefined ? sql`gen_random_uuid()` : sql`${token}::text`
+  return sql`t.attempts || jsonb_build_array(${attempt} || jsonb_build_object('token', ${chosen}))`
 }
 
 /** `attempts` with the newest one ended; unchanged when the call was never sent. */

@@ -8,7 +8,7 @@ export interface OwnAttempt {
   id: string
   /** Counts from 1. */
   attempt: number
-  /** Chosen at random for this attempt. Null when the call was inserted with it: nobody else can begin that one. */
+  /** Chosen at random for this attempt: a failover may lose an attempt, and its number is used again. Null when the call was inserted with it: nobody else can begin that one. */
   token: string | null
 }
 

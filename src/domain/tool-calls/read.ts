@@ -7,7 +7,7 @@ import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../stor
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { notFound } from '../../core/errors.ts'
-import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, ownedBy, projectOf, reachable, type Ctx } from '../access/index.ts'
 import type { ToolCallStatus } from './state.ts'
 import { toolCallOf, type ToolCall } from './tool-call.ts'
 
@@ -44,7 +44,7 @@ export async function listToolCalls(
   },
 ): Promise<ToolCall[]> {
   const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
+  await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*', { reached: true })
   const { statuses, toolId, generationId, agentId, ...range } = input.filter ?? {}
   const where = and(
     statuses ? isOneOf(toolCalls.status, statuses) : undefined,
@@ -52,6 +52,7 @@ export async function listToolCalls(
     generationId ? eq(toolCalls.generationId, generationId) : undefined,
     agentId ? throughAgent(agentId) : undefined,
     createdWithin(toolCalls, range),
+    await ownedBy(ctx, 'toolCall/*', toolCalls.requestedBy),
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
 }

@@ -16,7 +16,7 @@ import {
   type Values,
 } from '../../store/db/write.ts'
 import { codeOf } from '../tools/index.ts'
-import { attemptBegins, attemptBeginsWith, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
+import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
 import { underLock, type Proof } from './proofs.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
@@ -79,21 +79,6 @@ export function insertCalls(calls: readonly ProposedCall[]): SQL {
   )
 }
 
-/**
- * Inserts a call outside any generation, unless the condition `when` does not hold. `leaseMs`: the lease of the process
- * that sends it at once; null: it waits.
- */
-export function insertCall(id: string, values: CallValues, leaseMs: number | null, when?: SQL): SQL {
-  const sent = {
-    status: 'EXECUTING',
-    attempt: 1,
-    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
-    startedAt: sql`now()`,
-  }
-  const all = { id, ...values, ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }) }
-  return sql`${insertSelect(toolCalls, all, when && sql`(select 1 where ${when}) as unchanged`)} returning *`
-}
-
 /** Calls outside any generation that are inserted together: rows as `rowText` makes them, all with these keys. */
 export interface CallRows {
   keys: readonly string[]
@@ -103,18 +88,20 @@ export interface CallRows {
 }
 
 /**
- * Inserts those of the calls outside any generation for which `when` holds, a condition on the row `x`, as EXECUTING. Each
- * has the lease of the process that sends it at once.
+ * Inserts those of the calls outside any generation for which `when` holds, a condition on the row `x`. `leaseMs`: as
+ * EXECUTING, under the lease of the process that sends them at once; null: they wait, in the status of their rows.
  */
-export function insertSentCalls({ keys, texts, more }: CallRows, leaseMs: number, when: SQL): SQL {
+export function insertDirectCalls({ keys, texts, more }: CallRows, leaseMs: number | null, when: SQL): SQL {
   const own = keys.filter((key) => !(key in more)) as (keyof CallValues & string)[]
-  const values = {
-    ...fromRecordset(toolCalls, own),
+  const sent = {
     status: 'EXECUTING',
     attempt: 1,
     attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)})`,
     startedAt: sql`now()`,
-    wakeAt: nowPlus(leaseMs),
+  }
+  const values = {
+    ...fromRecordset(toolCalls, own),
+    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
   }
   return sql`${insertSelect(toolCalls, values, recordsetOfTexts(toolCalls, keys, texts, more))}
     where ${when}
@@ -134,7 +121,7 @@ export function startCall(
   const values = {
     status: 'EXECUTING',
     attempt: sql`t.attempt + 1`,
-    attempts: token === undefined ? attemptBegins : attemptBeginsWith(token),
+    attempts: attemptBegins(token),
     startedAt: sql`coalesce(t.started_at, now())`,
     notBefore: null,
     childId,
@@ -274,7 +261,7 @@ export function answerCaller(id: string, asked: AskedBack, leaseMs: number | nul
       asked,
       status: 'EXECUTING',
       attempt: sql`t.attempt + 1`,
-      attempts: attemptBegins,
+      attempts: attemptBegins(),
       epoch: sql`t.epoch + 1`,
       deadlineAt: null,
       wakeAt: nowPlus(leaseMs),
@@ -344,12 +331,6 @@ export function noteFetched(id: string): SQL {
 export function noteCancelRequested(id: string): SQL {
   const values = { cancelRequestedAt: sql`coalesce(t.cancel_requested_at, now())`, awaited: false }
   return touch([id], null, sql`t.settled_at is null`, values)
-}
-
-/** Ends every lease by raising the epoch of all open rows. Calls outside generations that were sent become due now. */
-export function endLeases(): SQL {
-  const due = sql`case when t.status = 'EXECUTING' and t.generation_id is null then now() else t.wake_at end`
-  return touch(sql`true`, null, sql`t.settled_at is null`, { epoch: sql`t.epoch + 1`, wakeAt: due })
 }
 
 function move(

@@ -2,9 +2,10 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import type { Catalog, UpstreamTool } from '../upstream/index.ts'
+import { whenGiven, type GatePolicy } from './gate.ts'
 import { runtimeName } from './names.ts'
 import { hidePresets, presetsFor } from './presets.ts'
-import type { CallDefinition, CallKind, McpToolConfig, Tool, ToolAnnotations } from './tool.ts'
+import type { CallKind, McpToolConfig, OwnedDefinition, Tool, ToolAnnotations } from './tool.ts'
 
 /**
  * A tool under one of its names, or an agent. Title, description, schemas, annotations, presets and gate are those that
@@ -18,6 +19,8 @@ export interface Callable extends Omit<Tool, 'kind'> {
   action: string | null
   /** Changes with the other side's definition of the action; null when the stored definition says everything. */
   definitionHash: string | null
+  /** The gate where nobody has set one; absent: none. */
+  defaultGate?: GatePolicy
   /** What else an upstream declares about its tool, for listings. */
   shown?: { icons?: JsonObject[]; meta?: JsonObject }
 }
@@ -57,6 +60,7 @@ function ofAction(tool: Tool, action: PlatformAction): Callable {
     inputSchema,
     annotations: { ...annotations, ...tool.annotations },
     presetParameters: presetsFor(inputSchema, tool.presetParameters),
+    ...(action.loosening.length > 0 ? { defaultGate: whenGiven(action.loosening) } : {}),
   }
 }
 
@@ -115,6 +119,10 @@ function hintsOf({ annotations }: UpstreamTool): ToolAnnotations {
  * The input schema without the presets. Allows everything when it cannot be computed in time: the full schema is always
  * checked as well.
  */
-export function shownSchema(definition: CallDefinition): JsonObject {
-  return hidePresets(definition.inputSchema, definition.presetParameters) ?? { type: 'object' }
+export function shownSchema(definition: OwnedDefinition): JsonObject {
+  return (
+    hidePresets(definition.inputSchema, definition.presetParameters, definition.projectId) ?? {
+      type: 'object',
+    }
+  )
 }

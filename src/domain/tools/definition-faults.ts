@@ -1,44 +1,61 @@
 /** Validates a tool's definition, by kind. Pure. */
 import type { Issue } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { compileSchema } from '../../core/json-schema.ts'
+import { compileSchema, judge } from '../../core/json-schema.ts'
 import type { PlatformActions } from '../access/index.ts'
 import { checkHttpConfig } from './kinds/http.ts'
 import { hidePresets, presetsFor } from './presets.ts'
-import { namesArgument } from './schema-fields.ts'
-import type { ToolDefinition } from './tool.ts'
+import { namesArgument } from './schema/fields.ts'
+import { gateFaults } from './gate.ts'
+import type { OwnedDefinition, ToolDefinition } from './tool.ts'
 
 /** Every fault of a definition that can be found without I/O, with its path. */
-export function faultsOf(definition: ToolDefinition, actions: PlatformActions): Issue[] {
+export function faultsOf(definition: ToolDefinition, actions: PlatformActions, projectId: string): Issue[] {
+  return [...gatesFaults(definition, projectId), ...kindFaults(definition, actions, projectId)]
+}
+
+function gatesFaults({ gate = null, mcp }: ToolDefinition, projectId: string): Issue[] {
+  const gates = Object.values(mcp?.gates ?? {})
+  return [
+    ...gateFaults(gate, projectId, ['input', 'gate']),
+    ...gates.flatMap((one, i) =>
+      gateFaults(one, projectId, ['input', 'config', 'mcp', 'gates', String(i), 'gate']),
+    ),
+  ]
+}
+
+function kindFaults(definition: ToolDefinition, actions: PlatformActions, projectId: string): Issue[] {
   const { kind, outputSchema } = definition
-  if (kind === 'http' || kind === 'client') return ownFaults(definition)
+  if (kind === 'http' || kind === 'client') return ownFaults(definition, projectId)
   if (outputSchema) {
     const message = 'is for http and client tools; each action of this tool has its own: leave it out'
     return [{ path: ['input', 'outputSchema'], message }]
   }
-  return definition.platform ? platformFaults(definition, definition.platform.actions, actions) : []
+  return definition.platform
+    ? platformFaults({ ...definition, projectId }, definition.platform.actions, actions)
+    : []
 }
 
 /** Faults of an http or client tool, whose definition has its own schema. */
-function ownFaults(definition: ToolDefinition): Issue[] {
+function ownFaults(definition: ToolDefinition, projectId: string): Issue[] {
   const root = ['input', 'config', definition.kind]
   const schemaPath = [...root, 'inputSchema']
   const issues: Issue[] = []
-  const schema = compileSchema(definition.inputSchema, schemaPath)
+  const schema = compileSchema(definition.inputSchema, projectId, schemaPath)
   if (!schema.ok) issues.push(schema.issue)
   else if (definition.inputSchema['type'] !== undefined && definition.inputSchema['type'] !== 'object')
     issues.push({
       path: [...schemaPath, 'type'],
       message: 'must be "object": the arguments of a tool are an object',
     })
-  else if (!hidePresets(definition.inputSchema, definition.presetParameters))
+  else if (!hidePresets(definition.inputSchema, definition.presetParameters, projectId))
     issues.push({
       path: schemaPath,
       message: 'has too many references to compute it without the presets; simplify it',
     })
-  else issues.push(...presetFaults(definition, schema.validate))
+  else issues.push(...presetFaults({ ...definition, projectId }))
   if (definition.outputSchema) {
-    const output = compileSchema(definition.outputSchema, ['input', 'outputSchema'])
+    const output = compileSchema(definition.outputSchema, projectId, ['input', 'outputSchema'])
     if (!output.ok) issues.push(output.issue)
   }
   if (definition.http) {
@@ -49,7 +66,11 @@ function ownFaults(definition: ToolDefinition): Issue[] {
 }
 
 /** Each action must exist, and each preset must be an argument of one of them with a value that its schema allows. */
-function platformFaults(definition: ToolDefinition, names: string[], actions: PlatformActions): Issue[] {
+function platformFaults(
+  definition: ToolDefinition & OwnedDefinition,
+  names: string[],
+  actions: PlatformActions,
+): Issue[] {
   const known = names.map((name) => actions.find(name))
   const issues = names.flatMap((name, i) =>
     known[i]
@@ -74,25 +95,31 @@ function platformFaults(definition: ToolDefinition, names: string[], actions: Pl
   ]
 }
 
-function shapeFaults(definition: ToolDefinition, inputSchema: JsonObject): Issue[] {
-  const compiled = compileSchema(inputSchema)
+function shapeFaults(definition: OwnedDefinition, inputSchema: JsonObject): Issue[] {
+  const { projectId } = definition
+  const compiled = compileSchema(inputSchema, projectId)
   const presetParameters = presetsFor(inputSchema, definition.presetParameters)
-  return compiled.ok ? presetFaults({ presetParameters }, compiled.validate) : [compiled.issue]
+  return compiled.ok ? presetFaults({ inputSchema, presetParameters, projectId }) : [compiled.issue]
 }
 
 /** A preset that its schema refuses would fail every call, so it is refused at save. */
-function presetFaults(
-  definition: Pick<ToolDefinition, 'presetParameters'>,
-  validate: (value: unknown) => Issue[],
-): Issue[] {
-  const keys = Object.keys(definition.presetParameters)
+function presetFaults({
+  inputSchema,
+  presetParameters,
+  projectId,
+}: Pick<OwnedDefinition, 'inputSchema' | 'presetParameters' | 'projectId'>): Issue[] {
+  const keys = Object.keys(presetParameters)
   if (keys.length === 0) return []
-  return validate(definition.presetParameters)
+  const root = ['input', 'presetParameters']
+  const judged = judge(inputSchema, projectId, presetParameters)
+  if (judged.fits === 'YES') return []
+  if (judged.fits === 'CANNOT_TELL') return judged.issues.map((issue) => ({ ...issue, path: root }))
+  return judged.issues
     .filter(
       (issue) =>
         issue.path.length > 0 &&
         keys.includes(issue.path[0]!) &&
         !(issue.path.length === 1 && issue.message === 'is required'),
     )
-    .map((issue) => ({ ...issue, path: ['input', 'presetParameters', ...issue.path] }))
+    .map((issue) => ({ ...issue, path: [...root, ...issue.path] }))
 }

@@ -72,7 +72,7 @@ export type Checker = Pick<Services, 'actions' | 'egress'>
 /**
  * Returns the definition that an input describes. Throws INVALID with every fault. Reads no network and no database.
  */
-export function checkDefinition(input: unknown, services: Checker): ToolDefinition {
+export function checkDefinition(input: unknown, services: Checker, projectId: string): ToolDefinition {
   const given = check(shape, input)
   const { http, client, mcp, platform } = given.config
   const kind = toolKinds.find((one) => given.config[one])!
@@ -95,7 +95,7 @@ export function checkDefinition(input: unknown, services: Checker): ToolDefiniti
     mcp: mcp ? checkMcpConfig(services, mcp) : null,
     platform: platform ? { actions: [...new Set(platform.actions)] } : null,
   }
-  const issues = faultsOf(definition, services.actions)
+  const issues = faultsOf(definition, services.actions, projectId)
   if (issues.length > 0) throw invalid(issues)
   return definition
 }

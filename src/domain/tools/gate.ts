@@ -1,8 +1,9 @@
 /** The gate of a tool: the rule that stops a call for an approval, and the decision about one call. Pure. */
 import { z } from 'zod'
-import { whole } from '../../core/check.ts'
-import { compileSchema } from '../../core/json-schema.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { jsonObject, whole } from '../../core/check.ts'
+import type { Issue } from '../../core/errors.ts'
+import { compileSchema, judge, schemaLimits } from '../../core/json-schema.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { roles, type Role } from '../access/index.ts'
 
 export const gateModes = ['NEVER', 'ALWAYS', 'WHEN'] as const
@@ -41,7 +42,7 @@ const week = 7 * 24 * 60 * 60
 const shape = z.object({
   autoApprove: z.boolean().nullish(),
   mode: z.enum(gateModes).nullish(),
-  when: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object').nullish(),
+  when: jsonObject(schemaLimits.maxBytes, schemaLimits.maxDepth).nullish(),
   timeoutSeconds: whole(5, week).nullish(),
   quorum: whole(1, 10).nullish(),
   excludeRequester: z.boolean().nullish(),
@@ -52,7 +53,8 @@ const shape = z.object({
 
 /**
  * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else
- * ALWAYS. The output has every field, `verdictLinks` only when it is true, and is valid input again.
+ * ALWAYS. The output has every field, `verdictLinks` only when it is true, and is valid input again. Whether `when`
+ * compiles is told by `gateFaults`.
  */
 export const gateInput = shape.transform((given, at): GatePolicy => {
   const fault = (path: string, message: string) => at.addIssue({ code: 'custom', path: [path], message })
@@ -63,11 +65,6 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
   const mode = given.mode ?? (autoApprove === true ? 'NEVER' : when ? 'WHEN' : 'ALWAYS')
   if (mode === 'WHEN' && !when) fault('when', 'is required with the mode WHEN')
   if (given.mode && given.mode !== 'WHEN' && when) fault('when', 'needs the mode WHEN')
-  const compiled = when ? compileSchema(when, ['when']) : null
-  if (compiled && !compiled.ok) {
-    const { path, message } = compiled.issue
-    at.addIssue({ code: 'custom', path, message })
-  }
   const made: GatePolicy = {
     mode,
     when: when ?? null,
@@ -85,21 +82,34 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
 
 export type GateInput = z.input<typeof gateInput>
 
+/** The faults of a policy that is saved: a `when` that does not compile. `path` leads to the policy. */
+export function gateFaults(policy: GatePolicy | null, projectId: string, path: string[]): Issue[] {
+  if (!policy?.when) return []
+  const compiled = compileSchema(policy.when, projectId, [...path, 'when'])
+  return compiled.ok ? [] : [compiled.issue]
+}
+
 /** What a tool's gate follows from. */
 export const gateSources = ['OPERATOR', 'DESTRUCTIVE_HINT', 'DEFAULT'] as const
 export type GateSource = (typeof gateSources)[number]
 
 /**
  * The gate that applies to a tool: the operator's, else ALWAYS for a tool annotated as destructive (MCP: a human in the
- * loop should confirm), else NEVER.
+ * loop should confirm), else that of the platform action, else NEVER.
  */
 export function gateOf(definition: {
   gate?: GatePolicy | null
+  defaultGate?: GatePolicy
   annotations: { destructiveHint?: boolean }
 }): GatePolicy & { source: GateSource } {
   if (definition.gate) return { ...definition.gate, source: 'OPERATOR' }
   if (definition.annotations.destructiveHint === true) return { ...gateDefaults, source: 'DESTRUCTIVE_HINT' }
-  return { ...gateDefaults, mode: 'NEVER', source: 'DEFAULT' }
+  return { ...(definition.defaultGate ?? { ...gateDefaults, mode: 'NEVER' }), source: 'DEFAULT' }
+}
+
+/** The policy that stops calls with any of these arguments. */
+export function whenGiven(names: readonly string[]): GatePolicy {
+  return { ...gateDefaults, mode: 'WHEN', when: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
 
 /** What the approval of a stopped call requires: the strictest of all policies that stop it. */
@@ -119,9 +129,16 @@ function linksIf(allowed: boolean): { verdictLinks?: true } {
   return allowed ? { verdictLinks: true } : {}
 }
 
-/** What the policies require for a call with these arguments, presets merged in; null when it may run. */
-export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): Requirement | null {
-  const stopping = policies.filter((policy) => stops(policy, merged))
+/**
+ * What the policies require for a call with these arguments, presets merged in; null when it may run. A policy of which
+ * cannot be told whether it applies stops the call.
+ */
+export function judgeGate(
+  policies: readonly GatePolicy[],
+  merged: JsonObject,
+  projectId: string,
+): Requirement | null {
+  const stopping = policies.filter((policy) => stops(policy, merged, projectId))
   if (stopping.length === 0) return null
   const timeoutSeconds = Math.min(...stopping.map((policy) => policy.timeoutSeconds))
   const escalations = stopping
@@ -161,9 +178,7 @@ export function meets(met: Requirement, asked: Requirement): boolean {
   )
 }
 
-function stops(policy: GatePolicy, merged: JsonObject): boolean {
+function stops(policy: GatePolicy, merged: JsonObject, projectId: string): boolean {
   if (policy.mode !== 'WHEN') return policy.mode === 'ALWAYS'
-  const compiled = compileSchema(policy.when)
-  // A policy whose schema does not compile stops every call.
-  return !compiled.ok || compiled.validate(merged).length === 0
+  return judge(policy.when, projectId, merged).fits !== 'NO'
 }

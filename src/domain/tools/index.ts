@@ -16,6 +16,7 @@ export {
   gateModes,
   gateOf,
   gateSources,
+  gateFaults,
   judgeGate,
   meets,
   stricter,
@@ -31,8 +32,8 @@ export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { insertRunTools, loadVersion } from './versions.ts'
 export { listToolVersions, mostChanges, type ShownVersion } from './version-list.ts'
-export { readTool, recallTool, type RecalledTool, type ToolBasis } from './recall-tool.ts'
-export { hasVersion, loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
+export { readTool, recallTool, type RecalledTool } from './recall-tool.ts'
+export { loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
 export { maskedPaths, maskedText } from './masking.ts'
 export { masked } from '../../core/scrub.ts'
 export { shownFullSchema, shownValues } from './shown-config.ts'
@@ -41,7 +42,6 @@ export {
   createTool,
   deleteTool,
   findTool,
-  isToolVersion,
   getTools,
   listTools,
   loadTools,
@@ -52,7 +52,7 @@ export {
 export {
   givenUpResult,
   isGivenUp,
-  known,
+  finished,
   statusOf,
   unknownReasonOf,
   unknownResult,

@@ -20,11 +20,6 @@ export function toolVersionsOf(ids: SQL): SQL {
   )`
 }
 
-/** A condition: the tool has this version now. */
-export function hasVersion(toolId: string, version: number): SQL {
-  return sql`exists (select 1 from tools where tools.id = ${toolId} and tools.version = ${version}::int)`
-}
-
 const toolsOf = memoryOf<Tool>(2000)
 
 /**

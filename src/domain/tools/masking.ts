@@ -2,10 +2,11 @@
  * Finds arguments that are never shown: those that the schema marks with `writeOnly: true` or `format: "password"`.
  * Pure.
  */
-import { boundedTogether } from '../../core/bounded.ts'
+import { boundedFor } from '../../core/bounded.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
 import { mask, masked } from '../../core/scrub.ts'
-import { refOf, resolveRef } from './schema-walk.ts'
+import { refOf, resolveRef } from './schema/walk.ts'
+import type { OwnedDefinition } from './tool.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
 interface Marks {
@@ -14,24 +15,27 @@ interface Marks {
   all: boolean
 }
 
+/** The tool whose arguments may have to be masked. */
+type Masking = Pick<OwnedDefinition, 'inputSchema' | 'projectId'>
+
 const marksBySchema = new WeakMap<JsonObject, Marks>()
 
 /**
  * The paths of arguments that must not be shown. An argument with the name of a marked property is masked at any depth:
  * it is safer to mask one value too many.
  */
-export function maskedPaths(schema: JsonObject, args: Json): string[][] {
-  const marks = marksOf(schema)
-  return isUnmarked(marks) ? [] : pathsOf(args, marks)
+export function maskedPaths({ inputSchema, projectId }: Masking, args: Json): string[][] {
+  const marks = marksOf(inputSchema)
+  return isUnmarked(marks) ? [] : pathsOf(args, marks, projectId)
 }
 
 /** Masks arguments that fit no schema; text that is not a JSON object or array is masked as a whole. */
-export function maskedText(schema: JsonObject, text: string): string {
-  const marks = marksOf(schema)
+export function maskedText({ inputSchema, projectId }: Masking, text: string): string {
+  const marks = marksOf(inputSchema)
   if (isUnmarked(marks)) return text
   const value = tryParseJson(text)
   return typeof value === 'object' && value !== null
-    ? JSON.stringify(masked(value, pathsOf(value, marks)))
+    ? JSON.stringify(masked(value, pathsOf(value, marks, projectId)))
     : mask
 }
 
@@ -47,9 +51,9 @@ export function valuesAt(value: Json, paths: readonly string[][]): Json[] {
   })
 }
 
-function pathsOf(value: Json, marks: Marks): string[][] {
+function pathsOf(value: Json, marks: Marks, projectId: string): string[][] {
   if (marks.patterns.length === 0) return markedIn(value, marks)
-  const done = boundedTogether(patternMs, () => markedIn(value, marks))
+  const done = boundedFor(projectId, patternMs, () => markedIn(value, marks))
   return done.ok ? done.value : markedIn(value, { ...marks, patterns: [], all: true })
 }
 
@@ -100,9 +104,12 @@ function schemasIn(schema: Json, keyword: string): [string, Json][] {
   return isJsonObject(found) ? Object.entries(found) : []
 }
 
-/** Keywords whose schemas apply to the value itself, or to unnamed parts of it. */
+/**
+ * Keywords whose schemas apply to the value itself, or to unnamed parts of it; also `not`, which says nothing about what may be
+ * shown, and `propertyNames`: a mark is honoured wherever it stands.
+ */
 const transparent =
-  'allOf anyOf oneOf if then else items prefixItems additionalItems unevaluatedItems contains additionalProperties unevaluatedProperties'.split(
+  'allOf anyOf oneOf if then else items prefixItems additionalItems unevaluatedItems contains additionalProperties unevaluatedProperties not propertyNames contentSchema'.split(
     ' ',
   )
 

@@ -20,7 +20,7 @@ export interface SendOutcome {
 }
 
 /** A call with a certain outcome: nothing was sent, or the response arrived. */
-export function known(result: ToolResult): Finished {
+export function finished(result: ToolResult): Finished {
   return { result, outcome: 'known' }
 }
 
@@ -28,7 +28,7 @@ export function known(result: ToolResult): Finished {
 export function finishedOf(definition: CallDefinition, { result, lost }: SendOutcome): Finished {
   return lost && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
-    : known(result)
+    : finished(result)
 }
 
 /** The status of a finished call. */

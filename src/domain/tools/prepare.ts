@@ -4,10 +4,10 @@
  */
 import type { Issue } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
-import { compileSchema } from '../../core/json-schema.ts'
+import { issuesIn } from '../../core/json-schema.ts'
 import { mergePresets } from './presets.ts'
 import { shownSchema } from './callable.ts'
-import type { CallDefinition } from './tool.ts'
+import type { OwnedDefinition } from './tool.ts'
 
 export type Prepared =
   | {
@@ -27,7 +27,7 @@ export const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
 /**
  * Validates against the schema without presets, merges the presets, validates the result. Paths start at `arguments`.
  */
-export function prepareCall(definition: CallDefinition, given: unknown): Prepared {
+export function prepareCall(definition: OwnedDefinition, given: unknown): Prepared {
   const refuse = (issues: Issue[], dropped: string[] = []): Prepared => ({
     ok: false,
     issues: issues.map((issue) => ({ ...issue, path: ['arguments', ...issue.path] })),
@@ -43,8 +43,7 @@ export function prepareCall(definition: CallDefinition, given: unknown): Prepare
   // Without presets the caller sees the whole schema, and nothing was merged.
   if (shown !== definition.inputSchema) checks.push([definition.inputSchema, merged])
   for (const [schema, value] of checks) {
-    const compiled = compileSchema(schema)
-    const issues = compiled.ok ? compiled.validate(value) : [compiled.issue]
+    const issues = issuesIn(schema, definition.projectId, value)
     if (issues.length > 0) return refuse(issues, dropped)
   }
   return { ok: true, arguments: own, merged, dropped }

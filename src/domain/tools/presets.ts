@@ -1,19 +1,17 @@
 /** Presets: fixed top-level arguments, hidden from models and clients; they always win over sent values. Pure. */
-import { bounded, createCooldown, type Cooldown } from '../../core/bounded.ts'
+import { boundedFor, createCooldown, type Cooldown } from '../../core/bounded.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
+import { isOwnSchema, ownSchema } from '../../core/json-schema.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
-import { selfContained } from './schema-refs.ts'
-import { namesArgument } from './schema-fields.ts'
-import { fixArguments } from './schema-presets.ts'
+import { selfContained } from './schema/refs.ts'
+import { namesArgument } from './schema/fields.ts'
+import { fixArguments } from './schema/presets.ts'
 
 /** Time limit for computing an untrusted schema, in milliseconds. */
 const computeMs = 200
 
-/**
- * Schemas that exceeded the limit, by hash, each with its cooldown; while there are `maxSuspended`, no other one is tried.
- */
+/** Schemas that exceeded the limit, by project and hash, each with its cooldown. */
 const suspended = new Map<string, Cooldown>()
-const maxSuspended = 3
 /** Below `fewPaths` reference paths a schema is computed without a time limit; above `maxPaths` not at all. */
 const fewPaths = 100
 const maxPaths = 100_000
@@ -25,16 +23,17 @@ const maxPaths = 100_000
  * self-contained JSON Schema; without presets it is the given one. Null when it takes longer than 200 ms: nested
  * references can expand without a practical limit.
  */
-export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject | null {
+export function hidePresets(schema: JsonObject, presets: JsonObject, projectId: string): JsonObject | null {
   if (Object.keys(presets).length === 0) return schema
   const paths = weighSchema(schema).rules
-  const work = () => selfContained(fixArguments(schema, presets), schema)
+  const hide = () => selfContained(fixArguments(schema, presets, projectId), schema)
+  const work = () => (isOwnSchema(schema) ? ownSchema(hide()) : hide())
   if (paths <= fewPaths) return work()
   if (paths > maxPaths && paths < Infinity) return null
-  const name = hashJson([schema, presets])
+  const name = hashJson([projectId, schema, presets])
   for (const [key, cooldown] of suspended) if (!cooldown.isActive()) suspended.delete(key)
-  if (suspended.has(name) || suspended.size >= maxSuspended) return null
-  const done = bounded(computeMs, work)
+  if (suspended.has(name)) return null
+  const done = boundedFor(projectId, computeMs, work)
   if (done.ok) return done.value
   const cooldown = createCooldown()
   cooldown.start()

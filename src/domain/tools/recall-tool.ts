@@ -1,24 +1,18 @@
 /** Tools as this process has read them before. One may have been changed since: its basis is proved before it is used. */
 import { memoryOf } from '../../store/db/memory.ts'
+import type { Basis } from '../../store/db/proof.ts'
 import { reachable, type Ctx } from '../access/index.ts'
 import { loadCatalogs, type Catalog } from '../upstream/index.ts'
 import { loadToolCatalogs } from './callables.ts'
 import { findTool } from './registry.ts'
 import type { Tool } from './tool.ts'
 
-/** What a request was checked against: a version of the tool, and of an mcp tool the lists of its upstream. */
-export interface ToolBasis {
-  version: number
-  /** Null for a tool without an upstream; its `hash` is null when its lists were never read. */
-  catalog: { hash: string | null } | null
-}
-
 export interface RecalledTool {
   tool: Tool
   /** The catalog of an mcp tool, by the tool's id; else empty. */
   catalogs: ReadonlyMap<string, Catalog>
   /** For a remembered tool: what the statement that relies on it must prove. Null: it was just read. */
-  basis: ToolBasis | null
+  basis: Basis | null
 }
 
 const toolsOf = memoryOf<{ tool: Tool; catalogHash: string | null }>(2000)
@@ -31,11 +25,10 @@ export async function recallTool(ctx: Ctx, id: string): Promise<RecalledTool> {
   const known = toolsOf(ctx.db).get(id)
   if (!known) return readTool(ctx, id)
   const tool = reachable(ctx, known.tool, 'tool', id)
-  const { version } = tool
-  if (!tool.mcp) return { tool, catalogs: new Map(), basis: { version, catalog: null } }
+  const basis = { toolId: id, toolVersion: tool.version }
+  if (!tool.mcp) return { tool, catalogs: new Map(), basis }
   const catalogs = await loadCatalogs(ctx.db, [{ id, catalogHash: known.catalogHash }])
-  const hash = catalogs.get(id)!.hash || null
-  return { tool, catalogs, basis: { version, catalog: { hash } } }
+  return { tool, catalogs, basis: { ...basis, catalogHash: catalogs.get(id)!.hash } }
 }
 
 /** The tool and its catalog as they are now, which this process remembers from then on. NOT_FOUND as `findTool`. */

@@ -30,6 +30,7 @@ export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinit
       ...(mcp ? { config: mcp } : {}),
     },
     ctx,
+    known.projectId,
   )
 }
 

@@ -8,17 +8,10 @@ import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
-import { sql, type SQL } from '../../store/db/sql.ts'
+import { sql } from '../../store/db/sql.ts'
 import { tools } from '../../store/db/tables/tools.ts'
-import {
-  assertMay,
-  assertOneMayRegate,
-  eachSeen,
-  assertQuota,
-  projectOf,
-  reachable,
-  type Ctx,
-} from '../access/index.ts'
+import { assertMay, eachSeen, assertQuota, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { assertOneMayRegate } from '../projects/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
 import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
 import { gateFactsOf } from './gate-facts.ts'
@@ -40,7 +33,7 @@ export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | 
 export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
-  const definition = checkDefinition(input, ctx)
+  const definition = checkDefinition(input, ctx, projectId)
   await checkOutside(ctx, projectId, definition)
   const id = newId('tool')
   const tool = await guardName(definition.name, () =>
@@ -74,7 +67,11 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
     await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
     const { expectedVersion } = input
     if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
-    const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) }, ctx)
+    const definition = checkDefinition(
+      { ...inputOf(known), ...withoutUndefined(input) },
+      ctx,
+      known.projectId,
+    )
     if (definition.kind !== known.kind)
       throw invalidAt(
         ['input', 'config'],
@@ -160,11 +157,6 @@ export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
 export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)
-}
-
-/** A condition for a statement: the tool exists in this version. */
-export function isToolVersion({ id, version }: { id: SQL; version: SQL }): SQL {
-  return sql`exists (select 1 from tools where id = ${id} and version = ${version})`
 }
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {

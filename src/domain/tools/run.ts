@@ -1,7 +1,7 @@
 /** Runs one prepared call of a server-run tool of any kind. Writes nothing to the database itself. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { compileSchema } from '../../core/json-schema.ts'
+import { issuesIn } from '../../core/json-schema.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
 import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
@@ -13,8 +13,8 @@ import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
-import { finishedOf, known, type Finished, type SendOutcome } from './outcome.ts'
-import { isIdempotent, type CallDefinition } from './tool.ts'
+import { finishedOf, finished, type Finished, type SendOutcome } from './outcome.ts'
+import { isIdempotent, type CallDefinition, type OwnedDefinition } from './tool.ts'
 
 export interface Run {
   projectId: string
@@ -46,7 +46,7 @@ export interface Run {
  */
 export async function runTool(services: Services, run: Run): Promise<Finished> {
   const ran = await runToolFor(services, run, null)
-  return 'result' in ran ? ran : known(notAsked)
+  return 'result' in ran ? ran : finished(notAsked)
 }
 
 /** Like `runTool`, for a caller that receives progress and can supply input that an upstream requests. */
@@ -57,15 +57,15 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
     withheld = !may
     return may
   }
-  const ran = await runGuarded(services, { ...run, mayStart }, caller)
+  const sent = await send(services, { ...run, mayStart }, caller)
   if (withheld) throw new WithheldError(run.callId)
-  return withoutMasked(run, ran)
+  return 'inputRequired' in sent ? sent : withoutMasked(run, finishedOf(run.callable, sent))
 }
 
 /** Masks values in the result that the arguments mask: a tool may echo them. */
-function withoutMasked({ callable, merged }: Run, ran: Ran): Ran {
-  const values = valuesAt(merged, maskedPaths(callable.inputSchema, merged))
-  return 'result' in ran ? { ...ran, result: cleanResult(ran.result, scrubber(values)) } : ran
+function withoutMasked({ callable, merged }: Run, ran: Finished): Finished {
+  const values = valuesAt(merged, maskedPaths(callable, merged))
+  return { ...ran, result: cleanResult(ran.result, scrubber(values)) }
 }
 
 /** The call was not sent, because another worker may hold its row now. */
@@ -76,45 +76,26 @@ export class WithheldError extends Error {
   }
 }
 
-async function runGuarded(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
-  const { callable } = run
-  if (callable.mcp && callable.action !== null) {
-    const ran = await runMcpTool(services, {
-      toolId: callable.id,
-      projectId: run.projectId,
-      action: callable.action,
-      args: run.merged,
-      callId: run.callId,
-      timeoutMs: timeoutOf(services, callable),
-      signal: run.signal,
-      mayStart: run.mayStart,
-      caller,
-      row: run.upstream ?? null,
-    })
-    return 'result' in ran ? finishedOf(callable, ran) : ran
-  }
-  return finishedOf(callable, await runHere(services, run))
-}
-
 type Ran = Finished | { inputRequired: InputRequired }
 
-async function runHere(services: Services, run: Run): Promise<SendOutcome> {
-  const { callable } = run
-  if (callable.http) {
-    const { result, lost } = await runHttp(services, run, callable.http)
-    return { result: checkOutput(callable, result), lost }
+/** Sends the call as its kind does. */
+function send(
+  services: Services,
+  run: Run,
+  caller: CallerChannel | null,
+): Promise<SendOutcome | { inputRequired: InputRequired }> {
+  const { callable, projectId, merged: args, callId, signal, mayStart } = run
+  const { action, http, mcp, platform } = callable
+  const timeoutMs = timeoutOf(services, callable)
+  const sent = { projectId, args, callId, timeoutMs, signal, mayStart }
+  if (http) return runHttp(services, run, http)
+  if (mcp && action !== null)
+    return runMcpTool(services, { ...sent, toolId: callable.id, action, caller, row: run.upstream ?? null })
+  if (platform && action !== null) {
+    const { requestedBy, requester } = run
+    return runPlatformTool(services, { ...sent, action, requestedBy, requester })
   }
-  if (callable.platform && callable.action !== null)
-    return runPlatformTool(services, {
-      action: callable.action,
-      args: run.merged,
-      requestedBy: run.requestedBy,
-      requester: run.requester,
-      callId: run.callId,
-      timeoutMs: timeoutOf(services, callable),
-      mayStart: run.mayStart,
-    })
-  return unsent('not_runnable', 'This tool runs in the calling application, not here.')
+  return Promise.resolve(unsent('not_runnable', 'This tool runs in the calling application, not here.'))
 }
 
 function unsent(code: string, message: string): SendOutcome {
@@ -136,6 +117,7 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
     config: filled.config,
     args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(services, fileId)),
     egress: services.egress,
+    projectId: run.projectId,
     idempotencyKey: run.callId,
     timeoutMs: timeoutOf(services, run.callable),
     maxBytes: services.limits.maxResponseBytes,
@@ -143,7 +125,8 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
     mayStart: run.mayStart,
     isIdempotent: isIdempotent(run.callable),
   })
-  return { ...sending, result: cleanResult(sending.result, scrubber(filled.secrets)) }
+  const result = cleanResult(sending.result, scrubber(filled.secrets))
+  return { ...sending, result: checkOutput(run.callable, result) }
 }
 
 /** The time limit for one call of the tool, in milliseconds. */
@@ -183,10 +166,10 @@ async function withSecrets(
 }
 
 /** Turns a result that does not fit the tool's outputSchema into an error. */
-export function checkOutput(definition: CallDefinition, result: ToolResult): ToolResult {
+export function checkOutput(definition: OwnedDefinition, result: ToolResult): ToolResult {
   if (definition.outputSchema === null || result.isError) return result
-  const schema = compileSchema(definition.outputSchema)
-  const issues = schema.ok ? schema.validate(result.structuredContent ?? null) : [schema.issue]
+  const { outputSchema, projectId } = definition
+  const issues = issuesIn(outputSchema, projectId, result.structuredContent ?? null)
   if (issues.length === 0) return result
   const where = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
   return errorResult('output_schema_violation', `The tool's output does not fit its outputSchema: ${where}`)

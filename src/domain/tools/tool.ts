@@ -84,6 +84,9 @@ export interface ToolDefinition {
 /** What calls depend on, whatever their target. */
 export type CallDefinition = Omit<ToolDefinition, 'kind'>
 
+/** A definition with the project whose budget judgements of its calls use. */
+export type OwnedDefinition = CallDefinition & { projectId: string }
+
 export interface Tool extends ToolDefinition {
   id: string
   projectId: string

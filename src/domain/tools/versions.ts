@@ -1,4 +1,5 @@
 /** Versions of a tool: each change adds a row, together with its audit entry and event. */
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { and, eq } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -59,8 +60,7 @@ export function insertRunTools(
 }
 
 /** Caches versions, which never change; the oldest entry is dropped first. */
-const versions = new Map<string, ToolDefinition>()
-const maxCachedVersions = 2000
+const versions = new BoundedMap<string, ToolDefinition>(2000)
 
 /** The definition that a call was proposed with, whatever happened to the tool since. */
 export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
@@ -73,7 +73,6 @@ export async function loadVersion(db: Database, toolId: string, version: number)
     .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
   const definition = row!.definition as ToolDefinition
   versions.set(key, definition)
-  if (versions.size > maxCachedVersions) versions.delete(versions.keys().next().value!)
   return definition
 }
 

@@ -15,7 +15,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { asText, isJsonObject, tryParseJson } from '../../core/json.ts'
 import { EgressError } from '../egress/index.ts'
-import { cleanText } from './clean.ts'
+import { cleanText } from './catalog/clean.ts'
 
 /** The codes are stable: clients filter by them. */
 export type FaultCode =

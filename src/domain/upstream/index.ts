@@ -1,15 +1,14 @@
 /** The entry point of upstreams: Gatehouse as a client of other MCP servers. */
-export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './call.ts'
-export type { InputRequired } from './ask.ts'
-export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog.ts'
-export type { UpstreamResourceTemplate, UpstreamTool } from './catalog.ts'
+export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './wire/call.ts'
+export type { InputRequired } from './wire/ask.ts'
+export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog/catalog.ts'
+export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
 export { checkUpstreamConfig, secretsOf, type UpstreamAuth, type UpstreamConfig } from './config.ts'
-export { completeArgument, getPrompt, readResource, type UpstreamReading } from './reads.ts'
-export { refreshUpstream } from './refresh.ts'
-export { isLogLevel, type LogLevel, type Relay } from './relay.ts'
+export { completeArgument, getPrompt, readResource, type UpstreamReading } from './wire/reads.ts'
+export { refreshUpstream } from './catalog/refresh.ts'
+export { isLogLevel, type LogLevel, type Relay } from './wire/relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
 export {
-  isCatalog,
   loadCatalogs,
   loadConnections,
   loadUpstreams,
@@ -20,12 +19,12 @@ export {
   type UpstreamState,
   type UpstreamStatus,
 } from './state.ts'
-export { confirmLogin, readLogin } from './login-confirm.ts'
-export type { LoginOutcome } from './login-row.ts'
-export { connectUpstream, disconnectUpstream, finishLogin } from './logins.ts'
-export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth.ts'
+export { confirmLogin, readLogin } from './oauth/login-confirm.ts'
+export type { LoginOutcome } from './oauth/login-row.ts'
+export { connectUpstream, disconnectUpstream, finishLogin } from './oauth/logins.ts'
+export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth/oauth.ts'
 export { refreshUpstreamNow, tryUpstream } from './operations.ts'
 export { testUpstream, type Trial } from './trial.ts'
 export { startUpstreams } from './worker.ts'
-export { resealTokens } from './tokens.ts'
+export { resealTokens } from './oauth/tokens.ts'
 export { createResourceWatches, type ResourceWatches } from './watch.ts'

@@ -7,10 +7,10 @@ import type { Lease } from '../../core/pool.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
-import { borrowLink } from './borrow.ts'
+import { borrowLink } from './wire/borrow.ts'
 import { noticeChange } from './changes.ts'
 import type { Follower } from './follower.ts'
-import type { Link } from './link.ts'
+import type { Link } from './wire/link.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
 
 interface Listener {

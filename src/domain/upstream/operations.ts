@@ -3,7 +3,7 @@ import { invalid, invalidAt } from '../../core/errors.ts'
 import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { checkUpstreamConfig, secretsOf, withoutSecrets } from './config.ts'
-import { refreshUpstream } from './refresh.ts'
+import { refreshUpstream } from './catalog/refresh.ts'
 import { loadRows } from './state.ts'
 import { testUpstream, type Trial } from './trial.ts'
 

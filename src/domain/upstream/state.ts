@@ -1,7 +1,7 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { emptyCatalog, type Catalog } from './catalog.ts'
+import { emptyCatalog, type Catalog } from './catalog/catalog.ts'
 import type { UpstreamConfig } from './config.ts'
 
 /** DEGRADED has a catalog although the server does not respond; UNREACHABLE has never had one. */
@@ -191,12 +191,6 @@ export async function loadCatalogs(
   }
   for (const id of missing) if (!found.has(id)) found.set(id, emptyCatalog)
   return found
-}
-
-/** A condition for a statement: the upstream's lists are those with this hash; null: it was never read. */
-export function isCatalog(id: SQL, hash: SQL): SQL {
-  return sql`exists (
-    select 1 from upstreams where id = ${id} and catalog_hash is not distinct from ${hash})`
 }
 
 /**

@@ -5,7 +5,7 @@ import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../se
 import type { UpstreamConfig } from './config.ts'
 import { UpstreamFault } from './fault.ts'
 
-export interface Target {
+export interface UpstreamTarget {
   url: URL
   headers: Record<string, string>
   /** The secrets' values that the URL and the headers contain. */
@@ -19,7 +19,7 @@ export async function targetOf(
   services: Services,
   projectId: string,
   config: Pick<UpstreamConfig, 'url' | 'headers'>,
-): Promise<Target> {
+): Promise<UpstreamTarget> {
   const templates = [config.url, ...Object.values(config.headers)]
   const withStandIns = fillWith(config.url)
   const values = await openSecrets(services, projectId, templates.flatMap(secretNames), withStandIns).catch(

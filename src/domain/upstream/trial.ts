@@ -1,15 +1,15 @@
 /** Tests a configuration before it is saved. Writes nothing. */
 import { newId } from '../../core/ids.ts'
 import type { Services } from '../access/index.ts'
-import { authFor } from './auth.ts'
-import { emptyCatalog } from './catalog.ts'
+import { authFor } from './oauth/auth.ts'
+import { emptyCatalog } from './catalog/catalog.ts'
 import type { UpstreamConfig } from './config.ts'
-import { discoverOver } from './discover.ts'
+import { discoverOver } from './catalog/discover.ts'
 import { faultOf } from './fault.ts'
-import { openLink } from './link.ts'
+import { openLink } from './wire/link.ts'
 import type { Era, UpstreamStatus, UpstreamTransport } from './state.ts'
 import { targetOf } from './target.ts'
-import { memoryTokenStore } from './tokens.ts'
+import { memoryTokenStore } from './oauth/tokens.ts'
 
 export interface Trial {
   ok: boolean
@@ -38,7 +38,7 @@ export async function testUpstream(
     const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryTokenStore())
     const link = await openLink(services, target, { protocol: null, auth, timeoutMs: trialMs, signal: limit })
     try {
-      const { catalog } = await discoverOver(link, emptyCatalog, limit)
+      const { catalog } = await discoverOver(link, emptyCatalog, projectId, limit)
       const { era, transport } = link
       const tools = catalog.tools.map((tool) => tool.name)
       return { ok: true, status: 'CONNECTED', era, transport, server: catalog.server, tools, error: null }

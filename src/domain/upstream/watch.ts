@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
 import type { Services } from '../access/index.ts'
-import { borrowLink, isStale } from './borrow.ts'
+import { borrowLink, isStale } from './wire/borrow.ts'
 import { faultOf } from './fault.ts'
-import type { Link } from './link.ts'
+import type { Link } from './wire/link.ts'
 import { loadRows } from './state.ts'
 
 export interface ResourceWatches {

@@ -6,7 +6,7 @@ import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { setFollower } from './follower.ts'
 import { createFollower } from './listen.ts'
-import { refreshHeld } from './refresh.ts'
+import { refreshHeld } from './catalog/refresh.ts'
 
 /** Upstreams refreshed at the same time. */
 const slots = 8

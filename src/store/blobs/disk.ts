@@ -17,10 +17,18 @@ export interface Draft {
   drop(): Promise<void>
 }
 
+/** The disk takes no bytes: it is full, read-only or broken. The same write may succeed later. */
+export class DiskFaultError extends Error {
+  constructor(cause: unknown) {
+    super('The disk of files takes no bytes.', { cause })
+    this.name = 'DiskFaultError'
+  }
+}
+
 export interface Blobs {
   /**
-   * Writes all bytes of the source to disk. Null when there are more than `maxBytes`; then, and when the source fails,
-   * nothing is left on the disk.
+   * Writes all bytes of the source to disk. Null when there are more than `maxBytes`; then, and when the source or the
+   * disk fails, nothing is left on the disk. Throws DiskFaultError, as `keep` does, or the error of the source.
    */
   write(source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Draft | null>
   /** A stream of the bytes; null when there is no blob with this key. */
@@ -29,7 +37,12 @@ export interface Blobs {
 }
 
 /** Blobs in a folder, which is created by the first write. Keys have lower-case letters, digits and `_`. */
-export function diskBlobs(folder: string): Blobs {
+export function diskBlobs(folder: string, onFault: (error: unknown) => void = () => {}): Blobs {
+  const onDisk: OnDisk = (work) =>
+    work.catch((error: unknown) => {
+      onFault(error)
+      throw new DiskFaultError(error)
+    })
   const pathOf = (key: string) => {
     if (!/^[a-z0-9_]+$/.test(key))
       throw new Error('The key of a blob has only lower-case letters, digits and _.')
@@ -39,15 +52,15 @@ export function diskBlobs(folder: string): Blobs {
     async write(source, maxBytes) {
       const path = join(folder, 'drafts', randomBytes(12).toString('hex'))
       const drop = () => rm(path, { force: true })
-      await mkdir(dirname(path), { recursive: true })
-      const written = await copy(source, path, maxBytes).catch(async (error: unknown) => {
+      await onDisk(mkdir(dirname(path), { recursive: true }))
+      const written = await copy(source, path, maxBytes, onDisk).catch(async (error: unknown) => {
         await drop()
         throw error
       })
       if (!written) await drop()
       const keep = async (key: string) => {
-        await mkdir(dirname(pathOf(key)), { recursive: true })
-        await rename(path, pathOf(key))
+        await onDisk(mkdir(dirname(pathOf(key)), { recursive: true }))
+        await onDisk(rename(path, pathOf(key)))
       }
       return written && { ...written, keep, drop }
     },
@@ -60,13 +73,17 @@ export function diskBlobs(folder: string): Blobs {
   }
 }
 
+/** Waits for an operation of the file system, whose error is a fault of the disk. */
+type OnDisk = <T>(work: Promise<T>) => Promise<T>
+
 /** Copies the source to a new file and syncs it to the disk. */
 async function copy(
   source: AsyncIterable<Uint8Array>,
   path: string,
   maxBytes: number,
+  onDisk: OnDisk,
 ): Promise<Pick<Draft, 'size' | 'sha256'> | null> {
-  const file = await open(path, 'wx', 0o600)
+  const file = await onDisk(open(path, 'wx', 0o600))
   try {
     const hash = createHash('sha256')
     let size = 0
@@ -74,9 +91,10 @@ async function copy(
       size += chunk.length
       if (size > maxBytes) return null
       hash.update(chunk)
-      await file.write(chunk)
+      // A write to a disk that is almost full takes a part of the bytes; this one goes on with the rest.
+      await onDisk(file.writeFile(chunk))
     }
-    await file.sync()
+    await onDisk(file.sync())
     return { size, sha256: hash.digest('hex') }
   } finally {
     await file.close()

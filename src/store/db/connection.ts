@@ -1,5 +1,6 @@
 /** A database that was opened, and the address of one. */
 import type { Database } from './database.ts'
+import type { DatabaseHealth } from './health.ts'
 import type { Session } from './postgres/session.ts'
 
 export interface Connection {
@@ -14,6 +15,7 @@ export interface Connection {
   statementCount: (() => number) | null
   /** Opens a connection outside the pools, for migrations; null on PGlite. */
   openSession: (() => Promise<Session>) | null
+  health: DatabaseHealth
   close(): Promise<void>
 }
 

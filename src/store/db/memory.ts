@@ -1,4 +1,5 @@
 /** What a process remembers of the rows of a database, so that it need not read them again. */
+import { BoundedMap } from '../../core/bounded-map.ts'
 import type { Database } from './database.ts'
 
 export interface Memory<Value> {
@@ -17,20 +18,8 @@ export function memoryOf<Value>(max: number): (db: Database) => Memory<Value> {
   return (db) => {
     const known = all.get(db)
     if (known) return known
-    const made = boundedMemory<Value>(max)
+    const made = new BoundedMap<string, Value>(max)
     all.set(db, made)
     return made
-  }
-}
-
-function boundedMemory<Value>(max: number): Memory<Value> {
-  const values = new Map<string, Value>()
-  return {
-    get: (key) => values.get(key),
-    set(key, value) {
-      values.set(key, value)
-      if (values.size > max) values.delete(values.keys().next().value!)
-    },
-    delete: (key) => void values.delete(key),
   }
 }

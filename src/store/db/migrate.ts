@@ -1,50 +1,76 @@
-/** Applies migrations at the start; safe when many replicas start at once. */
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+/** Applies migrations at the start; safe when many replicas start at once, and beside replicas of the release before. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { PgliteDatabase } from 'drizzle-orm/pglite'
-import { migrate as migratePglite } from 'drizzle-orm/pglite/migrator'
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
-import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator'
+import { openLog } from './incarnation.ts'
 import type { Connection } from './connect.ts'
-import { openLog } from '../events/incarnation.ts'
 import { query, sqlState, type Database } from './database.ts'
-import { sql } from './sql.ts'
+import {
+  applyMigration,
+  knownMigrations,
+  markCompatible,
+  newestApplied,
+  oldestCompatible,
+  refuseNewerSchema,
+  timeOf,
+} from './migrations.ts'
 import { databaseOn } from './postgres/client.ts'
+import { refuseSharedSessions } from './postgres/pooler.ts'
+import { sql } from './sql.ts'
 
 /** The key of the advisory lock: an arbitrary constant. */
 const lockNumber = 4_215_203_781
 
-/** How often a migration that could not get a lock is tried again, and the pause before, in milliseconds. */
-const maxRetries = 60
+/** How often what could not get a lock is tried again, and the pause before, in milliseconds. */
+const maxRetries = 300
 const retryMs = 500
 
 /**
  * Applies the missing migrations, then opens the event log in this cluster. On PostgreSQL this holds an advisory lock
- * on a connection of its own: without it, all but one of the replicas that start together fail. A migration waits at
- * most two seconds for a lock, because other statements queue behind it, and then tries again.
+ * on a connection of its own: without it, all but one of the replicas that start together fail. Each migration is a
+ * transaction; it waits at most two seconds for a lock, because other statements queue behind it, and is tried again,
+ * also after a deadlock. Throws UnusableDatabaseError when a newer release has migrated the database and is not
+ * compatible with this one, and behind a pooler that shares connections between transactions.
  */
-export async function migrate(connection: Connection): Promise<void> {
-  const options = { migrationsFolder: migrationsFolder() }
-  if (!connection.openSession) {
-    await migratePglite(connection.db as PgliteDatabase, options)
-    await alignCommitOrder(connection.db)
-    await openLog(connection.db)
-    return
-  }
+export async function migrate(connection: Connection, folder?: string): Promise<void> {
+  if (!connection.openSession) return bringUp(connection.db, folder)
   const session = await connection.openSession()
   const db = databaseOn(session)
   try {
-    await whenUnlocked(() => query(db, sql`select pg_advisory_lock(${lockNumber})`))
-    await whenUnlocked(() => migratePostgres(db as PostgresJsDatabase, options))
-    await alignCommitOrder(db)
-    await openLog(db)
+    await refuseSharedSessions(session, connection.openSession)
+    await takeLock(db)
+    await bringUp(db, folder)
   } finally {
     // The lock ends with its connection.
     await session.end(2000)
   }
 }
+
+async function bringUp(db: Database, folder: string | undefined): Promise<void> {
+  const own = knownMigrations(folder)
+  const schemaAt = await newestApplied(db)
+  await refuseNewerSchema(db, schemaAt, own)
+  for (const migration of own)
+    if (migration.folderMillis > schemaAt) await whenUnlocked(() => applyMigration(db, migration))
+  await whenUnlocked(() => alignCommitOrder(db))
+  await whenUnlocked(() => openLog(db))
+  if (schemaAt <= own.at(-1)!.folderMillis)
+    await whenUnlocked(() => markCompatible(db, timeOf(oldestCompatible, folder)))
+}
+
+/** A statement that waits for this lock would be waited for by an index that is built concurrently. */
+async function takeLock(db: Database): Promise<void> {
+  for (let left = maxRetries; ; left--) {
+    const rows = await query<{ got: boolean }>(
+      db,
+      sql`select pg_try_advisory_lock(${lockNumber}::bigint) as got`,
+    )
+    if (rows[0]!.got) return
+    if (left === 0) throw new Error('Another process has been migrating the database for too long.')
+    await pause(retryMs / 5)
+  }
+}
+
+/** SQLSTATEs of a lock that was not free in time, and of a deadlock that ended this party. */
+const locked = new Set(['55P03', '40P01'])
 
 async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
   for (let left = maxRetries; ; left--) {
@@ -52,7 +78,7 @@ async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
       await work()
       return
     } catch (error) {
-      if (left === 0 || sqlState(error) !== '55P03') throw error
+      if (left === 0 || !locked.has(sqlState(error) ?? '')) throw error
       await pause(retryMs)
     }
   }
@@ -74,17 +100,5 @@ async function alignCommitOrder(db: Database): Promise<void> {
         (select greatest(installation.commit_shift::bigint,
           case when at >= xid + installation.commit_shift::bigint then at - xid + 1 else 0 end)::text
           from newest, this_one)`,
-  )
-}
-
-/** The folder is beside src in a checkout and beside dist in an installation. */
-function migrationsFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  for (let up = 0; up < 6; up++, folder = dirname(folder)) {
-    const candidate = join(folder, 'migrations')
-    if (existsSync(join(candidate, 'meta', '_journal.json'))) return candidate
-  }
-  throw new Error(
-    'The folder "migrations" was not found in the folder of the program or in one of its five parents.',
   )
 }

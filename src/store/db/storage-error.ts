@@ -39,13 +39,21 @@ export class NoConnectionError extends StorageError {
   }
 }
 
+/** Gatehouse cannot run on this database, or not in this way. The message is for the operator. */
+export class UnusableDatabaseError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UnusableDatabaseError'
+  }
+}
+
 /** Whether the error comes from the database, its driver or the connection. */
 export function isStorageError(error: unknown): boolean {
   return error instanceof StorageError || error instanceof DrizzleQueryError
 }
 
 /** SQLSTATE classes and codes that concern the state of the server and not the statement. */
-const unavailable = /^(08|53|57P|58|55P03|57014|25P03)/
+const unavailable = /^(08|53|57P|58|55P03|57014|25P03|25006)/
 
 /** Whether a retry of the same request may succeed. */
 export function isUnavailable(error: unknown): boolean {

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import { query, type Database } from '../db/database.ts'
 import { sql } from '../db/sql.ts'
 import type { LogState } from '../work/schedule.ts'
-import type { PubSub } from './pubsub.ts'
+import type { PubSub } from '../pubsub/pubsub.ts'
 
 /** Events that one statement numbers (the function number_events of the migrations). */
 const batch = 2000

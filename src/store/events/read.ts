@@ -34,11 +34,25 @@ export interface EventPage {
   more: boolean
 }
 
+/** The log in which an event got its position: the same for as long as the event exists. */
+const incarnationOf = sql`(
+      select coalesce(
+        (
+          select e->>'name'
+          from jsonb_array_elements(earlier) as e
+          where (e->>'newest')::bigint >= position
+          limit 1
+        ),
+        incarnation
+      )
+      from installation
+    )`
+
 /** The columns of an event; `data` may be left out where it is not needed. */
 export function columns(data: SQL = sql`data`): SQL {
   return sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, ${data} as data,
     (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
-    position::float8 as position, (select incarnation from installation) as incarnation`
+    position::float8 as position, ${incarnationOf} as incarnation`
 }
 
 export type Raw = Omit<EventRow, 'at'>

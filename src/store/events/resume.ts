@@ -2,7 +2,7 @@
 import { badCursor } from '../../core/page.ts'
 import { query, type Database } from '../db/database.ts'
 import { sql } from '../db/sql.ts'
-import type { PubSub } from './pubsub.ts'
+import type { PubSub } from '../pubsub/pubsub.ts'
 import { numberAll } from './numbering.ts'
 import {
   beginning,

@@ -10,6 +10,8 @@ export interface FeedFilter {
   toolId?: string | null | undefined
   agentId?: string | null | undefined
   generationId?: string | null | undefined
+  /** Events that tell of what one of these principals requested; null: of anything. */
+  requesters?: readonly string[] | null | undefined
 }
 
 export interface FeedSearch {
@@ -84,7 +86,7 @@ function pageOf(rows: (Raw & { part: number })[], limit: number): FeedSearch {
  * The condition on an event `e`. What the event itself does not say is looked up by primary key: with `exists` the
  * planner might read a whole table to hash it.
  */
-function matches({ types, toolId, agentId, generationId }: FeedFilter): SQL {
+function matches({ types, toolId, agentId, generationId, requesters }: FeedFilter): SQL {
   const conditions = [sql`true`]
   if (types) conditions.push(types.length > 0 ? sql`e.type in ${[...types]}` : sql`false`)
   if (generationId) conditions.push(sql`e.generation_id = ${generationId}`)
@@ -105,5 +107,12 @@ function matches({ types, toolId, agentId, generationId }: FeedFilter): SQL {
           where c.id = e.data->>'toolCallId'
         )
       )`)
+  if (requesters)
+    conditions.push(sql`coalesce(
+        (select g.requested_by from generations as g where g.id = e.generation_id),
+        (select c.requested_by from tool_calls as c where c.id = e.data->>'toolCallId'),
+        (select a.requested_by from approvals as a where a.id = e.data->>'approvalId'),
+        (select f.created_by from files as f where f.id = e.data->>'fileId')
+      ) in ${[...requesters]}`)
   return sql.join(conditions, sql` and `)
 }

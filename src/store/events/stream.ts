@@ -1,7 +1,7 @@
 /** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Delta } from './pubsub.ts'
-import { isExpired, type Live, type Source } from './live.ts'
+import type { Delta } from '../pubsub/pubsub.ts'
+import { isExpired, type EventBroadcaster, type Source } from './broadcaster.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
 import type { LiveItem, Subscriber } from './subscriber.ts'
@@ -29,13 +29,16 @@ const defaultPatience = { pauseMs: 250, tries: 240 }
  * Opens the stream. The subscriber is attached before the first read, so no event is lost between table and live.
  * Fails with CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later.
  */
-export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
-  return new EventStream(live, options)
+export function openStream(
+  broadcaster: EventBroadcaster,
+  options: StreamOptions,
+): AsyncIterableIterator<StreamItem> {
+  return new EventStream(broadcaster, options)
 }
 
 /** Not an `async function*`: its `return()` must end a pending `next()` at once and free the subscriber. */
 class EventStream implements AsyncIterableIterator<StreamItem> {
-  readonly #live: Live
+  readonly #broadcaster: EventBroadcaster
   readonly #options: StreamOptions
   readonly #subscriber: Subscriber
   #at: Position
@@ -46,10 +49,10 @@ class EventStream implements AsyncIterableIterator<StreamItem> {
   #failures = 0
   #done = false
 
-  constructor(live: Live, options: StreamOptions) {
-    this.#live = live
+  constructor(broadcaster: EventBroadcaster, options: StreamOptions) {
+    this.#broadcaster = broadcaster
     this.#options = options
-    this.#subscriber = live.attach(options.source)
+    this.#subscriber = broadcaster.attach(options.source)
     this.#at = this.#pageEnd = options.after
   }
 
@@ -83,7 +86,7 @@ class EventStream implements AsyncIterableIterator<StreamItem> {
   }
 
   #finish(): void {
-    if (!this.#done) this.#live.detach(this.#options.source, this.#subscriber)
+    if (!this.#done) this.#broadcaster.detach(this.#options.source, this.#subscriber)
     this.#done = true
     this.#page = []
     this.#subscriber.wake()
@@ -100,7 +103,7 @@ class EventStream implements AsyncIterableIterator<StreamItem> {
       if (read.more) return
       this.#catchingUp = false
       if (this.#page.length === 0 && read.endType !== null && isLast?.(read.endType)) this.#finish()
-      else this.#live.caughtUp(source, read.end)
+      else this.#broadcaster.caughtUp(source, read.end)
     } catch (error) {
       if (isExpired(error) || ++this.#failures > patience.tries) {
         this.#finish()

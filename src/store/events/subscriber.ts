@@ -1,5 +1,5 @@
-/** A subscriber's side of the hub: a bounded buffer. Memory is bounded whatever the subscriber does. */
-import type { Delta } from './pubsub.ts'
+/** A subscriber's side of the broadcaster: a bounded buffer. Memory is bounded whatever the subscriber does. */
+import type { Delta } from '../pubsub/pubsub.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
 

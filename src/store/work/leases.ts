@@ -3,7 +3,8 @@
  */
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
-import { heartbeat, LeaseLostError, refence, release, type Held, type WorkTable } from './work.ts'
+import { heartbeat, LeaseLostError, refence, release, type Held } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
 
 /** The share of a lease in which the holder relies on it. The rest allows for slow statements and clock differences. */
 const sureShare = 0.8
@@ -46,12 +47,15 @@ export interface Leases {
   /** Resolves when no lease is left. */
   idle(): Promise<void>
   /** Releases all rows: the next worker that polls claims them. */
-  giveUp(): Promise<void>
+  releaseAll(): Promise<void>
 }
 
 /** All leases of a process. */
 export interface Heartbeat {
   of(table: WorkTable): Leases
+  /** This process finishes what it has begun, and begins nothing for its callers any more. */
+  close(): void
+  isClosed(): boolean
   /** Stops renewing leases. */
   stop(): void
 }
@@ -215,7 +219,10 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       end: () => entries.remove(entry),
     }
   }
+  let closed = false
   return {
+    close: () => void (closed = true),
+    isClosed: () => closed,
     of: (table) => ({
       keep: (held, since) => keep(table, held, since),
       async beatIfUnsure() {
@@ -223,7 +230,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       },
       unsure: () => entries.unsure(table).map((entry) => entry.held.id),
       idle: () => entries.idle(table),
-      giveUp: async () => void (await release(options.db, table, entries.take(table))),
+      releaseAll: async () => void (await release(options.db, table, entries.take(table))),
     }),
     stop: () => Object.values(beats).forEach((one) => one.stop()),
   }

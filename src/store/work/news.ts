@@ -1,7 +1,7 @@
 /** Tells workers whose rows are places in the event log when the log has grown. */
-import type { PubSub } from '../events/pubsub.ts'
+import type { PubSub } from '../pubsub/pubsub.ts'
 import type { Schedule } from './schedule.ts'
-import type { WorkTable } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
 
 /** The shortest time between two polls that hints cause, in milliseconds. */
 const pollGapMs = 50

@@ -5,7 +5,8 @@
  */
 import { query, type Database } from '../db/database.ts'
 import { sql } from '../db/sql.ts'
-import type { Claimed, WorkTable } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
+import type { Claimed } from './work.ts'
 
 export interface Owner {
   table: 'generations' | 'tool_calls'

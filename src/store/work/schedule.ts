@@ -6,10 +6,10 @@
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import { query, type Database } from '../db/database.ts'
 import { sql } from '../db/sql.ts'
-import { newestPositionOfAll } from '../events/newest.ts'
-import type { PubSub } from '../events/pubsub.ts'
+import { newestPositionOfAll } from '../db/newest-position.ts'
+import type { PubSub } from '../pubsub/pubsub.ts'
 import { watchChanges } from './changes.ts'
-import type { WorkTable } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
 
 /** The tables with a column wake_at. */
 export type WakeTable = WorkTable | 'approvals'
@@ -20,6 +20,8 @@ export interface LogState {
   unnumbered: boolean
   /** The newest position. */
   newest: number
+  /** The incarnation of the log: another one may have lost events. */
+  incarnation: string | null
 }
 
 export interface Schedule {
@@ -79,7 +81,8 @@ const pollStatement = sql`select
       sql.raw(',\n      '),
     )}) as "dueIn",
     exists (select from events where position is null) as unnumbered,
-    ${newestPositionOfAll}::float8 as newest`
+    ${newestPositionOfAll}::float8 as newest,
+    (select incarnation from installation) as incarnation`
 
 /** Starts polling `db`, which should not be the pool that requests use. It never throws. */
 export function startSchedule(db: Database, pubsub: PubSub, options: ScheduleOptions = {}): Schedule {

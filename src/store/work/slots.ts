@@ -2,7 +2,8 @@
  * Free slots of the workers of a process. A statement that creates or wakes a row can claim it in the same step when a
  * slot was taken before: the row then needs no hint and no claim.
  */
-import type { Claimed, Held, WorkTable } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
+import type { Claimed, Held } from './work.ts'
 
 /** A slot that is kept for one row. Exactly one of its functions is called, once. */
 export interface Slot {

@@ -4,10 +4,8 @@
  */
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
 import { rowsOf } from '../db/write.ts'
-
-/** Tables with the columns id, wake_at and epoch. */
-export type WorkTable = 'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors' | 'slack_integrations'
 
 /** A row that this process works on. Every write checks `epoch`; when it differs, another worker has the row. */
 export interface Held {
@@ -157,6 +155,12 @@ export async function refence(
   )
   return rows[0]?.epoch ?? null
 }
+
+/**
+ * Part of the statement that gives a held row back and sets when it is due: a heartbeat that is still on its way would take
+ * that time for its own lease, unless the row has another epoch by then.
+ */
+export const givenBack = sql`epoch = epoch + 1`
 
 /** Makes rows due at once, for a process that stops: the next worker that polls claims them. */
 export async function release(db: Database, table: WorkTable, held: Held[]): Promise<void> {

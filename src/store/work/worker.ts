@@ -1,7 +1,7 @@
 /**
  * Runs the due rows of one table in this process: claims after hints and when rows are due, keeps the leases, stops cleanly.
  */
-import type { PubSub } from '../events/pubsub.ts'
+import type { PubSub } from '../pubsub/pubsub.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { allowanceOf, type Allowance } from './fairness.ts'
@@ -10,7 +10,8 @@ import { whenAnswered } from './read-back.ts'
 import type { Schedule } from './schedule.ts'
 import type { Slots, TakeSlot } from './slots.ts'
 import { createTasks, type Tasks, type WorkControl } from './task.ts'
-import { release, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
+import { release, type Claimed, type ClaimLimits } from './work.ts'
+import type { WorkTable } from '../db/tables/columns.ts'
 
 export { interrupted, type Recheck, type WorkControl } from './task.ts'
 

@@ -1,6 +1,6 @@
 /** Executes a root field in this process, as a platform tool does: for keys that the HTTP route would refuse. */
 import { execute, parse, subscribe, type ExecutionResult } from 'graphql'
-import { makeContext } from '../../../src/api/graphql/context.ts'
+import { makeContext } from '../../../src/api/graphql/builder/context.ts'
 import type { App } from '../../../src/app.ts'
 import { principalById } from '../../../src/domain/access/index.ts'
 import { documentOf, schema, type RootField } from './minimal-input.ts'

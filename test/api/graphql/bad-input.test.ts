@@ -32,8 +32,8 @@ afterAll(async () => {
 })
 
 // A test that fails leaves rows behind; the others still pass.
-afterEach(async () => {
-  before = await rows()
+afterEach(async ({ task }) => {
+  if (task.result?.state === 'fail') before = await rows()
 })
 
 const mutations = rootFields.filter((root) => root.kind === 'mutation')
@@ -155,12 +155,15 @@ describe('JSON that is too deep or too large', () => {
   test.each(places(['JSON', 'JSONObject', 'JSONSchema']))('is refused in %s', async (_name, root, path) => {
     const variables = argumentsWith(root, own(), path, 'NESTED') as any
     if (path.includes('policy')) delete variables.input.role
-    for (const nested of [deep(150), deep(5000), deep(50_000), large]) {
+    const name = String(path.at(-1))
+    // A body beyond 500 levels is not parsed at all.
+    const told = { [deep(150)]: name, [deep(5000)]: 'body', [deep(50_000)]: 'body', [large]: name }
+    for (const [nested, place] of Object.entries(told)) {
       // An output may have a mebibyte.
-      if (path.at(-1) === 'output' && nested === large) continue
+      if (name === 'output' && nested === large) continue
       const { code, paths, text } = await send(root, variables, nested)
       expect(code, text.slice(0, 500)).toBe('INVALID')
-      if (root.name !== 'submitToolOutputs') expect(paths[0]).toContain(String(path.at(-1)))
+      if (root.name !== 'submitToolOutputs' || place === 'body') expect(paths[0]).toContain(place)
       expect(text).not.toContain('ECHOED')
       expect(text.length).toBeLessThan(20_000)
     }

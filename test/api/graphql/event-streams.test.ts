@@ -1,9 +1,9 @@
 /** Subscribers over server-sent events share one execution of an event, and get what their own execution would give. */
 import { buildSchema } from 'graphql'
-import { createYoga, type Plugin } from 'graphql-yoga'
+import { createYoga } from 'graphql-yoga'
 import { expect, test } from 'vitest'
-import { createAnswerMeter } from '../../../src/api/graphql/answer-size.ts'
-import { sharedStreams } from '../../../src/api/graphql/event-streams.ts'
+import { createAnswerMeter } from '../../../src/api/graphql/builder/answer-size.ts'
+import { operationsPlugin } from '../../../src/api/graphql/transport/yoga.ts'
 import { silentLog } from '../../../src/core/log.ts'
 
 /** A server whose subscribers all get these event objects; `hang` leaves the stream open behind them. */
@@ -39,7 +39,7 @@ function serve(events: object[], { hang = false } = {}) {
       const answer = createAnswerMeter(10_000)
       return { answer, ctx: { principal: { id: 'key_a' } }, renewLoaders: () => answer.renew() }
     },
-    plugins: [sharedStreams(silentLog) as unknown as Plugin],
+    plugins: [operationsPlugin({ guard: () => null, log: silentLog })],
   })
   const subscribe = (after: string, signal?: AbortSignal, selection = '{ n }') =>
     yoga.fetch('http://localhost/graphql', {

@@ -14,7 +14,7 @@ export interface FurnishedProject {
   key: string
   /**
    * The id of one thing of every kind, by prefix. `tool_` is the http tool, `call_` waits for its client, `apr_` is
-   * pending, and `unknown` is a call whose outcome nobody knows.
+   * pending, `direct` is a direct call that has run, and `unknown` is one whose outcome nobody knows.
    */
   ids: Record<string, string>
   /** A text that is part of every name and text of the project. */
@@ -158,7 +158,7 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
   const passed = (await call(marker))['toolCall']
   await leaveBehind(h, passed.id)
   const pending = (await call(`${marker} waits`))['toolCall']
-  return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
+  return { direct: asked.id, unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
 }
 
 /** A person whom an identity provider has authenticated. */
@@ -249,6 +249,7 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     PresignUploadInput: { filename: 'a.txt', contentType: 'text/plain' },
     ToolOutputInput: { output: 'o' },
     SetRateLimitInput: { scope: 'TOOL', targetId: ids['tool_'], perMinute: 100_000 },
+    CancelToolCallInput: { toolCallId: ids['direct'] },
     ResolveUnknownCallInput: { toolCallId: ids['unknown'] },
     RefreshUpstreamInput: { toolId: ids['mcp'] },
     ConnectUpstreamInput: { toolId: ids['mcp'] },

@@ -16,7 +16,7 @@ import {
   type GraphQLInputType,
   type GraphQLNamedType,
 } from 'graphql'
-import { schemaOf } from '../../../src/api/graphql/schema.ts'
+import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
 
 export const schema = schemaOf()
 

@@ -227,6 +227,14 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
       h.app.services.db,
       sql`update approvals set requested_by = ${bound.id} where id = ${gated.data['approvals'].nodes[0].id}`,
     )
+    await query(
+      h.app.services.db,
+      sql`update tool_calls set requested_by = ${bound.id} where id = ${project.ids['direct']}`,
+    )
+    await query(
+      h.app.services.db,
+      sql`update files set created_by = ${bound.id} where id = ${project.ids['file_']}`,
+    )
     const mine = { ids, extras: extrasOf({ ids }) }
     // The fields that end the generation are called last.
     const fields = rootFields

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeActions } from '../../../src/api/graphql/actions.ts'
+import { makeActions } from '../../../src/api/graphql/transport/actions.ts'
 import type { PlatformAction } from '../../../src/domain/access/index.ts'
 
 const file = join(import.meta.dirname, '../../../docs/platform-actions.md')

@@ -7,7 +7,7 @@ export interface Line {
   roles: readonly Role[] | 'operator'
   /**
    * What a key that is bound to an agent may do: OPEN: anything of its agent; OWN: what it requested itself; CLOSED:
-   * nothing. It never reaches what others requested.
+   * nothing. It never reaches what others requested, and neither does a key with the role of a caller.
    */
   bound: 'OPEN' | 'OWN' | 'CLOSED'
 }
@@ -49,7 +49,7 @@ export const matrix: Record<string, Line> = {
   approvals: line(readers),
   approvalCounts: line(readers),
   grants: line(readers),
-  file: line(everyone),
+  file: line(everyone, 'OWN'),
   files: line(readers),
   generation: line(everyone, 'OWN'),
   generations: line(everyone),
@@ -80,6 +80,7 @@ export const matrix: Record<string, Line> = {
   disconnectUpstream: line(builders),
   testUpstream: line(builders),
   callTool: line(callers),
+  cancelToolCall: line(callers, 'OWN'),
   resolveUnknownCall: line(deciders),
   createAgent: line(builders),
   updateAgent: line(builders),
@@ -97,7 +98,6 @@ export const matrix: Record<string, Line> = {
   deleteFile: line(builders),
   startGeneration: line(callers, 'OPEN'),
   createThread: line(callers, 'OPEN'),
-  addThreadMessage: line(callers, 'OWN'),
   submitToolOutputs: line(callers, 'OWN'),
   cancelGeneration: line(callers, 'OWN'),
   createWebhook: line(builders),
@@ -129,12 +129,12 @@ export function lineOf(name: string): Line {
   )
 }
 
-/** The root fields that refuse this role. */
+/** The root fields that refuse this role, for things that another principal requested. */
 export function refusedTo(role: Role): string[] {
   return rootFields
     .map((root) => root.name)
     .filter((name) => {
-      const { roles } = lineOf(name)
-      return roles === 'operator' || !roles.includes(role)
+      const { roles, bound } = lineOf(name)
+      return roles === 'operator' || !roles.includes(role) || (role === 'caller' && bound === 'OWN')
     })
 }

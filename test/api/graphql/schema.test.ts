@@ -16,7 +16,7 @@ import {
   type GraphQLArgument,
 } from 'graphql'
 import { expect, test } from 'vitest'
-import { schemaOf } from '../../../src/api/graphql/schema.ts'
+import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
 
 const file = join(import.meta.dirname, '../../../docs/schema.graphql')
 const schema = schemaOf()

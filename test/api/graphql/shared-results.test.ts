@@ -1,9 +1,9 @@
 /** Whose results are shared: by what was asked and who asks, never by luck. */
 import { buildSchema, getOperationAST, parse } from 'graphql'
 import { expect, test } from 'vitest'
-import { createAnswerMeter } from '../../../src/api/graphql/answer-size.ts'
-import type { GraphQLContext } from '../../../src/api/graphql/context.ts'
-import { resultTexts, type ResultTexts } from '../../../src/api/graphql/shared-results.ts'
+import { createAnswerMeter } from '../../../src/api/graphql/builder/answer-size.ts'
+import type { GraphQLContext } from '../../../src/api/graphql/builder/context.ts'
+import { resultTexts, type ResultTexts } from '../../../src/api/graphql/transport/shared-results.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { AppError } from '../../../src/core/errors.ts'
 

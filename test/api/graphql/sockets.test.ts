@@ -1,4 +1,6 @@
 /** GraphQL over WebSocket, tested with raw frames: close codes, and the isolation of clients from each other. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { openAcknowledged, openRaw, upgradeStatus } from './raw-socket.ts'
@@ -64,6 +66,37 @@ describe('a socket is closed with the code of the protocol', () => {
   test('4408 when it sends no connection_init in time', async () => {
     const socket = await openRaw(h.url)
     expect(await socket.closed).toMatchObject({ code: 4408 })
+  })
+
+  test('1013 when its key cannot be looked up in time', async () => {
+    const small = await openHarness({}, { sockets: { initTimeoutMs: 300 } })
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    let isHeld = () => {}
+    const holding = new Promise<void>((resolve) => (isHeld = resolve))
+    // The embedded database does one thing at a time.
+    const blocked = small.app.services.db.transaction(() => (isHeld(), held))
+    await holding
+    const socket = await openRaw(small.url)
+    socket.send({ type: 'connection_init', payload: { authorization: `Bearer gh_${'x'.repeat(40)}` } })
+    expect(await socket.closed).toMatchObject({ code: 1013 })
+    release()
+    await blocked
+    await small.stop()
+  })
+
+  test('and is cut off when its client does not confirm that', async () => {
+    const { port } = new URL(h.url)
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(
+      'GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+        'Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n',
+    )
+    let said = ''
+    socket.on('data', (bytes) => (said += bytes.toString('latin1')))
+    await once(socket, 'close')
+    expect(said).toMatch(/^HTTP\/1.1 101 /)
   })
 
   test('4429 when it sends connection_init twice', async () => {
@@ -199,9 +232,9 @@ describe('an acknowledged socket', () => {
     socket.send(subscribe('4', feed))
     await newKey()
     await socket.next((m) => m.id === '4')
-    expect(h.app.services.live.topicCount()).toBe(1)
+    expect(h.app.services.broadcaster.topicCount()).toBe(1)
     socket.ws.terminate()
-    await expect.poll(() => h.app.services.live.topicCount()).toBe(0)
+    await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(0)
   })
 })
 
@@ -256,16 +289,6 @@ describe('the upgrade', () => {
   test('is accepted for the own origin, for a configured one, and for programs without an origin', async () => {
     for (const headers of [{ origin: h.url }, { origin: 'https://app.example' }, {}])
       expect(await upgradeStatus(h.url, headers as Record<string, string>)).toBe(101)
-  })
-
-  test('is refused with 503 beyond the limit of one address', async () => {
-    const small = await openHarness({}, { sockets: { perAddress: 1 } })
-    const first = await openAcknowledged(small.url, adminKey)
-    expect(await upgradeStatus(small.url, {})).toBe(503)
-    first.ws.close()
-    await first.closed
-    await expect.poll(() => upgradeStatus(small.url, {})).toBe(101)
-    await small.stop()
   })
 
   test('is closed when a client sends more messages than it may', async () => {

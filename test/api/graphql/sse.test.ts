@@ -26,7 +26,7 @@ function sse(key = adminKey): Client {
   })
 }
 
-interface Seen {
+interface ReceivedEvent {
   type: string
   cursor: string
 }
@@ -37,9 +37,9 @@ async function follow(
   generationId: string,
   after: string | null,
   enough = Infinity,
-): Promise<Seen[]> {
-  const seen: Seen[] = []
-  const events = client.iterate<{ generationEvents: Seen }>({
+): Promise<ReceivedEvent[]> {
+  const seen: ReceivedEvent[] = []
+  const events = client.iterate<{ generationEvents: ReceivedEvent }>({
     query:
       'subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { type cursor } }',
     variables: { id: generationId, after },
@@ -57,7 +57,7 @@ async function start(prompt: string): Promise<string> {
   return generation.id
 }
 
-const streams = () => h.app.services.live.topicCount()
+const streams = () => h.app.services.broadcaster.topicCount()
 
 test('a stream that is cut at any event resumes after its cursor without gap or duplicate', async () => {
   const id = await start('hello\nthen\nagain')
@@ -154,7 +154,7 @@ async function followFeed(input: object): Promise<{ keyId: string; ended: Promis
     { name: 'listener', role: 'VIEWER', ...input },
     'apiKey { id } secret',
   )
-  const events = sse(made['secret']).iterate<{ projectEvents: Seen }>({
+  const events = sse(made['secret']).iterate<{ projectEvents: ReceivedEvent }>({
     query: 'subscription { projectEvents(after: "0") { type cursor } }',
   })
   expect((await events.next()).value.data.projectEvents.type).toBeDefined()

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const web = makeWeb(folder)!
   server = createServer((request, response) => {
     const path = request.url!.split('?')[0]!
-    if (web.serves(request, path)) web.serve(request, response, path)
+    if (web.serves(path, request)) void web.serve(request, response, async () => null)
     else response.writeHead(404).end('none')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

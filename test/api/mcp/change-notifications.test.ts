@@ -1,6 +1,6 @@
 /** Notification streams of legacy clients. */
 import { expect, test } from 'vitest'
-import { createChangeNotifications } from '../../../src/api/mcp/change-notifications.ts'
+import { createChangeNotifications } from '../../../src/api/mcp/http/change-notifications.ts'
 
 const unchanging = { watch: () => () => {} }
 

@@ -1,4 +1,5 @@
 /** Who may use the MCP endpoints: keys, tokens, hosts and origins, and the errors for everybody else. */
+import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -142,14 +143,18 @@ describe('credentials', () => {
     }
     const narrow = (await makeKey({ policy, role: null }))['secret']
     const { body } = await rpc(agent.url, narrow, list)
-    expect(body['result'].tools.map((tool: any) => tool.name)).toEqual(['echo', 'approval_wait'])
+    expect(body['result'].tools.map((tool: any) => tool.name)).toEqual([
+      'echo',
+      'approval_wait',
+      'approval_cancel',
+    ])
     expect((await callRaw(agent.url, narrow, 'echo', { word: 'w' })).body['result'].isError).toBe(false)
     expect((await callRaw(agent.url, narrow, 'fail', { word: 'w' })).body['error'].code).toBe(-32601)
   })
 })
 
 async function makeGatedAgentBeside(): Promise<string> {
-  const input = { name: `beside ${Math.random()}`, mcp: { enabled: true } }
+  const input = { name: `beside ${randomUUID()}`, mcp: { enabled: true } }
   return (await h.mutate('createAgent', input, 'agent { id }'))['agent'].id
 }
 
@@ -241,7 +246,7 @@ describe('tokens of the identity provider', () => {
   test('have only the permissions of the role in the token', async () => {
     const viewer = await provider.token({ sub: 'viewer', gatehouse_role: 'viewer' })
     const { body } = await rpc(agent.url, null, list, bearer(viewer))
-    expect(body['result'].tools.map((tool: any) => tool.name)).toEqual(['approval_wait'])
+    expect(body['result'].tools.map((tool: any) => tool.name)).toEqual(['approval_wait', 'approval_cancel'])
   })
 })
 

@@ -10,7 +10,7 @@ import { changesOf, fuzzCases, mutate, odd } from '../../support/mutations.ts'
 let h: Harness
 let agent: GatedAgent
 
-useGatedAgent({ inlineHoldMs: 10, roundHoldMs: 10, taskAfterMs: 10 }, (story) => ({ h, agent } = story))
+useGatedAgent({ inlineHoldMs: 10, roundHoldMs: 10, taskAfterMs: 10 }, (parts) => ({ h, agent } = parts))
 
 const modernMeta = envelope(tasksCapability)
 const sound: Record<string, any>[] = [
@@ -85,6 +85,6 @@ test(
     expect(statuses.get(200)).toBeGreaterThan(50)
     expect(statuses.get(400)).toBeGreaterThan(50)
     const { body: list } = await rpc(agent.url, agent.callerKey, sound[0])
-    expect(list['result'].tools.length).toBe(5)
+    expect(list['result'].tools.length).toBe(6)
   },
 )

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { disconnectSignal, writeReply } from '../../../src/api/mcp/node-http.ts'
+import { disconnectSignal } from '../../../src/api/http/replies.ts'
+import { writeReply } from '../../../src/api/mcp/http/node-http.ts'
 
 /** Acts on the server's response object of a request whose client has closed its connection. */
 async function afterDisconnect<T>(act: (response: ServerResponse) => Promise<T> | T): Promise<T> {

@@ -1,13 +1,13 @@
-/** A usual tools/call is served without the SDK's server: its response is the one that the SDK gives, whatever was asked. */
+/** A plain tools/call is served without the SDK's server: its response is the one that the SDK gives, whatever was asked. */
 import { inputRequired } from '@modelcontextprotocol/server'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { plainCallOf } from '../../../src/api/mcp/plain-call.ts'
-import { plainReply } from '../../../src/api/mcp/plain-response.ts'
+import { plainCallOf } from '../../../src/api/mcp/delivery/plain-call.ts'
+import { plainReply } from '../../../src/api/mcp/delivery/plain-response.ts'
 import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { acceptStream, envelope, modernProtocol, tasksCapability } from '../../support/mcp-wire.ts'
-import { objectSchema } from '../../support/story.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 let h: Harness
@@ -92,12 +92,12 @@ interface Answer {
   body: string
 }
 
-interface Asked {
+interface CallRequest {
   headers: Record<string, string>
   body: unknown
 }
 
-function post(path: string, { headers, body }: Asked, contentType: string): Promise<Answer> {
+function post(path: string, { headers, body }: CallRequest, contentType: string): Promise<Answer> {
   const given = { 'content-type': contentType, 'x-agent-api-key': agent.callerKey, ...headers }
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${h.url}${path}`, { method: 'POST', headers: given }, (response) => {
@@ -127,7 +127,10 @@ function comparable({ status, headers, body }: Answer) {
 const bySdk = 'application/json; charset=utf-8'
 
 /** Expects that the SDK says the same; tells what, and whether the request is recognised as a plain call. */
-async function compare(asked: Asked, path = paths['AUTO']!): Promise<{ isPlain: boolean; body: string }> {
+async function compare(
+  asked: CallRequest,
+  path = paths['AUTO']!,
+): Promise<{ isPlain: boolean; body: string }> {
   const body = typeof asked.body === 'string' ? (JSON.parse(asked.body) as unknown) : asked.body
   const isPlainAs = (contentType: string) => {
     const headers = { 'content-type': contentType, ...asked.headers }
@@ -159,7 +162,7 @@ const modern = (
   name: string,
   args?: unknown,
   more: { headers?: object; meta?: object; params?: object } = {},
-): Asked => ({
+): CallRequest => ({
   headers: headersFor(name, more.headers),
   body: message({
     name,
@@ -168,7 +171,7 @@ const modern = (
     ...more.params,
   }),
 })
-const legacy = (name: string, args?: unknown, headers: Record<string, string> = {}): Asked => ({
+const legacy = (name: string, args?: unknown, headers: Record<string, string> = {}): CallRequest => ({
   headers,
   body: message({ name, ...(args === undefined ? {} : { arguments: args }) }),
 })
@@ -212,7 +215,7 @@ describe.each(['AUTO', 'SPEC', 'SEED'])('with the profile %s of errors', (profil
 })
 
 test('what the compared responses say', async () => {
-  const said = async (asked: Asked) => (await compare(asked)).body
+  const said = async (asked: CallRequest) => (await compare(asked)).body
   expect(await said(modern('echo', { word: 'w' }))).toContain('done: /echo')
   expect(await said(legacy('echo', { word: 'w' }))).toContain('done: /echo')
   expect(await said(modern('pay', { word: 'said' }))).toContain('"resultType":"input_required"')
@@ -260,7 +263,7 @@ test.each([
       { meta: envelope({ elicitation: {}, roots: { listChanged: true }, extensions: { x: {} } }) },
     ),
   ],
-  ...['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'].map((version): [string, Asked] => [
+  ...['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'].map((version): [string, CallRequest] => [
     `the legacy version ${version}`,
     legacy('echo', { word: 'w' }, { 'mcp-protocol-version': version, accept: 'application/json' }),
   ]),
@@ -281,7 +284,7 @@ const whole = (more: object, leave?: string) => {
 const meta = (more: object) => modern('echo', { word: 'w' }, { meta: more })
 const key = (name: string) => `io.modelcontextprotocol/${name}`
 
-test.each<[string, Asked]>([
+test.each<[string, CallRequest]>([
   ['no protocol version in its headers', without('mcp-protocol-version')],
   ['no method in its headers', without('mcp-method')],
   ['no name in its headers', without('mcp-name')],

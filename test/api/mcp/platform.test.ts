@@ -6,7 +6,7 @@ import { callRaw, rpc } from '../../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { connectV2 } from '../../support/mcp-clients.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { objectSchema } from '../../support/story.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 import { schema } from '../graphql/minimal-input.ts'
 
 let h: Harness
@@ -48,7 +48,7 @@ test('each has a valid name, a description, a schema that compiles and correct a
   for (const { name, description, inputSchema, annotations } of actions) {
     expect(isToolName(name), name).toBe(true)
     expect(description.length, name).toBeGreaterThan(10)
-    expect(compileSchema(inputSchema), name).toMatchObject({ ok: true })
+    expect(compileSchema(inputSchema, 'proj_a'), name).toMatchObject({ ok: true })
     expect(inputSchema.additionalProperties).toBe(false)
     if (name.startsWith('delete')) expect(annotations.destructiveHint).toBe(true)
   }

@@ -1,7 +1,7 @@
 /** Repeated lists: the bytes of the SDK with another id, and only for a request that differs in nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { objectSchema } from '../../support/story.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
 let h: Harness
 let toolIds: string[]

@@ -31,7 +31,7 @@ function command({ name, may, run }: Act): Command {
 }
 
 /** Steps of a run; `#` is replaced by a text that makes its calls unique. */
-const stories = {
+const scripts = {
   charge: 'call charge {"n":"#","amount":1}\nthen\nsay done',
   refund: 'call refund {"n":"#","amount":5}\nthen\nsay done',
   pay: 'call pay {"n":"#","amount":5}\nthen\nsay done',
@@ -40,13 +40,13 @@ const stories = {
   asked:
     'call ask {"n":"#","amount":1}\ncall refund {"n":"#","amount":7}\nthen\ncall charge {"n":"#","amount":1}\nthen\nsay done',
 } as const
-type Story = keyof typeof stories
+type ScriptName = keyof typeof scripts
 
-const start = (replica: number, story: Story): Act => ({
-  name: `start ${story}@${replica}`,
+const start = (replica: number, script: ScriptName): Act => ({
+  name: `start ${script}@${replica}`,
   may: () => true,
   async run(model, world) {
-    const prompt = stories[story].replaceAll('#', `${model.since}/${++model.begun}`)
+    const prompt = scripts[script].replaceAll('#', `${model.since}/${++model.begun}`)
     const input = { agentId: world.agentId, prompt, idempotencyKey: `${model.since}/${model.begun}` }
     // A start without a response is repeated with the same key, as clients do.
     for (const at of [replica, replica + 1]) {
@@ -273,8 +273,8 @@ const agree = fc.tuple(replica, pick).map(([at, which]) =>
 )
 /** Every model begins with one of these. */
 export const starts = fc
-  .tuple(replica, fc.constantFrom(...(Object.keys(stories) as Story[])))
-  .map(([at, story]) => command(start(at, story)))
+  .tuple(replica, fc.constantFrom(...(Object.keys(scripts) as ScriptName[])))
+  .map(([at, script]) => command(start(at, script)))
 const cuts = fc
   .tuple(
     replica,

@@ -7,7 +7,7 @@ import { memoryDatabase, postgresDatabase } from '../../support/databases.ts'
 import { startDatabaseProxy, type DatabaseProxy } from '../../support/database-proxy.ts'
 import { followFeed, type FeedReader } from '../../support/feed-readers.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { objectSchema } from '../../support/story.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 import { startModelUpstream, type ModelUpstream } from './upstream.ts'
 
 export const leaseMs = 1000

@@ -1,6 +1,6 @@
 /** A code is accepted once, and only while it is valid. */
 import { expect, test } from 'vitest'
-import { createOneTimeCode } from '../../../src/domain/access/index.ts'
+import { createOneTimeCode } from '../../../src/domain/sign-in/index.ts'
 
 test('a code is accepted once', () => {
   const made = createOneTimeCode({ now: () => 0 }, 1000)

@@ -34,10 +34,9 @@ test('a star matches any text at any position, and no other character is special
 })
 
 test('an untrusted pattern cannot make the evaluation slow', () => {
+  // With backtracking this does not end before the time limit of a test.
   const pattern = `${'a*'.repeat(99)}b`
-  const started = process.hrtime.bigint()
   expect(allows(policy(allow(['tools:Call'], [pattern])), 'tools:Call', 'a'.repeat(100_000))).toBe(false)
-  expect(Number(process.hrtime.bigint() - started) / 1e6).toBeLessThan(1000)
 })
 
 test('a policy with an unknown action is refused with its path', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { createRevocationWatcher } from '../../../src/domain/access/index.ts'
-import { localPubSub } from '../../../src/store/events/pubsub.ts'
+import { localPubSub } from '../../../src/store/pubsub/pubsub.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 
 let h: Harness
@@ -52,6 +52,15 @@ test('a revocation whose hint was lost is found after a reconnect', async () => 
   await h.app.services.db.execute(sql`update api_keys set revoked_at = now() where id = ${revoked}`)
   open.pubsub.publish([{ kind: 'reconnected' }])
   expect(await ended).toBe('revoked')
+})
+
+test('a key whose row was deleted ends its streams as well', async () => {
+  using open = openWatcher()
+  const id = await newKey()
+  const ended = new Promise((resolve) => open.revocations.onRevoked(principal(id), () => resolve('gone')))
+  await h.app.services.db.execute(sql`delete from api_keys where id = ${id}`)
+  open.pubsub.publish([{ kind: 'reconnected' }])
+  expect(await ended).toBe('gone')
 })
 
 test('and is found by polling without a reconnect', async () => {

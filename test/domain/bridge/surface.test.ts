@@ -51,19 +51,22 @@ test('an agent with the name of one of its tools is listed as ask_{name}, and a 
   expect(namesOf(agent([], { name: 'my agent' }), [])[0]).toMatch(/^my_agent_[0-9a-f]{8}$/)
 })
 
-test('approval_wait is listed when a call can need approval: a gate of a tool or agent, or a destructive hint', () => {
+test('approval_wait and approval_cancel are listed when a call can need approval: a gate of a tool or agent, or a destructive hint', () => {
   expect(namesOf(agent(['a']), [tool('a', { gate: always })])).toContain('approval_wait')
   expect(namesOf(agent(['a'], { gate: always }), [tool('a')])).toContain('approval_wait')
   expect(namesOf(agent(['a']), [tool('a', { annotations: { destructiveHint: true } })])).toContain(
     'approval_wait',
   )
   expect(namesOf(agent(['a']), [tool('a', { gate: never })])).not.toContain('approval_wait')
+  expect(namesOf(agent(['a']), [tool('a', { gate: always })])).toContain('approval_cancel')
+  expect(namesOf(agent(['a']), [tool('a', { gate: never })])).not.toContain('approval_cancel')
 })
 
 test('a client tool with a gate counts too: a run of the agent can stop at it', () => {
   expect(namesOf(agent(['a']), [tool('a', { kind: 'client', gate: always })])).toEqual([
     'clerk',
     'approval_wait',
+    'approval_cancel',
   ])
 })
 

@@ -163,6 +163,29 @@ describe('addresses', () => {
   })
 })
 
+describe('an address with a line break', () => {
+  it.each(['\r\n', '\n', '\r', '\t', '\u0000', '\u007f'])(
+    'is refused wherever it has one: %j',
+    async (control) => {
+      const egress = createEgress({ allowPrivate: true, allowList: [] })
+      const urls = [
+        `${control}http://api.example.com/`,
+        `http://api.exa${control}mple.com/`,
+        `http://api.example.com/a${control}b`,
+        `http://api.example.com/?a=${control}Host: other`,
+        `http://api.example.com/${control}`,
+      ]
+      for (const url of urls) {
+        expect(egress.checkUrl(url)).toContain('line breaks')
+        const outcome = await egress.request({ method: 'GET', url, timeoutMs: 1000, maxBytes: 10 })
+        expect(outcome).toMatchObject({ ok: false, error: { code: 'BAD_URL', sent: false } })
+        await expect(egress.fetch(url)).rejects.toMatchObject({ code: 'BAD_URL' })
+      }
+      await egress.close()
+    },
+  )
+})
+
 describe('checkUrl', () => {
   const asked: string[] = []
   const egress = createEgress(

@@ -108,6 +108,7 @@ describe('whether a request was sent', () => {
     expect(outcome).toMatchObject({ ok: false, error: { code: 'TIMEOUT', sent: false } })
     answer(['127.0.0.1'])
     const second = egress.request({ method: 'PUT', url, ...bounds })
+    await new Promise((resolve) => setImmediate(resolve))
     answer(['127.0.0.1'])
     expect(await second).toMatchObject({ ok: true })
     expect(site.seen.map((request) => request.method)).toEqual(['PUT'])

@@ -2,7 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createEgress, type Egress } from '../../../src/domain/egress/index.ts'
+import { createEgress, type Egress, type EgressOptions } from '../../../src/domain/egress/index.ts'
 
 const opened: { close(): unknown }[] = []
 afterEach(async () => {
@@ -46,14 +46,22 @@ async function rawServer(answer: (socket: Socket, connection: number, nth: numbe
 
 const ok = (socket: Socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
 
-function open(): Egress {
-  const egress = createEgress({ allowPrivate: true, allowList: [] })
+function open(options: EgressOptions = {}): Egress {
+  const egress = createEgress({ allowPrivate: true, allowList: [] }, options)
   opened.push(egress)
   return egress
 }
 
 const post = (egress: Egress, url: string, more: object = {}) =>
-  egress.request({ method: 'POST', url, body: '{}', timeoutMs: 5000, maxBytes: 1000, ...more })
+  egress.request({
+    method: 'POST',
+    url,
+    body: '{}',
+    timeoutMs: 5000,
+    maxBytes: 1000,
+    keptFor: 'one',
+    ...more,
+  })
 
 test.each([true, false])(
   'requests one after the other share a connection, repeatable: %s',
@@ -62,7 +70,7 @@ test.each([true, false])(
     const egress = open()
     for (let i = 0; i < 4; i++) expect(await post(egress, url, { isRepeatable })).toMatchObject({ ok: true })
     expect(seen.map((lines) => lines.length)).toEqual([4])
-    expect(egress.kept).toEqual({ reused: 3, lost: 0 })
+    expect(egress.kept).toEqual({ reused: 3, lost: 0, unasked: 0 })
   },
 )
 
@@ -86,7 +94,7 @@ test.each([
     await post(egress, url)
     expect(await post(egress, url)).toMatchObject({ ok: false, error: { code: 'NETWORK', sent: true } })
     expect(seen.flat()).toHaveLength(2)
-    expect(egress.kept).toEqual({ reused: 1, lost: 1 })
+    expect(egress.kept).toEqual({ reused: 1, lost: 1, unasked: 0 })
     expect(await post(egress, url), 'the next one has a new connection').toMatchObject({ ok: true })
   },
 )
@@ -222,3 +230,66 @@ test('the name of a connection in constant use is resolved and checked again aft
   // The server listens on the first address only.
   expect(await post(guarded, named)).toMatchObject({ ok: false, error: { code: 'CONNECT', sent: false } })
 })
+
+const answer = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+
+test.each([
+  ['in the same packet', (socket: Socket, own: string) => void socket.write(own + answer('ghost'))],
+  [
+    'in a packet of its own',
+    (socket: Socket, own: string) => {
+      socket.write(own)
+      socket.write(answer('ghost'))
+    },
+  ],
+  [
+    'a moment later',
+    (socket: Socket, own: string) => void socket.write(own, () => void socket.write(answer('ghost'))),
+  ],
+])(
+  'a second response to a request, %s, is never that of another request, and is told of',
+  async (_when, twice) => {
+    let count = 0
+    const { url } = await rawServer((socket) => twice(socket, answer(`own ${++count}`)))
+    const told: string[] = []
+    const egress = open({ onUnasked: (origin) => void told.push(origin) })
+    const outcomes = []
+    for (let i = 0; i < 40; i++) outcomes.push(await post(egress, url))
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ ok: true, status: 200 })
+    expect(outcomes.map((one) => (one.ok ? one.bytes.toString() : ''))).toEqual(
+      outcomes.map((_one, i) => `own ${i + 1}`),
+    )
+    await expect.poll(() => told.length).toBe(40)
+    expect(told[0]).toBe(new URL(url).origin)
+    expect(egress.kept).toEqual({ reused: 0, lost: 0, unasked: 40 })
+  },
+)
+
+test('a kept connection serves its owner alone, and without an owner none is kept', async () => {
+  const { url, seen } = await rawServer(ok)
+  const egress = open()
+  for (const keptFor of ['one', 'two', 'one', null, null]) await post(egress, url, { keptFor })
+  expect(seen.map((lines) => lines.length)).toEqual([2, 1, 1, 1])
+})
+
+test.each([
+  ['at once', ['HTTP/1.1 100 Continue\r\n\r\n', answer('fine')]],
+  ['twice', ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Go on\r\nx: y\r\n\r\n', answer('fine')]],
+  ['in pieces', ['HTTP/1.', '1 100 Continue\r\n', '\r', `\n${answer('fine')}`]],
+  ['with the response', [`HTTP/1.1 100 Continue\r\n\r\n${answer('HTTP/1.1 100 in a body')}`]],
+])('a 100 Continue that nobody asked for is no failure: %s', async (_how, packets) => {
+  const { url, seen } = await rawServer((socket) => void writeApart(socket, packets))
+  const egress = open()
+  for (let i = 0; i < 2; i++)
+    expect(await post(egress, url)).toMatchObject({ ok: true, status: 200, bytes: expect.anything() })
+  expect(seen).toHaveLength(1)
+  const fetched = await egress.fetch(url, { method: 'POST', body: '{}' })
+  expect(await fetched.text()).toMatch(/fine|100 in a body/)
+})
+
+async function writeApart(socket: Socket, packets: readonly string[]): Promise<void> {
+  for (const packet of packets) {
+    await new Promise<void>((resolve) => void socket.write(packet, () => resolve()))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

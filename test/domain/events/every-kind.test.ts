@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { schemaOf } from '../../../src/api/graphql/schema.ts'
+import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
 import { appendProjectEvents, eventKinds, rootCopies } from '../../../src/domain/events/index.ts'
 import { insertGenerationEvents } from '../../../src/store/events/log.ts'
 import { query } from '../../../src/store/db/database.ts'

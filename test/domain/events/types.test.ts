@@ -17,7 +17,7 @@ import {
   type RecordedEvent,
 } from '../../../src/domain/events/index.ts'
 import type { FailureCode, StopReason } from '../../../src/domain/generations/generation.ts'
-import type { ModelErrorCode } from '../../../src/domain/generations/model/port.ts'
+import type { ModelErrorCode } from '../../../src/domain/models/port.ts'
 import { isSettled, toolCallStatuses, type Resolution } from '../../../src/domain/tool-calls/index.ts'
 import type { UpstreamStatus } from '../../../src/domain/upstream/index.ts'
 

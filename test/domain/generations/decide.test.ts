@@ -20,7 +20,7 @@ const call = (more: Partial<ToolCall>): ToolCall =>
     ...more,
   }) as ToolCall
 const situation = (more: Partial<Situation> = {}): Situation => ({
-  settings: checkSettings({}),
+  settings: checkSettings({}, 'proj_a'),
   stepCount: 1,
   cancelRequested: false,
   now: 1000,
@@ -59,11 +59,14 @@ test('a wait ends at the nearest deadline', () => {
 })
 
 test('a budget that includes the reserve for a response is checked before a stop condition', () => {
-  const settings = checkSettings({
-    budget: { tokensPerGeneration: 100 },
-    maxOutputTokens: 30,
-    stopConditions: [{ hasToolCall: 'look' }],
-  })
+  const settings = checkSettings(
+    {
+      budget: { tokensPerGeneration: 100 },
+      maxOutputTokens: 30,
+      stopConditions: [{ hasToolCall: 'look' }],
+    },
+    'proj_a',
+  )
   const calls = [call({})]
   expect(decide(situation({ settings, calls, usedTokens: 70 }))).toMatchObject({
     stopReason: 'STOP_CONDITION',
@@ -72,11 +75,14 @@ test('a budget that includes the reserve for a response is checked before a stop
 })
 
 test('a step rule wins over the agent, submitted settings win over both, and a forced tool is forced once', () => {
-  const settings = checkSettings({
-    toolIds: ['t1', 't2'],
-    toolChoice: { tool: 'look' },
-    stepRules: [{ fromStep: 2, toStep: 2, toolChoice: { mode: 'NONE' }, activeToolIds: ['t1'] }],
-  })
+  const settings = checkSettings(
+    {
+      toolIds: ['t1', 't2'],
+      toolChoice: { tool: 'look' },
+      stepRules: [{ fromStep: 2, toStep: 2, toolChoice: { mode: 'NONE' }, activeToolIds: ['t1'] }],
+    },
+    'proj_a',
+  )
   expect(planOf({ settings, stepCount: 0, nextStep: null })).toMatchObject({
     toolChoice: { tool: 'look' },
     activeToolIds: null,
@@ -118,7 +124,7 @@ test('every situation has a next act, and the model is called only when no call 
           deadlineAt: one.deadline === null ? null : new Date(one.deadline),
         }),
       )
-      const settings = checkSettings({ maxSteps, budget: { tokensPerGeneration: 100 } })
+      const settings = checkSettings({ maxSteps, budget: { tokensPerGeneration: 100 } }, 'proj_a')
       const s = situation({ calls: made, stepCount, now, cancelRequested, settings, usedTokens: used })
       const decision = decide(s)
       const open = made.filter((one) => one.stepIndex === stepCount && isOpen(one))
@@ -195,7 +201,7 @@ test.each([
   ['SUCCEEDED', null, true],
   ['ERRORED', 'http_500', true],
 ] as const)('a stop tool that is %s with %s ends the run: %s', (status, errorCode, ends) => {
-  const settings = checkSettings({ stopConditions: [{ hasToolCall: 'look' }] })
+  const settings = checkSettings({ stopConditions: [{ hasToolCall: 'look' }] }, 'proj_a')
   const decision = decide(situation({ settings, calls: [call({ status, errorCode })] }))
   expect(decision.do).toBe(ends ? 'complete' : 'model')
 })

@@ -34,8 +34,8 @@ const mayDecide = ({ approvers }: Requirement) =>
 test('one more policy never lets a stopped call pass, and makes no part of it laxer', () => {
   fc.assert(
     fc.property(fc.array(policy, { maxLength: 4 }), policy, merged, (policies, more, args) => {
-      const before = judgeGate(policies, args)
-      const after = judgeGate([...policies, more], args)
+      const before = judgeGate(policies, args, 'proj_a')
+      const after = judgeGate([...policies, more], args, 'proj_a')
       if (before === null) return
       expect(after).not.toBeNull()
       expect(after!.timeoutSeconds).toBeLessThanOrEqual(before.timeoutSeconds)
@@ -57,9 +57,9 @@ test('neither the order of the policies nor a repeated one matters', () => {
     }
   fc.assert(
     fc.property(fc.array(policy, { minLength: 1, maxLength: 4 }), merged, (policies, args) => {
-      const judged = plain(judgeGate(policies, args))
-      expect(plain(judgeGate(policies.toReversed(), args))).toEqual(judged)
-      expect(plain(judgeGate([...policies, policies[0]!], args))).toEqual(judged)
+      const judged = plain(judgeGate(policies, args, 'proj_a'))
+      expect(plain(judgeGate(policies.toReversed(), args, 'proj_a'))).toEqual(judged)
+      expect(plain(judgeGate([...policies, policies[0]!], args, 'proj_a'))).toEqual(judged)
     }),
   )
 })
@@ -67,7 +67,7 @@ test('neither the order of the policies nor a repeated one matters', () => {
 test('an escalation comes before the deadline or not at all', () => {
   fc.assert(
     fc.property(fc.array(policy, { maxLength: 4 }), merged, (policies, args) => {
-      const { escalateAfterSeconds, timeoutSeconds } = judgeGate(policies, args) ?? {
+      const { escalateAfterSeconds, timeoutSeconds } = judgeGate(policies, args, 'proj_a') ?? {
         escalateAfterSeconds: null,
         timeoutSeconds: 0,
       }
@@ -80,20 +80,41 @@ test('a call is stopped exactly when a policy says ALWAYS, or WHEN and its argum
   fc.assert(
     fc.property(fc.array(policy, { maxLength: 4 }), merged, (policies, args) => {
       const says = policies.some(({ mode }) => mode === 'ALWAYS' || (mode === 'WHEN' && args.amount > 100))
-      expect(judgeGate(policies, args) !== null).toBe(says)
+      expect(judgeGate(policies, args, 'proj_a') !== null).toBe(says)
     }),
   )
 })
 
 test('a policy whose schema does not compile stops every call', () => {
   for (const when of [null, { type: 'nonsense' }])
-    expect(judgeGate([{ ...gateDefaults, mode: 'WHEN', when }], {})).not.toBeNull()
+    expect(judgeGate([{ ...gateDefaults, mode: 'WHEN', when }], {}, 'proj_a')).not.toBeNull()
+})
+
+const backtracking = (text: string): GatePolicy => ({
+  ...gateDefaults,
+  mode: 'WHEN',
+  when: { properties: { query: { pattern: `^(\\w+\\s?)*${text}$` } } },
+})
+
+test('a call of which a policy cannot be told to apply is stopped, and so is the next one', () => {
+  const rule = backtracking('; delete from users')
+  const query = `${'word '.repeat(20_000)}!; delete from users`
+  expect(judgeGate([rule], { query }, 'proj_a')).not.toBeNull()
+  // For some seconds nothing is judged by this schema.
+  expect(judgeGate([rule], { query: 'select 1' }, 'proj_a')).not.toBeNull()
+})
+
+test('what one project cannot have judged is judged for another, by an equal policy', () => {
+  const rule = backtracking('; drop table')
+  const query = `${'word '.repeat(20_000)}!`
+  expect(judgeGate([rule], { query }, 'proj_a')).not.toBeNull()
+  expect(judgeGate([rule], { query: 'select 1!' }, 'proj_b')).toBeNull()
 })
 
 test('the requirement of edited arguments is added to the original one, and removes nothing', () => {
   fc.assert(
     fc.property(policy, policy, (a, b) => {
-      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
+      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {}, 'proj_a')!
       const [asked, more] = [always(a), always(b)]
       const both = stricter(asked, more)
       expect(both.quorum).toBe(Math.max(asked.quorum, more.quorum))
@@ -112,7 +133,7 @@ test('the requirement of edited arguments is added to the original one, and remo
 test('approvals that meet a requirement meet each that is no stricter, and itself', () => {
   fc.assert(
     fc.property(policy, policy, (a, b) => {
-      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
+      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {}, 'proj_a')!
       const [one, two] = [always(a), always(b)]
       expect(meets(one, one)).toBe(true)
       expect(meets(stricter(one, two), one) && meets(stricter(one, two), two)).toBe(true)

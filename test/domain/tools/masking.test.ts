@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { masked } from '../../../src/core/scrub.ts'
-import { maskedPaths, maskedText } from '../../../src/domain/tools/masking.ts'
+import * as masking from '../../../src/domain/tools/masking.ts'
 
 const secret = { type: 'string', writeOnly: true }
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
@@ -11,6 +11,11 @@ const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   properties,
   ...more,
 })
+const projectId = 'proj_a'
+const maskedPaths = (inputSchema: JsonObject, args: JsonObject) =>
+  masking.maskedPaths({ inputSchema, projectId }, args)
+const maskedText = (inputSchema: JsonObject, text: string) =>
+  masking.maskedText({ inputSchema, projectId }, text)
 const shown = (schema: JsonObject, args: JsonObject) => masked(args, maskedPaths(schema, args))
 
 const card = object({ number: secret, holder: { type: 'string' } })
@@ -23,6 +28,19 @@ describe('a marked property is masked', () => {
       object({ pin: { type: 'string', format: 'password' } }),
       { pin: 'x' },
       { pin: '[masked]' },
+    ],
+    ['under not', object({ pin: { not: { not: secret } } }), { pin: 'x' }, { pin: '[masked]' }],
+    [
+      'inside a schema under not',
+      object({}, { not: object({ pin: secret }) }),
+      { pin: 'x', a: 1 },
+      { pin: '[masked]', a: 1 },
+    ],
+    [
+      'by the names of its members',
+      object({ pins: object({}, { propertyNames: { format: 'password' } }), a: {} }),
+      { pins: { 'a secret': 1 }, a: 1 },
+      { pins: '[masked]', a: 1 },
     ],
     [
       'behind a reference',

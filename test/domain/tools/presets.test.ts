@@ -30,13 +30,13 @@ function speaksOf(key: string, schema: Json): boolean {
 }
 
 function valid(schema: JsonObject, value: Json): boolean {
-  const compiled = compileSchema(schema)
+  const compiled = compileSchema(schema, 'proj_a')
   if (!compiled.ok) throw new Error(`${JSON.stringify(schema)}: ${compiled.issue.message}`)
-  return compiled.validate(value).length === 0
+  return compiled.judge(value).fits === 'YES'
 }
 
 function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject {
-  const hidden = hide(schema, presets)
+  const hidden = hide(schema, presets, 'proj_a')
   if (!hidden) throw new Error('was not worked out in time')
   return hidden
 }
@@ -248,7 +248,7 @@ describe('hidePresets', () => {
     const hidden = hidePresets(schema, presets)
     expect(hidden).toEqual(shown)
     expect(speaksOf('id', hidden)).toBe(false)
-    expect(compileSchema(hidden).ok).toBe(true)
+    expect(compileSchema(hidden, 'proj_a').ok).toBe(true)
   })
 
   it('keeps a tree of nodes whole when the key is hidden at its root only', () => {
@@ -366,7 +366,7 @@ describe('for every schema, every preset and all arguments', () => {
     fc.assert(
       fc.property(rootSchema, somePresets, (schema, fixed) => {
         const shown = hidePresets(schema, fixed)
-        return Object.keys(fixed).every((name) => !speaksOf(name, shown)) && compileSchema(shown).ok
+        return Object.keys(fixed).every((name) => !speaksOf(name, shown)) && compileSchema(shown, 'proj_a').ok
       }),
       { numRuns: 100 },
     )

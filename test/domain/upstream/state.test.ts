@@ -10,6 +10,7 @@ import {
   loadUpstreams,
   saveUpstream,
 } from '../../../src/domain/upstream/index.ts'
+import { heartbeat } from '../../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
@@ -43,6 +44,27 @@ describe('what is saved', () => {
       sent: false,
       result: { structuredContent: { error: { code: 'upstream_unavailable' } } },
     })
+  })
+
+  it('keeps the time of its next refresh when a renewal of the lease comes late', async () => {
+    const { db } = h.app.services
+    const one = await saveTo(h.app.services, server.url)
+    const read = async () =>
+      (
+        await query<{ epoch: number; wake: string }>(
+          db,
+          sql`select epoch, wake_at::text as wake from upstreams where id = ${one.id}`,
+        )
+      )[0]!
+    let held = 0
+    server.guard = async () => {
+      held ||= (await read()).epoch
+      return false
+    }
+    await one.refresh()
+    const { wake } = await read()
+    await heartbeat(db, 'upstreams', 1000, [{ id: one.id, epoch: held }])
+    expect((await read()).wake).toBe(wake)
   })
 
   it('is reached with the values that its secrets have at the moment of the call', async () => {

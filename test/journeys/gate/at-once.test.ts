@@ -7,18 +7,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openTab } from '../../support/cookie-jar.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../../support/held-statement.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 describe.each([
   ['the embedded database', true],
   ['PostgreSQL', hasPostgres],
 ])('on %s', (database, answers) => {
   let h: Harness
-  let cast: Cast
-  let gate: GateStory
+  let fixtures: Fixtures
+  let gate: GateFixtures
   let keys: Record<'admin' | 'one' | 'two', { secret: string; id: string }>
   let drop = async () => {}
 
@@ -31,8 +31,8 @@ describe.each([
       drop = made.drop
       h = await openHarness({ ...config, databaseUrl: made.url })
     } else h = await openHarness(config)
-    cast = await makeCast(h)
-    gate = gateStory(h, cast)
+    fixtures = await makeFixtures(h)
+    gate = gateFixtures(h, fixtures)
     keys = {
       admin: await gate.key({ role: 'ADMIN' }),
       one: await gate.key({ role: 'APPROVER' }),
@@ -40,7 +40,7 @@ describe.each([
     }
   })
   afterAll(async () => {
-    await cast?.close()
+    await fixtures?.close()
     await h?.stop()
     await drop()
   })
@@ -327,8 +327,8 @@ describe.each([
 
 test('a process that has frozen before it has the response of its claim sends nothing twice', async () => {
   const h = await openHarness({ leaseMs: 1000 })
-  const cast = await makeCast(h)
-  const gate = gateStory(h, cast)
+  const fixtures = await makeFixtures(h)
+  const gate = gateFixtures(h, fixtures)
   try {
     const tool = await gate.gated({})
     const id = await gate.ask(tool)
@@ -347,7 +347,7 @@ test('a process that has frozen before it has the response of its claim sends no
     expect(gate.paid(tool.name)).toHaveLength(1)
     expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
   } finally {
-    await cast.close()
+    await fixtures.close()
     await h.stop()
   }
 })

@@ -1,14 +1,14 @@
 /** A verdict counts for the arguments that its author read, with the rights its author has when it is written. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdRow } from '../../support/held-row.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let database: { url: string; drop(): Promise<void> }
 let keys: Record<'admin' | 'approver' | 'other', { secret: string; id: string }>
 
@@ -16,8 +16,8 @@ beforeAll(async () => {
   if (!hasPostgres) return
   database = await postgresDatabase()
   h = await openHarness({ databaseUrl: database.url })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   keys = {
     admin: await gate.key({ role: 'ADMIN' }),
     approver: await gate.key({ role: 'APPROVER' }),
@@ -25,7 +25,7 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
   await database?.drop()
 })
@@ -132,8 +132,8 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
       when: { properties: { amount: { minimum: 1000 } } },
       approvers: ['ADMIN'],
     }
-    const agentId = await cast.agent({ toolIds: [tool.id], gate: strict })
-    const id = await cast.start(agentId, `call ${tool.name} {"amount": 10}\nthen\nsay done`)
+    const agentId = await fixtures.agent({ toolIds: [tool.id], gate: strict })
+    const id = await fixtures.start(agentId, `call ${tool.name} {"amount": 10}\nthen\nsay done`)
     const [approval] = await gate.pending(id)
     const held = await holdRow(database.url, 'generations', id)
     const edited = edit(approval!['id'])()

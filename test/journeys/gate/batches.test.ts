@@ -1,13 +1,13 @@
 /** Several verdicts in one request: all or none, in their order, each fault with its index. */
 import { expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 /** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object): Promise<{ id: string; callId: string; name: string }> {
@@ -85,7 +85,7 @@ test('a batch has 1 to 50 entries', async () => {
 test('a batch of many that belong to one generation is decided once each', async () => {
   const tool = await gate.gated({})
   const calls = Array.from({ length: 10 }, (_, i) => `call ${tool.name} {"amount": ${i}}`).join('\n')
-  const id = await cast.start(await cast.agent({ toolIds: [tool.id] }), `${calls}\nthen\nsay done`)
+  const id = await fixtures.start(await fixtures.agent({ toolIds: [tool.id] }), `${calls}\nthen\nsay done`)
   const approvals = await gate.pending(id)
   expect(approvals).toHaveLength(10)
   await decideAll(approvals.map((one) => ({ approvalId: one['id'], verdict: 'APPROVE' })))

@@ -3,16 +3,16 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdRow } from '../../support/held-row.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 describe.skipIf(!hasPostgres)('on two replicas', () => {
   let replicas: [Harness, Harness]
   let url: string
-  let cast: Cast
-  let gate: GateStory
+  let fixtures: Fixtures
+  let gate: GateFixtures
   let keys: { secret: string; id: string }[]
   let drop = async () => {}
 
@@ -21,12 +21,12 @@ describe.skipIf(!hasPostgres)('on two replicas', () => {
     drop = made.drop
     url = made.url
     replicas = [await openHarness({ databaseUrl: url }), await openHarness({ databaseUrl: url })]
-    cast = await makeCast(replicas[0])
-    gate = gateStory(replicas[0], cast)
+    fixtures = await makeFixtures(replicas[0])
+    gate = gateFixtures(replicas[0], fixtures)
     keys = await Promise.all(['Ann', 'Bob'].map((name) => gate.key({ name, role: 'APPROVER' })))
   })
   afterAll(async () => {
-    await cast?.close()
+    await fixtures?.close()
     await Promise.all((replicas ?? []).map((one) => one.stop()))
     await drop()
   })

@@ -2,19 +2,19 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let keys: Record<'one' | 'two' | 'caller', { secret: string; id: string }>
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   keys = {
     one: await gate.key({ name: 'Ann', role: 'APPROVER' }),
     two: await gate.key({ name: 'Bob', role: 'APPROVER' }),
@@ -22,7 +22,7 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 

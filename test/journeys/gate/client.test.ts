@@ -3,14 +3,14 @@
  * answer.
  */
 import { expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const stopped = { autoApprove: false }
 const submit = (generationId: string, toolCallId: string, output: unknown = 'answered') =>
@@ -114,8 +114,8 @@ test('an edited client call hands the new arguments to the client', async () => 
 
 test('open client calls and open approvals are both listed, and the client comes first in the status', async () => {
   const tool = await gate.gated(stopped)
-  const agentId = await cast.agent({ toolIds: [tool.id, cast.tools.ask] })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ toolIds: [tool.id, fixtures.tools.ask] })
+  const id = await fixtures.start(
     agentId,
     `call ${tool.name} {"amount": 1}\ncall ask {"word": "x"}\nthen\nsay done`,
   )
@@ -130,7 +130,7 @@ test('open client calls and open approvals are both listed, and the client comes
       'generations'
     ].nodes.some((node: { id: string }) => node.id === id)
   expect([await listed('REQUIRES_ACTION'), await listed('AWAITING_APPROVAL')]).toEqual([true, false])
-  await cast.answer(id)
+  await fixtures.answer(id)
   const left = await h.until(id, ['AWAITING_APPROVAL'], fields)
   expect(left['requiredAction'].toolCalls).toEqual([])
   expect([await listed('REQUIRES_ACTION'), await listed('AWAITING_APPROVAL')]).toEqual([false, true])

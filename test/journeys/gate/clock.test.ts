@@ -2,15 +2,15 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain } from '../../support/nested-story.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 
@@ -71,9 +71,9 @@ test('it is woken while it waits, but not endlessly', async () => {
 test('time before the request and after the verdict counts', async () => {
   const tool = await gate.gated(slowGate)
   const other = await gate.gated(slowGate)
-  const agentId = await cast.agent({ toolIds: [tool.id, other.id, cast.tools.ask] })
+  const agentId = await fixtures.agent({ toolIds: [tool.id, other.id, fixtures.tools.ask] })
   const prompt = `call ${tool.name} {"amount":1}\ncall ask {"word":"x"}\nthen\nsay done`
-  const id = await cast.start(agentId, prompt)
+  const id = await fixtures.start(agentId, prompt)
   const [approval] = await gate.pending(id)
   await gate.decide(approval!['id'], 'APPROVE')
   await h.until(id, ['REQUIRES_ACTION'], 'toolCalls { status }')
@@ -90,7 +90,7 @@ test('time before the request and after the verdict counts', async () => {
 test('a request three levels down stops the time of all ancestors', async () => {
   const tool = await gate.gated(slowGate)
   const chain = await makeChain(h, 3, (level) => (level === 3 ? { toolIds: [tool.id] } : {}))
-  const id = await cast.start(
+  const id = await fixtures.start(
     chain.agents[0]!.id,
     chain.prompt(`call ${tool.name} {"amount":1}\nthen\nsay paid`),
   )
@@ -106,8 +106,8 @@ test('a request three levels down stops the time of all ancestors', async () => 
 test('a run that is started after the wait has its full time', async () => {
   const tool = await gate.gated(slowGate)
   const helper = await makeAgent(h, { name: 'helper' })
-  const agentId = await cast.agent({ toolIds: [tool.id], agentIds: [helper] })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ toolIds: [tool.id], agentIds: [helper] })
+  const id = await fixtures.start(
     agentId,
     `call ${tool.name} {"amount":1}\nthen\n${asking('helper', 'say hello', 'heard')}`,
   )
@@ -122,7 +122,7 @@ test('a run that is started after the wait has its full time', async () => {
 test('a run that waits for a person ends with its parent, though its own deadline has passed', async () => {
   const tool = await gate.gated(slowGate)
   const chain = await makeChain(h, 2, (level) => (level === 2 ? { toolIds: [tool.id] } : {}))
-  const id = await cast.start(chain.agents[0]!.id, chain.prompt(`call ${tool.name} {"amount":1}`))
+  const id = await fixtures.start(chain.agents[0]!.id, chain.prompt(`call ${tool.name} {"amount":1}`))
   const [approval] = await gate.pending(id)
   await longAgo(id, { asked: 30, over: 6 })
   await h.mutate('cancelGeneration', { generationId: id }, 'generation { id }')

@@ -1,11 +1,11 @@
 /** Direct calls at the gate: returned as pending, found again by their key, run once after the verdict. */
 import { expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let gate: GateStory
-useGateStory((opened) => ({ h, gate } = opened))
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, gate } = opened))
 
 const stopped = { autoApprove: false }
 

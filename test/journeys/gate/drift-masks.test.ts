@@ -1,13 +1,13 @@
 /** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls. */
 import { expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import { objectSchema, type Cast } from '../../support/story.ts'
+import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const secret = { type: 'string', writeOnly: true }
 const change = (tool: { id: string; name: string }, properties: object) =>
@@ -15,7 +15,9 @@ const change = (tool: { id: string; name: string }, properties: object) =>
     'updateTool',
     {
       id: tool.id,
-      config: { http: { url: `${cast.upstream.url}/${tool.name}`, inputSchema: objectSchema(properties) } },
+      config: {
+        http: { url: `${fixtures.upstream.url}/${tool.name}`, inputSchema: objectSchema(properties) },
+      },
     },
     'tool { version }',
   )

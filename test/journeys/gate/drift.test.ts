@@ -1,14 +1,14 @@
 /** Drift: an approval does not cover what was changed between the request and the run. */
 import { describe, expect, test } from 'vitest'
-import { callFields, useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { holdStatement, watchStatements } from '../../support/held-statement.ts'
-import { objectSchema, type Cast } from '../../support/story.ts'
+import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const stopped = { autoApprove: false }
 type Tool = { id: string; name: string }
@@ -22,7 +22,7 @@ const moveTo = (
     'updateTool',
     {
       id: tool.id,
-      config: { http: { url: `${cast.upstream.url}/${path}`, inputSchema: objectSchema(properties) } },
+      config: { http: { url: `${fixtures.upstream.url}/${path}`, inputSchema: objectSchema(properties) } },
       ...more,
     },
     'tool { version }',
@@ -209,7 +209,7 @@ test('a client call is asked about again, too, before it is passed to the client
   const second = await askedAgain(id, first!['id'])
   expect(await gate.approval(first!['id'])).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
   await gate.decide(second, 'APPROVE')
-  await cast.answer(id)
+  await fixtures.answer(id)
   expect((await h.until(id, ['COMPLETED']))['output'].text).toBe('done')
 })
 

@@ -1,11 +1,11 @@
 /** Edit, then approve: the call runs with the approver's arguments, and the model is informed. */
 import { expect, test } from 'vitest'
-import { callFields, useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let gate: GateStory
-useGateStory((opened) => ({ h, gate } = opened))
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, gate } = opened))
 
 const stopped = { autoApprove: false }
 

@@ -3,12 +3,12 @@
  * the run's own log.
  */
 import { expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let gate: GateStory
-useGateStory((opened) => ({ h, gate } = opened))
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, gate } = opened))
 
 const kinds = [
   'APPROVAL_REQUESTED',
@@ -122,7 +122,9 @@ test("the run's own log has the same events, without a gap, between the step and
 })
 
 test('a key that may follow events but not see approvals receives the event without the approval', async () => {
-  const statement = [{ effect: 'Allow', action: ['events:Subscribe'], resource: ['*'] }]
+  const statement = [
+    { effect: 'Allow', action: ['events:Subscribe', 'generations:ReachOthers'], resource: ['*'] },
+  ]
   const { secret } = await gate.key({ policy: { statement } })
   await gate.call((await gate.gated({})).id)
   const bare = `subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }`

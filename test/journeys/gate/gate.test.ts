@@ -2,14 +2,14 @@
  * The gate: a call stops, a person decides, and it runs in place, once; over GraphQL, as reviewers and agents see it.
  */
 import { expect, test } from 'vitest'
-import { callFields, useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const stopped = { autoApprove: false }
 
@@ -48,8 +48,8 @@ test('an approved call runs in place, once, and its generation continues', async
 
 test('a rejected call reaches the model as an error with the reason, its sibling is untouched, and the model continues', async () => {
   const tool = await gate.gated({ mode: 'ALWAYS' })
-  const agent = await cast.agent({ toolIds: [tool.id, cast.tools.look] })
-  const id = await cast.start(
+  const agent = await fixtures.agent({ toolIds: [tool.id, fixtures.tools.look] })
+  const id = await fixtures.start(
     agent,
     `call ${tool.name} {"amount": 5}\ncall look {"word": "x"}\nthen\nsay went on`,
   )
@@ -119,9 +119,9 @@ test('the second verdict gets an error that names the first one, with the curren
 
 test('several approvals of one step are decided one by one, and the model waits for all of them', async () => {
   const [one, two, three] = [await gate.gated(stopped), await gate.gated(stopped), await gate.gated(stopped)]
-  const agent = await cast.agent({ toolIds: [one.id, two.id, three.id] })
+  const agent = await fixtures.agent({ toolIds: [one.id, two.id, three.id] })
   const calls = [one, two, three].map(({ name }, i) => `call ${name} {"amount": ${i}}`).join('\n')
-  const id = await cast.start(agent, `${calls}\nthen\nsay done`)
+  const id = await fixtures.start(agent, `${calls}\nthen\nsay done`)
   const approvals = await gate.pending(id)
   expect(approvals.map((approval) => approval['toolName']).toSorted()).toEqual([
     one.name,

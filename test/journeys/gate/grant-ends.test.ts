@@ -2,14 +2,14 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import type { GateStory } from '../../support/gate-story.ts'
-import { grantFields, useGrantStory, type GrantStory } from '../../support/grant-story.ts'
+import type { GateFixtures } from '../../support/gate-fixtures.ts'
+import { grantFields, useGrantFixtures, type GrantFixtures } from '../../support/grant-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let gate: GateStory
-let grants: GrantStory
-useGrantStory((opened) => ({ h, gate, grants } = opened))
+let gate: GateFixtures
+let grants: GrantFixtures
+useGrantFixtures((opened) => ({ h, gate, grants } = opened))
 
 test('a grant ends after so many uses, each recorded on the call it let through', async () => {
   const tool = await grants.newTool()

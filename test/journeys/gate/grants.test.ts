@@ -1,15 +1,20 @@
 /** Grants: a verdict that lets some later calls pass, always with an end and a maximum number of uses. */
 import { describe, expect, test } from 'vitest'
-import type { GateStory } from '../../support/gate-story.ts'
-import { plainGrant, useGrantStory, type GatedTool, type GrantStory } from '../../support/grant-story.ts'
+import type { GateFixtures } from '../../support/gate-fixtures.ts'
+import {
+  plainGrant,
+  useGrantFixtures,
+  type GatedTool,
+  type GrantFixtures,
+} from '../../support/grant-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-let grants: GrantStory
-useGrantStory((opened) => ({ h, cast, gate, grants } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+let grants: GrantFixtures
+useGrantFixtures((opened) => ({ h, fixtures, gate, grants } = opened))
 
 describe('the scope', () => {
   test('EXACT covers the same arguments only, in any order of keys', async () => {
@@ -52,7 +57,7 @@ describe('the scope', () => {
 
 describe('the holder', () => {
   const run = async (tool: GatedTool, agentId: string, more: object = {}) => {
-    const id = await cast.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, more)
+    const id = await fixtures.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, more)
     return h.until(
       id,
       ['COMPLETED', 'AWAITING_APPROVAL'],
@@ -67,7 +72,10 @@ describe('the holder', () => {
 
   test('AGENT covers all runs of the agent, not those of another, and no direct call', async () => {
     const tool = await grants.newTool()
-    const [one, two] = [await cast.agent({ toolIds: [tool.id] }), await cast.agent({ toolIds: [tool.id] })]
+    const [one, two] = [
+      await fixtures.agent({ toolIds: [tool.id] }),
+      await fixtures.agent({ toolIds: [tool.id] }),
+    ]
     await approveWith(await run(tool, one), 'AGENT')
     const [grant] = await grants.of(tool)
     expect(grant).toMatchObject({ agentId: one, threadId: null, requestedBy: null, toolName: tool.name })
@@ -82,7 +90,7 @@ describe('the holder', () => {
 
   test('THREAD covers later runs of the thread and nothing else', async () => {
     const tool = await grants.newTool()
-    const agentId = await cast.agent({ toolIds: [tool.id] })
+    const agentId = await fixtures.agent({ toolIds: [tool.id] })
     const { threadId } = await approveWith(await run(tool, agentId), 'THREAD')
     expect((await grants.of(tool))[0]).toMatchObject({ threadId, agentId: null, requestedBy: null })
     expect((await run(tool, agentId, { threadId }))['status']).toBe('COMPLETED')
@@ -100,11 +108,29 @@ describe('the holder', () => {
     })
     expect(await grants.passes(tool, { amount: 2 }, mine.secret)).toBe(true)
     expect(await grants.passes(tool, { amount: 2 }, theirs.secret)).toBe(false)
-    const agentId = await cast.agent({ toolIds: [tool.id] })
+    const agentId = await fixtures.agent({ toolIds: [tool.id] })
     const input = { agentId, prompt: `call ${tool.name} {"amount": 1}\nthen\nsay done` }
     const { generation } = await h.mutate('startGeneration', input, 'generation { id }', mine.secret)
     expect((await h.until(generation.id, ['COMPLETED', 'AWAITING_APPROVAL']))['status']).toBe('COMPLETED')
   })
+
+  test.each(['AGENT', 'THREAD'])(
+    '%s covers only runs of the requester whose call was approved',
+    async (holder) => {
+      const tool = await grants.newTool()
+      const agentId = await fixtures.agent({ toolIds: [tool.id] })
+      const { threadId } = await approveWith(await run(tool, agentId), holder)
+      const other = await gate.key({ role: 'DEVELOPER' })
+      const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
+      const input = { agentId, prompt, threadId }
+      const theirs = await h.mutate('startGeneration', input, 'generation { id }', other.secret)
+      const ended = await h.until(theirs['generation'].id, ['COMPLETED', 'AWAITING_APPROVAL'])
+      expect(ended['status']).toBe('AWAITING_APPROVAL')
+      expect((await grants.of(tool))[0]).toMatchObject({ uses: 0 })
+      await h.mutate('cancelGeneration', { generationId: theirs['generation'].id }, 'generation { id }')
+      expect((await run(tool, agentId, { threadId }))['status']).toBe('COMPLETED')
+    },
+  )
 
   test.each(['AGENT', 'THREAD'])('%s is refused for a direct call, which stays pending', async (holder) => {
     const tool = await grants.newTool()
@@ -118,20 +144,20 @@ describe('the holder', () => {
 
 test('a grant lets client calls pass to their client, and a stop tool to the end', async () => {
   const tool = await gate.gatedClient({ autoApprove: false })
-  const agentId = await cast.agent({ toolIds: [tool.id] })
+  const agentId = await fixtures.agent({ toolIds: [tool.id] })
   const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
-  const first = await cast.start(agentId, prompt)
+  const first = await fixtures.start(agentId, prompt)
   await gate.decide((await gate.pending(first))[0]!['id'], 'APPROVE', {
     grant: { ...plainGrant, holder: 'AGENT' },
   })
-  await cast.answer(first)
-  const second = await cast.start(agentId, prompt)
-  await cast.answer(second)
+  await fixtures.answer(first)
+  const second = await fixtures.start(agentId, prompt)
+  await fixtures.answer(second)
   expect(await h.until(second, ['COMPLETED'], 'toolCalls { status grant { uses } }')).toMatchObject({
     toolCalls: [{ status: 'SUCCEEDED', grant: { uses: 1 } }],
   })
   await h.mutate('updateAgent', { id: agentId, stopConditions: [{ hasToolCall: tool.name }] }, 'agent { id }')
-  expect(await h.until(await cast.start(agentId, prompt), ['COMPLETED'])).toMatchObject({
+  expect(await h.until(await fixtures.start(agentId, prompt), ['COMPLETED'])).toMatchObject({
     stopReason: 'STOP_CONDITION',
     output: { object: { amount: 1 } },
   })
@@ -143,9 +169,9 @@ test('a grant fulfils no more than its approval did', async () => {
   expect(await grants.passes(tool, { amount: 5000 })).toBe(true)
   const over1000 = { properties: { amount: { exclusiveMinimum: 1000 } }, required: ['amount'] }
   for (const strict of [{ quorum: 2 }, { approvers: ['ADMIN'] }, { excludeRequester: true }]) {
-    const agentId = await cast.agent({ toolIds: [tool.id], gate: { when: over1000, ...strict } })
+    const agentId = await fixtures.agent({ toolIds: [tool.id], gate: { when: over1000, ...strict } })
     const run = async (amount: number) =>
-      h.until(await cast.start(agentId, `call ${tool.name} {"amount": ${amount}}\nthen\nsay done`), [
+      h.until(await fixtures.start(agentId, `call ${tool.name} {"amount": ${amount}}\nthen\nsay done`), [
         'COMPLETED',
         'AWAITING_APPROVAL',
       ])
@@ -158,17 +184,17 @@ test('a grant fulfils no more than its approval did', async () => {
 
 test('a grant of a stricter gate lets calls of a less strict one pass', async () => {
   const tool = await grants.newTool()
-  const agentId = await cast.agent({
+  const agentId = await fixtures.agent({
     toolIds: [tool.id],
     gate: { approvers: ['ADMIN', 'APPROVER'], quorum: 2 },
   })
   const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
-  const [approval] = await gate.pending(await cast.start(agentId, prompt))
+  const [approval] = await gate.pending(await fixtures.start(agentId, prompt))
   const [one, two] = [await gate.key({ role: 'APPROVER' }), await gate.key({ role: 'ADMIN' })]
   await gate.decide(approval!['id'], 'APPROVE', {}, one.secret)
   await gate.decide(approval!['id'], 'APPROVE', { grant: plainGrant }, two.secret)
   expect(
-    (await h.until(await cast.start(agentId, prompt), ['COMPLETED', 'AWAITING_APPROVAL']))['status'],
+    (await h.until(await fixtures.start(agentId, prompt), ['COMPLETED', 'AWAITING_APPROVAL']))['status'],
   ).toBe('COMPLETED')
   expect(await grants.passes(tool)).toBe(true)
 })

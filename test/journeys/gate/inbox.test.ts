@@ -1,20 +1,20 @@
 /** The inbox of an approver: which questions it lists, in which order, and who may decide them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres } from '../../support/databases.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import type { Harness } from '../../support/harness.ts'
 import { watchStatements } from '../../support/held-statement.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 
 describe.each(kinds)('on %s', (kind) => {
-  let stage: Stage
+  let deployment: Deployment
   let h: Harness
   beforeAll(async () => {
-    stage = await openStage(kind)
-    h = stage.replicas[0]!
+    deployment = await openDeployment(kind)
+    h = deployment.replicas[0]!
   })
-  afterAll(() => stage?.close())
+  afterAll(() => deployment?.close())
 
   const newKey = async (input: object, by?: string) =>
     (await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret', by))['secret'] as string
@@ -62,9 +62,9 @@ describe.each(kinds)('on %s', (kind) => {
       newKey({ role: 'APPROVER', votes: false }),
     ])
     const child = await newKey({ role: 'ADMIN' }, admin)
-    const open = await stage.payer({ mode: 'ALWAYS', quorum: 2 })
-    const forAdmins = await stage.payer({ mode: 'ALWAYS', approvers: ['ADMIN'] })
-    const forOthers = await stage.payer({ mode: 'ALWAYS', excludeRequester: true })
+    const open = await deployment.payer({ mode: 'ALWAYS', quorum: 2 })
+    const forAdmins = await deployment.payer({ mode: 'ALWAYS', approvers: ['ADMIN'] })
+    const forOthers = await deployment.payer({ mode: 'ALWAYS', excludeRequester: true })
     const narrow = await newKey({
       policy: {
         statement: [
@@ -92,24 +92,24 @@ describe.each(kinds)('on %s', (kind) => {
     for (const key of [admin, child]) await agrees(key, two, false, /approved already/)
     await agrees(approver, two, true, null)
     // An escalation lets admins decide what was not for their role.
-    const forApprovers = await stage.payer({ mode: 'ALWAYS', approvers: ['APPROVER'] })
+    const forApprovers = await deployment.payer({ mode: 'ALWAYS', approvers: ['APPROVER'] })
     const late = await ask(forApprovers.toolId)
     await agrees(admin, late, false, /role approver/)
-    await stage.rows(`update approvals set escalated_at = now() where id = '${late}'`)
+    await deployment.rows(`update approvals set escalated_at = now() where id = '${late}'`)
     await agrees(admin, late, true, null)
   })
 
   test('pages by deadline, the soonest first, forward and backward, with equal deadlines', async () => {
     const { project } = await h.mutate('createProject', { name: 'deadlines' }, 'project { id }')
     const key = await newKey({ role: 'ADMIN', projectId: project.id })
-    const http = { url: `${stage.cast.upstream.url}/pay`, inputSchema: { type: 'object' } }
+    const http = { url: `${deployment.fixtures.upstream.url}/pay`, inputSchema: { type: 'object' } }
     const gate = { mode: 'ALWAYS' }
     const { tool } = await h.mutate('createTool', { name: 'pay', gate, config: { http } }, 'tool { id }', key)
     const ids: string[] = []
     for (let i = 0; i < 7; i++) ids.push(await ask(tool.id, key))
     // The first expires last; the middle three expire together.
     for (const [i, id] of ids.entries())
-      await stage.rows(
+      await deployment.rows(
         `update approvals set expires_at = '2100-01-01'::timestamptz - interval '${i >= 2 && i <= 4 ? 3 : i} hours'
           where id = '${id}'`,
       )
@@ -144,7 +144,7 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   test('asks one statement for a whole page of questions, whoever asked them', async () => {
-    const { toolId } = await stage.payer({ mode: 'ALWAYS', excludeRequester: true })
+    const { toolId } = await deployment.payer({ mode: 'ALWAYS', excludeRequester: true })
     const keys = await Promise.all([1, 2, 3, 4].map(() => newKey({ role: 'CALLER' })))
     for (const key of keys) await ask(toolId, key)
     const approver = await newKey({ role: 'APPROVER' })
@@ -160,7 +160,7 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   test('decides each of a batch by itself', async () => {
-    const { toolId } = await stage.payer({ mode: 'ALWAYS' })
+    const { toolId } = await deployment.payer({ mode: 'ALWAYS' })
     const [first, second, decided] = [await ask(toolId), await ask(toolId), await ask(toolId)]
     await h.mutate('decideApproval', { approvalId: decided, verdict: 'REJECT' }, 'approval { id }')
     const verdict = (approvalId: string, more: object = {}) => ({ approvalId, verdict: 'APPROVE', ...more })
@@ -207,7 +207,7 @@ describe.each(kinds)('on %s', (kind) => {
         card: { type: 'object', properties: { pin: { type: 'string', writeOnly: true } } },
       },
     }
-    const http = { url: `${stage.cast.upstream.url}/pay`, inputSchema: schema }
+    const http = { url: `${deployment.fixtures.upstream.url}/pay`, inputSchema: schema }
     const gate = { mode: 'ALWAYS' }
     const { tool } = await h.mutate('createTool', { name: 'masked', gate, config: { http } }, 'tool { id }')
     const input = { toolId: tool.id, arguments: { to: 'x', card: { pin: '1234' } } }
@@ -232,7 +232,7 @@ describe.each(kinds)('on %s', (kind) => {
         description: 'Sends it.',
         presetParameters: { account: 'main' },
         gate: { mode: 'ALWAYS' },
-        config: { http: { url: `${stage.cast.upstream.url}/pay`, inputSchema } },
+        config: { http: { url: `${deployment.fixtures.upstream.url}/pay`, inputSchema } },
       },
       'tool { id version }',
     )

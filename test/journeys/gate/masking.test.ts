@@ -6,24 +6,24 @@ import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Log } from '../../../src/core/log.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { approvalFields, callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
+import { approvalFields, callFields, gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 const logged: string[] = []
 const keep = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }))
 const log: Log = { debug: keep, info: keep, warn: keep, error: keep }
 
 beforeAll(async () => {
   h = await openHarness({}, { log })
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -61,7 +61,7 @@ const shown = {
 
 let made = 0
 function furnished(): Promise<{ id: string; name: string }> {
-  const config = { http: { url: `${cast.upstream.url}/pay_${++made}`, inputSchema } }
+  const config = { http: { url: `${fixtures.upstream.url}/pay_${++made}`, inputSchema } }
   return gate.gated({ autoApprove: false }, { config, presetParameters: { key: `${secret}-preset` } })
 }
 

@@ -5,14 +5,14 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let slow: Loopback
 /** Releases the pending responses of the upstream. */
 let release: () => void
@@ -22,12 +22,12 @@ beforeAll(async () => {
   release = () => held.splice(0).forEach((answer) => answer())
   slow = await startLoopback((_request, response) => void held.push(() => response.end('late')))
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
   release()
-  await Promise.all([cast?.close(), slow?.close()])
+  await Promise.all([fixtures?.close(), slow?.close()])
   await h?.stop()
 })
 
@@ -55,8 +55,8 @@ const askedIn = (all: any[]): string => all.find((event) => event.type === 'APPR
 
 test('an approved call runs while a slow sibling still runs, and so does a client call', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
-  const agentId = await cast.agent({ toolIds: [paid.id, late.id, cast.tools.ask] })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ toolIds: [paid.id, late.id, fixtures.tools.ask] })
+  const id = await fixtures.start(
     agentId,
     `call ${late.name} {}\ncall ${paid.name} {"amount": 1}\ncall ask {"word": "x"}\nthen\nsay done`,
   )
@@ -81,8 +81,8 @@ test('an approved call runs while a slow sibling still runs, and so does a clien
 
 test('without parallelToolCalls an approved call takes its turn behind the one that runs', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
-  const agentId = await cast.agent({ toolIds: [paid.id, late.id], parallelToolCalls: false })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ toolIds: [paid.id, late.id], parallelToolCalls: false })
+  const id = await fixtures.start(
     agentId,
     `call ${late.name} {}\ncall ${paid.name} {"amount": 1}\nthen\nsay done`,
   )
@@ -129,8 +129,8 @@ test('a cancelled generation voids its approvals, and a later verdict is refused
 
 test('a generation that is cancelled while a sibling runs does so too, and the sibling is allowed to finish', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
-  const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
-  const id = await cast.start(agentId, `call ${late.name} {}\ncall ${paid.name} {"amount": 1}`)
+  const agentId = await fixtures.agent({ toolIds: [paid.id, late.id] })
+  const id = await fixtures.start(agentId, `call ${late.name} {}\ncall ${paid.name} {"amount": 1}`)
   const approvalId = askedIn(await events(id, has('APPROVAL_REQUESTED')))
   await slow.nextRequest()
   while (!slow.seen.some((seen) => seen.url === `/${late.name}`))
@@ -167,8 +167,8 @@ test('a generation whose deadline has passed voids its approvals', async () => {
 
 test('an approval expires while a sibling still runs', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
-  const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
-  const id = await cast.start(
+  const agentId = await fixtures.agent({ toolIds: [paid.id, late.id] })
+  const id = await fixtures.start(
     agentId,
     `call ${late.name} {}\ncall ${paid.name} {"amount": 1}\nthen\nsay done`,
   )
@@ -189,8 +189,8 @@ test('an approval expires while a sibling still runs', async () => {
 test('a late client may end the run, and then the open approval is void', async () => {
   const paid = await gate.gated(stopped)
   const settings = { clientTimeoutMs: 1000, onClientTimeout: 'EXPIRE' }
-  const agentId = await cast.agent({ toolIds: [paid.id, cast.tools.ask], ...settings })
-  const id = await cast.start(agentId, `call ask {"word": "x"}\ncall ${paid.name} {"amount": 1}`)
+  const agentId = await fixtures.agent({ toolIds: [paid.id, fixtures.tools.ask], ...settings })
+  const id = await fixtures.start(agentId, `call ask {"word": "x"}\ncall ${paid.name} {"amount": 1}`)
   const [approval] = await gate.pending(id)
   await h.until(id, ['EXPIRED'])
   expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'VOIDED' })

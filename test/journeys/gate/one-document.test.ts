@@ -1,14 +1,14 @@
 /** One document reads the approval in every member of the result of a verdict: its type is the same in all of them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 
-let stage: Stage
-beforeAll(async () => void (stage = await openStage('PGlite')))
-afterAll(() => stage?.close())
+let deployment: Deployment
+beforeAll(async () => void (deployment = await openDeployment('PGlite')))
+afterAll(() => deployment?.close())
 
 test('the payload and both errors select the approval under one name', async () => {
-  const h = stage.replicas[0]!
-  const { toolId } = await stage.payer({ mode: 'ALWAYS' })
+  const h = deployment.replicas[0]!
+  const { toolId } = await deployment.payer({ mode: 'ALWAYS' })
   const called = await h.mutate('callTool', { toolId, arguments: { n: '1' } }, 'toolCall { approval { id } }')
   const approvalId = called['toolCall'].approval.id as string
   const document = `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) {

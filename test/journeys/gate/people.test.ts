@@ -1,19 +1,19 @@
 /** Who may decide: quorums, the requester, roles, escalation, and what is recorded of every verdict. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 /** Two approvers, a developer, an admin of the project, and a key with a policy of its own. */
 let keys: Record<'one' | 'two' | 'developer' | 'admin' | 'custom', { secret: string; id: string }>
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   const everything = { statement: [{ effect: 'Allow', action: ['*'], resource: ['*'] }] }
   keys = {
     one: await gate.key({ role: 'APPROVER' }),
@@ -24,7 +24,7 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -121,7 +121,7 @@ test('a policy may allow verdicts about one tool only', async () => {
     policy: {
       statement: [
         { effect: 'Allow', action: ['approvals:Decide'], resource },
-        { effect: 'Allow', action: ['*:Get'], resource: ['*'] },
+        { effect: 'Allow', action: ['*:Get', 'generations:ReachOthers'], resource: ['*'] },
       ],
     },
   })

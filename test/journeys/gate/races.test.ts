@@ -1,18 +1,18 @@
 /** Many requests at the same instant: cancels and verdicts, and the uses of a grant; on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 describe.each([
   ['the embedded database', true],
   ['PostgreSQL', hasPostgres],
 ])('on %s', (database, answers) => {
   let h: Harness
-  let cast: Cast
-  let gate: GateStory
+  let fixtures: Fixtures
+  let gate: GateFixtures
   let slow: Loopback
   let release: () => void
   let drop = async () => {}
@@ -27,11 +27,11 @@ describe.each([
       drop = made.drop
       h = await openHarness({ databaseUrl: made.url })
     } else h = await openHarness()
-    cast = await makeCast(h)
-    gate = gateStory(h, cast)
+    fixtures = await makeFixtures(h)
+    gate = gateFixtures(h, fixtures)
   })
   afterAll(async () => {
-    await Promise.all([cast?.close(), slow?.close()])
+    await Promise.all([fixtures?.close(), slow?.close()])
     await h?.stop()
     await drop()
   })
@@ -51,9 +51,9 @@ describe.each([
       const paid = await gate.gated({ autoApprove: false })
       const config = { http: { url: `${slow.url}/slow`, inputSchema: objectSchema({}) } }
       const late = (await h.mutate('createTool', { name: 'slow', config }, 'tool { id }'))['tool']
-      const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
+      const agentId = await fixtures.agent({ toolIds: [paid.id, late.id] })
       const prompt = `call slow {}\ncall ${paid.name} {"amount": 1}`
-      const ids = await Promise.all(Array.from({ length: 24 }, () => cast.start(agentId, prompt)))
+      const ids = await Promise.all(Array.from({ length: 24 }, () => fixtures.start(agentId, prompt)))
       const approvals = await Promise.all(
         ids.map(async (id) => (await events(id, /APPROVAL_REQUESTED/)).at(-1).approval.id as string),
       )
@@ -107,8 +107,8 @@ describe.each([
     'fifty generations on a grant of their agent: never more uses than allowed',
     async () => {
       const tool = await gate.gated({ autoApprove: false })
-      const agentId = await cast.agent({ toolIds: [tool.id] })
-      const ask = (n: number) => cast.start(agentId, `call ${tool.name} {"amount": ${n}}\nthen\nsay done`)
+      const agentId = await fixtures.agent({ toolIds: [tool.id] })
+      const ask = (n: number) => fixtures.start(agentId, `call ${tool.name} {"amount": ${n}}\nthen\nsay done`)
       const [approval] = await gate.pending(await ask(0))
       const grant = { scope: 'TOOL', holder: 'AGENT', expiresInSeconds: 600, maxUses: 9 }
       await gate.decide(approval!['id'], 'APPROVE', { grant })
@@ -123,15 +123,15 @@ describe.each([
     'verdicts, outputs, expiry and slow siblings at the same time: every run ends, every approved call ran once',
     async () => {
       const [one, two, three] = [await gate.gated({}), await gate.gated({}), await gate.gated({})]
-      const config = { http: { url: `${cast.upstream.url}/quick`, inputSchema: objectSchema({}) } }
+      const config = { http: { url: `${fixtures.upstream.url}/quick`, inputSchema: objectSchema({}) } }
       const quick = (await h.mutate('createTool', { name: 'quick', config }, 'tool { id }'))['tool']
-      const toolIds = [one.id, two.id, three.id, quick.id, cast.tools.ask]
-      const agentId = await cast.agent({ toolIds })
+      const toolIds = [one.id, two.id, three.id, quick.id, fixtures.tools.ask]
+      const agentId = await fixtures.agent({ toolIds })
       const gatedCalls = [one, two, three].map(({ name }) => `call ${name} {"amount": 1}`).join('\n')
       const prompt = `${gatedCalls}\ncall quick {}\ncall ask {"word": "x"}\nthen\nsay done`
       const runs = await Promise.all(
         Array.from({ length: 20 }, async () => {
-          const id = await cast.start(agentId, prompt)
+          const id = await fixtures.start(agentId, prompt)
           await events(id, /REQUIRES_ACTION/)
           const open = await h.until(
             id,

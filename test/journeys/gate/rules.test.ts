@@ -1,13 +1,13 @@
 /** What a gate may contain, which calls it stops, and that the stricter of tool and agent applies. */
 import { describe, expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import { objectSchema, type Cast } from '../../support/story.ts'
+import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const policy = `gate { autoApprove mode when timeoutSeconds quorum excludeRequester approvers escalateAfterSeconds source }`
 const schema = objectSchema({ amount: { type: 'number' } })
@@ -204,7 +204,7 @@ describe('the stricter of tool and agent', () => {
   })
 
   test('a run cannot loosen the gate of its agent', async () => {
-    const agentId = await cast.agent({ gate: { mode: 'ALWAYS' } })
+    const agentId = await fixtures.agent({ gate: { mode: 'ALWAYS' } })
     for (const gateOfRun of [{ mode: 'NEVER' }, { autoApprove: true }, null]) {
       const input = { agentId, prompt: 'hi', gate: gateOfRun }
       const { errors } = await h.gql(

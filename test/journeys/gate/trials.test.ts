@@ -1,13 +1,13 @@
 /** Gates evaluated without side effects, and the approvers' inbox: filters, pages and counts. */
 import { describe, expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { adminKey, type Harness } from '../../support/harness.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const over100 = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
 
@@ -158,8 +158,8 @@ describe('the inbox', () => {
 
   test('is filtered by status, tool, agent and deadline, and counted', async () => {
     const tool = await gate.gated({ timeoutSeconds: 1000 })
-    const agentId = await cast.agent({ toolIds: [tool.id] })
-    const ofAgent = await cast.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`)
+    const agentId = await fixtures.agent({ toolIds: [tool.id] })
+    const ofAgent = await fixtures.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`)
     const [asked] = await gate.pending(ofAgent)
     const calls = [
       await gate.call(tool.id),

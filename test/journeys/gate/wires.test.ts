@@ -2,26 +2,26 @@
  * The gate over a real provider protocol: rejections, expiry and edits reach the model, and its history stays valid.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../../support/strict-provider.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let provider: StrictProvider
 
 beforeAll(async () => {
   provider = await startStrictProvider()
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 })
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
-  await Promise.all([cast?.close(), provider?.close()])
+  await Promise.all([fixtures?.close(), provider?.close()])
   await h?.stop()
 })
 
@@ -43,8 +43,8 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     const tool = await gate.gated({ autoApprove: false })
     const call = (amount: number) => ({ name: tool.name, arguments: JSON.stringify({ amount }) })
     provider.script({ calls: [call(1), call(2)] })
-    const agent = await cast.agent({ toolIds: [tool.id], model: `my-${kind}/m` })
-    const id = await cast.start(agent, 'Go.')
+    const agent = await fixtures.agent({ toolIds: [tool.id], model: `my-${kind}/m` })
+    const id = await fixtures.start(agent, 'Go.')
     const approvals = await gate.pending(id)
     const of = (amount: number) =>
       approvals.find((one) => one['arguments'].amount === amount)!['id'] as string

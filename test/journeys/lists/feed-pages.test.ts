@@ -2,16 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { followFeed } from '../../support/feed-readers.ts'
 import { adminKey } from '../../support/harness.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 
-let stage: Stage
+let deployment: Deployment
 let projectId: string
 
 beforeAll(async () => {
-  stage = await openStage('PGlite')
-  projectId = (await stage.replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+  deployment = await openDeployment('PGlite')
+  projectId = (await deployment.replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 })
-afterAll(() => stage?.close())
+afterAll(() => deployment?.close())
 
 interface FeedPage {
   edges: { cursor: string; node: { cursor: string; type: string } }[]
@@ -23,7 +23,7 @@ async function pageOf(
   args: { filter?: object; after?: string; first?: number },
   key?: string,
 ): Promise<FeedPage> {
-  const { data, errors } = await stage.replicas[0]!.gql(
+  const { data, errors } = await deployment.replicas[0]!.gql(
     `query($filter: ProjectEventFilter, $after: String, $first: Int) {
       projectEvents(filter: $filter, after: $after, first: $first) {
         edges { cursor node { cursor type } } nodes { type } pageInfo { startCursor endCursor hasNextPage } } }`,
@@ -48,8 +48,8 @@ async function walk(filter: object, first: number): Promise<{ found: FeedPage['e
 }
 
 test('pages have every event once in the order of the subscription, with its cursors', async () => {
-  const h = stage.replicas[0]!
-  const id = await stage.cast.start(await stage.cast.agent(), 'call look {"word":"a"}')
+  const h = deployment.replicas[0]!
+  const id = await deployment.fixtures.start(await deployment.fixtures.agent(), 'call look {"word":"a"}')
   await h.until(id, ['COMPLETED'])
   const [all, one] = [await walk({}, 100), await walk({}, 1)]
   expect(one.found).toEqual(all.found)
@@ -61,7 +61,7 @@ test('pages have every event once in the order of the subscription, with its cur
 })
 
 test('a subscription after the end cursor has what was committed later, and nothing that the page searched', async () => {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   const page = await pageOf({ filter: { types: ['AGENT_DELETED'] } })
   expect(page).toMatchObject({ nodes: [], pageInfo: { hasNextPage: false, startCursor: null } })
   const reader = followFeed({ url: h.url, key: adminKey, after: page.pageInfo.endCursor })
@@ -79,9 +79,9 @@ test('a subscription after the end cursor has what was committed later, and noth
 })
 
 test('events by generation, agent, tool and type', async () => {
-  const h = stage.replicas[0]!
-  const { toolId, agentId } = await stage.payer({ mode: 'ALWAYS' })
-  const id = await stage.cast.start(agentId, 'call pay {"n":"1"}')
+  const h = deployment.replicas[0]!
+  const { toolId, agentId } = await deployment.payer({ mode: 'ALWAYS' })
+  const id = await deployment.fixtures.start(agentId, 'call pay {"n":"1"}')
   await h.until(id, ['AWAITING_APPROVAL'])
   const ofRun = types(await pageOf({ filter: { generationId: id } }))
   expect(ofRun.slice(0, 2)).toEqual(['GENERATION_QUEUED', 'GENERATION_STARTED'])
@@ -99,14 +99,14 @@ test('events by generation, agent, tool and type', async () => {
 })
 
 test('a page searches 5,000 events and says where it stopped, so that a search of any length ends', async () => {
-  const h = stage.replicas[0]!
-  await stage.rows(`insert into events (project_id, type, data, commit_order)
+  const h = deployment.replicas[0]!
+  await deployment.rows(`insert into events (project_id, type, data, commit_order)
     select '${projectId}', 'PROJECT_UPDATED', '{}', 1 from generate_series(1, 5500)`)
   await h.mutate('createTool', { name: 'last', config: { client: { inputSchema: {} } } }, 'tool { id }')
   const filter = { types: ['TOOL_CREATED'] }
   const { found, pages } = await walk(filter, 100)
   expect(pages).toBe(2)
-  const all = await stage.rows(
+  const all = await deployment.rows(
     `select 1 from events where type = 'TOOL_CREATED' and project_id = '${projectId}'`,
   )
   expect(found).toHaveLength(all.length)
@@ -121,11 +121,11 @@ test('size, cursor and permission are checked', async () => {
   await expect(pageOf({ after: 'x' })).rejects.toMatchObject({ code: 'BAD_CURSOR' })
   const { nodes, pageInfo } = await pageOf({ first: 1 })
   expect(nodes).toHaveLength(1)
-  await stage.rows(
+  await deployment.rows(
     `update events set commit_order = commit_order + 1 where position = (select min(position) from events)`,
   )
   await expect(pageOf({ after: pageInfo.endCursor })).rejects.toMatchObject({ code: 'CURSOR_EXPIRED' })
   const policy = { statement: [{ effect: 'Allow', action: ['projects:Get'], resource: ['*'] }] }
-  const { secret } = await stage.replicas[0]!.mutate('createApiKey', { name: 'k', policy }, 'secret')
+  const { secret } = await deployment.replicas[0]!.mutate('createApiKey', { name: 'k', policy }, 'secret')
   await expect(pageOf({}, secret)).rejects.toMatchObject({ code: 'FORBIDDEN', action: 'events:Subscribe' })
 })

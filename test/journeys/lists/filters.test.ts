@@ -1,24 +1,24 @@
 /** Lists with a filter have exactly what matches it, of this project only, and pages of the feed join the subscription. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw } from '../../support/bridge.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 
-let stage: Stage
+let deployment: Deployment
 let own: { secret: string; keyId: string }
-/** Names of what the story made, to ids. */
+/** Names of what the test made, to ids. */
 const ids: Record<string, any> = {}
 
 beforeAll(async () => {
-  stage = await openStage('PGlite')
-  const h = stage.replicas[0]!
-  const { cast } = stage
+  deployment = await openDeployment('PGlite')
+  const h = deployment.replicas[0]!
+  const { fixtures } = deployment
   const made = await h.mutate('createApiKey', { name: 'k', role: 'ADMIN' }, 'apiKey { id } secret')
   own = { secret: made['secret'], keyId: made['apiKey'].id }
-  ids['helper'] = await cast.agent({ name: 'returns_helper', toolIds: [cast.tools.look] })
-  ids['desk'] = await cast.agent({ name: 'Refund 100%', agentIds: [ids['helper']] })
-  ids['done'] = await cast.start(ids['helper'], 'call look {"word":"a"}')
+  ids['helper'] = await fixtures.agent({ name: 'returns_helper', toolIds: [fixtures.tools.look] })
+  ids['desk'] = await fixtures.agent({ name: 'Refund 100%', agentIds: [ids['helper']] })
+  ids['done'] = await fixtures.start(ids['helper'], 'call look {"word":"a"}')
   await h.until(ids['done'], ['COMPLETED'])
-  ids['asks'] = await cast.start(ids['desk'], 'call ask {"word":"a"}')
+  ids['asks'] = await fixtures.start(ids['desk'], 'call ask {"word":"a"}')
   await h.until(ids['asks'], ['REQUIRES_ACTION'])
   const input = { agentId: ids['desk'], prompt: 'call returns_helper {"message":"say a"}' }
   const started = await h.mutate('startGeneration', input, 'generation { id }', own.secret)
@@ -30,23 +30,23 @@ beforeAll(async () => {
     })
   ).data
   ids['child'] = generation.children.nodes[0].id
-  ids['cancelled'] = await cast.start(ids['desk'], 'call ask {"word":"b"}')
+  ids['cancelled'] = await fixtures.start(ids['desk'], 'call ask {"word":"b"}')
   await h.until(ids['cancelled'], ['REQUIRES_ACTION'])
   await h.mutate('cancelGeneration', { generationId: ids['cancelled'] }, 'generation { id }')
   await h.until(ids['cancelled'], ['CANCELLED'])
   // Each generation begins in a minute of its own, in this order.
   for (const [i, name] of ['done', 'asks', 'nested', 'child', 'cancelled'].entries())
-    await stage.rows(
+    await deployment.rows(
       `update generations set created_at = '2026-01-01T00:0${i}:00Z' where id = '${ids[name]}'`,
     )
   const direct = await h.mutate(
     'callTool',
-    { toolId: cast.tools.act, arguments: { word: 'd' } },
+    { toolId: fixtures.tools.act, arguments: { word: 'd' } },
     'toolCall { id }',
   )
   ids['direct'] = direct['toolCall'].id
 })
-afterAll(() => stage?.close())
+afterAll(() => deployment?.close())
 
 async function list(
   field: string,
@@ -55,7 +55,7 @@ async function list(
   selected = 'id',
   key?: string,
 ): Promise<any[]> {
-  const { data, errors } = await stage.replicas[0]!.gql(
+  const { data, errors } = await deployment.replicas[0]!.gql(
     `query($filter: ${type}) { ${field}(filter: $filter, first: 100) { nodes { ${selected} } } }`,
     { filter },
     key,
@@ -111,7 +111,7 @@ describe('generations', () => {
   })
 
   test('an argument of the list joins the filter; the same field twice, and a text that is empty, are refused', async () => {
-    const ask = (args: string) => stage.replicas[0]!.gql(`{ generations(${args}) { nodes { id } } }`)
+    const ask = (args: string) => deployment.replicas[0]!.gql(`{ generations(${args}) { nodes { id } } }`)
     const { data } = await ask(`status: COMPLETED, filter: { agentId: "${ids['helper']}", rootOnly: true }`)
     expect(data['generations'].nodes).toEqual([{ id: ids['done'] }])
     const twice = await ask('status: COMPLETED, filter: { statuses: [COMPLETED] }')
@@ -127,7 +127,7 @@ describe('generations', () => {
   })
 
   test('agents of another project are not searched, and its generations are not listed', async () => {
-    const h = stage.replicas[0]!
+    const h = deployment.replicas[0]!
     const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
     const input = { name: 'k', role: 'ADMIN', projectId: project.id }
     const { secret } = await h.mutate('createApiKey', input, 'secret')
@@ -155,13 +155,17 @@ test('tool calls by generation, agent, tool, statuses and time', async () => {
     'ask AWAITING_CLIENT',
     'ask CANCELLED',
   ])
-  expect(await calls({ toolId: stage.cast.tools.act, statuses: ['SUCCEEDED'] })).toEqual(['act SUCCEEDED'])
-  await stage.rows(`update tool_calls set created_at = '2026-01-01T00:07:00Z' where id = '${ids['direct']}'`)
+  expect(await calls({ toolId: deployment.fixtures.tools.act, statuses: ['SUCCEEDED'] })).toEqual([
+    'act SUCCEEDED',
+  ])
+  await deployment.rows(
+    `update tool_calls set created_at = '2026-01-01T00:07:00Z' where id = '${ids['direct']}'`,
+  )
   expect(await calls({ createdAfter: minute(7), createdBefore: minute(8) })).toEqual(['act SUCCEEDED'])
 })
 
 test('calls that MCP clients made through an agent are calls of that agent', async () => {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   await h.mutate('updateAgent', { id: ids['helper'], mcp: { enabled: true } }, 'agent { id }')
   const { body } = await callRaw(`${h.url}/mcp/${ids['helper']}`, own.secret, 'look', { word: 'm' })
   expect(body).toMatchObject({ result: { isError: false } })
@@ -170,7 +174,7 @@ test('calls that MCP clients made through an agent are calls of that agent', asy
 })
 
 test('the audit by action, principal, resource, outcome and time', async () => {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   const entries = (filter: object) =>
     list('auditEntries', 'AuditFilter', filter, 'principalId action resource outcome createdAt')
   const { tool } = await h.mutate(
@@ -195,7 +199,7 @@ test('the audit by action, principal, resource, outcome and time', async () => {
 
 test('tools and agents by a part of their name', async () => {
   const named = async (field: string, name: string) => {
-    const { data, errors } = await stage.replicas[0]!.gql(
+    const { data, errors } = await deployment.replicas[0]!.gql(
       `query($name: String) { ${field}(name: $name) { nodes { name } } }`,
       { name },
     )

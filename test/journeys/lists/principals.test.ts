@@ -1,31 +1,31 @@
 /** Principals have names for those who may see them, whoever they are and whatever became of them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey } from '../../support/harness.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { statementsDuring } from '../../support/statements.ts'
 
-let stage: Stage
+let deployment: Deployment
 let admin: { id: string; secret: string }
 let operatorId: string
 const person = `usr_${'0a'.repeat(16)}`
 
 beforeAll(async () => {
-  stage = await openStage('PGlite')
+  deployment = await openDeployment('PGlite')
   admin = await keyOf({ name: 'desk', role: 'ADMIN' })
-  const { viewer } = (await stage.replicas[0]!.gql('{ viewer { id project { id } } }')).data
+  const { viewer } = (await deployment.replicas[0]!.gql('{ viewer { id project { id } } }')).data
   operatorId = viewer.id
-  await stage.rows(`insert into subjects (id, project_id, issuer, subject, name, role, expires_at)
+  await deployment.rows(`insert into subjects (id, project_id, issuer, subject, name, role, expires_at)
     values ('${person}', '${viewer.project.id}', 'https://issuer.example', 'ann', 'Ann', 'admin', now())`)
 })
-afterAll(() => stage?.close())
+afterAll(() => deployment?.close())
 
 async function keyOf(input: object): Promise<{ id: string; secret: string }> {
-  const made = await stage.replicas[0]!.mutate('createApiKey', input, 'apiKey { id } secret')
+  const made = await deployment.replicas[0]!.mutate('createApiKey', input, 'apiKey { id } secret')
   return { id: made['apiKey'].id, secret: made['secret'] }
 }
 
 async function ask(query: string, key = adminKey): Promise<any> {
-  const { data, errors } = await stage.replicas[0]!.gql(query, {}, key)
+  const { data, errors } = await deployment.replicas[0]!.gql(query, {}, key)
   if (errors) throw Object.assign(new Error(JSON.stringify(errors)), errors[0]!.extensions)
   return data
 }
@@ -33,11 +33,11 @@ async function ask(query: string, key = adminKey): Promise<any> {
 const who = '{ id name kind }'
 
 test('beside every id of a principal there is an object with its kind and name', async () => {
-  const h = stage.replicas[0]!
-  const { toolId, agentId } = await stage.payer({ mode: 'ALWAYS' })
-  const id = await stage.cast.start(agentId, 'call pay {"n":"1"}')
+  const h = deployment.replicas[0]!
+  const { toolId, agentId } = await deployment.payer({ mode: 'ALWAYS' })
+  const id = await deployment.fixtures.start(agentId, 'call pay {"n":"1"}')
   await h.until(id, ['AWAITING_APPROVAL'])
-  await stage.rows(`update generations set requested_by = '${person}' where id = '${id}'`)
+  await deployment.rows(`update generations set requested_by = '${person}' where id = '${id}'`)
   const found = await ask(`{ generation(id: "${id}") { requestedBy requester ${who}
     requiredAction { approvals { id requester ${who} } } } apiKeys { nodes { id creator ${who} } } }`)
   const operator = { id: operatorId, name: expect.any(String), kind: 'API_KEY' }
@@ -79,7 +79,7 @@ test('beside every id of a principal there is an object with its kind and name',
 
 test('the server itself is a principal without a name', async () => {
   const { id } = (await ask('{ viewer { project { id } } }')).viewer.project
-  await stage.rows(`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
+  await deployment.rows(`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
     values ('aud_system', '${id}', 'system', 'tools:Call', 'tool/x', 'EXECUTED', '{}')`)
   const { auditEntries } = await ask(
     `{ auditEntries(filter: { principalId: "system" }) { nodes { principal ${who} } } }`,
@@ -97,7 +97,7 @@ test('a person is a node, and the id of a key is its key', async () => {
 })
 
 test('names of another project, and of keys that the caller may not read, are left out; ids are not', async () => {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
   const theirs = await keyOf({ name: 'theirs', role: 'ADMIN', projectId: project.id })
   // The operator acts in the other project with a key of its own.
@@ -105,8 +105,10 @@ test('names of another project, and of keys that the caller may not read, are le
   const foreign = (await ask(creators, theirs.secret)).apiKeys.nodes
   expect(foreign).toEqual([{ name: 'theirs', creator: { id: operatorId, name: null, kind: 'API_KEY' } }])
   await expect(ask(`{ node(id: "${person}") { id } }`, theirs.secret)).resolves.toEqual({ node: null })
-  const caller = await keyOf({ name: 'robot', role: 'CALLER' })
-  const agentId = await stage.cast.agent()
+  const action = ['agents:Get', 'generations:*']
+  const policy = { statement: [{ effect: 'Allow', action, resource: ['*'] }] }
+  const caller = await keyOf({ name: 'robot', policy })
+  const agentId = await deployment.fixtures.agent()
   const mine = await h.mutate(
     'startGeneration',
     { agentId, prompt: 'say a' },
@@ -125,7 +127,7 @@ test('names of another project, and of keys that the caller may not read, are le
 })
 
 test('all principals of a page are read by one statement', async () => {
-  const seen = await statementsDuring(stage.replicas[0]!.app.services.db, async () => {
+  const seen = await statementsDuring(deployment.replicas[0]!.app.services.db, async () => {
     const { auditEntries } = await ask(
       `{ auditEntries(first: 100) { nodes { principal ${who} } } generations { nodes { requester ${who} } } }`,
     )

@@ -1,14 +1,14 @@
 /** The times of steps, their failed attempts, and all runs below a run: what a timeline shows. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { statementsDuring } from '../../support/statements.ts'
 
-let stage: Stage
-beforeAll(async () => void (stage = await openStage('PGlite')))
-afterAll(() => stage?.close())
+let deployment: Deployment
+beforeAll(async () => void (deployment = await openDeployment('PGlite')))
+afterAll(() => deployment?.close())
 
 async function read(id: string, fields: string): Promise<any> {
-  const { data, errors } = await stage.replicas[0]!.gql(
+  const { data, errors } = await deployment.replicas[0]!.gql(
     `query($id: ID!) { generation(id: $id) { createdAt finishedAt ${fields} } }`,
     { id },
   )
@@ -19,9 +19,9 @@ async function read(id: string, fields: string): Promise<any> {
 const attempts = 'failedAttempts { stepIndex attempt model code startedAt failedAt }'
 
 test('a step says when its request was sent and first answered, and which attempts failed before', async () => {
-  const agentId = await stage.cast.agent()
-  const id = await stage.cast.start(agentId, 'fail 429 x2\nslow 30ms\nsay one two three four')
-  await stage.replicas[0]!.until(id, ['COMPLETED'])
+  const agentId = await deployment.fixtures.agent()
+  const id = await deployment.fixtures.start(agentId, 'fail 429 x2\nslow 30ms\nsay one two three four')
+  await deployment.replicas[0]!.until(id, ['COMPLETED'])
   const run = await read(
     id,
     `steps { index attempt startedAt firstTokenAt createdAt ${attempts} } ${attempts}`,
@@ -54,34 +54,36 @@ test('a step says when its request was sent and first answered, and which attemp
 })
 
 test('the attempts of a step that never succeeded are those of the generation', async () => {
-  const id = await stage.cast.start(await stage.cast.agent(), 'fail 400\nsay never')
-  await stage.replicas[0]!.until(id, ['FAILED'])
+  const id = await deployment.fixtures.start(await deployment.fixtures.agent(), 'fail 400\nsay never')
+  await deployment.replicas[0]!.until(id, ['FAILED'])
   const run = await read(id, `steps { index } ${attempts}`)
   expect(run.steps).toEqual([])
   expect(run.failedAttempts).toMatchObject([{ stepIndex: 1, attempt: 1, code: 'MODEL_BAD_REQUEST' }])
 })
 
 test('rows of an older release have no times', async () => {
-  const id = await stage.cast.start(await stage.cast.agent(), 'say one')
-  await stage.replicas[0]!.until(id, ['COMPLETED'])
-  await stage.rows(`update steps set started_at = null, first_token_at = null where generation_id = '${id}'`)
+  const id = await deployment.fixtures.start(await deployment.fixtures.agent(), 'say one')
+  await deployment.replicas[0]!.until(id, ['COMPLETED'])
+  await deployment.rows(
+    `update steps set started_at = null, first_token_at = null where generation_id = '${id}'`,
+  )
   const run = await read(id, 'steps { startedAt firstTokenAt failedAttempts { code } }')
   expect(run.steps).toEqual([{ startedAt: null, firstTokenAt: null, failedAttempts: [] }])
 })
 
 test('all descendants in pages, parents before children, and none of another run', async () => {
-  const { cast } = stage
-  const h = stage.replicas[0]!
-  const leaf = await cast.agent({ name: 'leaf' })
-  const mid = await cast.agent({ name: 'mid', agentIds: [leaf], toolIds: [] })
-  const top = await cast.agent({ name: 'top', agentIds: [mid], toolIds: [] })
+  const { fixtures } = deployment
+  const h = deployment.replicas[0]!
+  const leaf = await fixtures.agent({ name: 'leaf' })
+  const mid = await fixtures.agent({ name: 'mid', agentIds: [leaf], toolIds: [] })
+  const top = await fixtures.agent({ name: 'top', agentIds: [mid], toolIds: [] })
   const say = (agent: string, message: string) => `call ${agent} ${JSON.stringify({ message })}`
   const inner = say('mid', `${say('leaf', 'say a')}\n${say('leaf', 'say b')}`)
-  const id = await cast.start(top, `${inner}\n${inner}`)
-  const other = await cast.start(top, say('mid', 'say c'))
+  const id = await fixtures.start(top, `${inner}\n${inner}`)
+  const other = await fixtures.start(top, say('mid', 'say c'))
   for (const one of [id, other]) await h.until(one, ['COMPLETED'])
   // As after a clock that was set back: each level is older than the one above it, and only their depth orders them.
-  await stage.rows(
+  await deployment.rows(
     `update generations set created_at = timestamptz '2026-01-01' - depth * interval '1 hour' where root_id = '${id}'`,
   )
   const all = await read(id, 'descendants(first: 100) { nodes { id depth parent { id } root { id } } }')
@@ -116,9 +118,9 @@ test('all descendants in pages, parents before children, and none of another run
 })
 
 test('the failed attempts of a page of runs are read by one statement', async () => {
-  const db = stage.replicas[0]!.app.services.db
+  const db = deployment.replicas[0]!.app.services.db
   const seen = await statementsDuring(db, async () => {
-    const { data } = await stage.replicas[0]!.gql(
+    const { data } = await deployment.replicas[0]!.gql(
       '{ generations(first: 20) { nodes { failedAttempts { code } steps { failedAttempts { code } } } } }',
     )
     expect(data['generations'].nodes.length).toBeGreaterThan(5)

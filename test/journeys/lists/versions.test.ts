@@ -1,18 +1,18 @@
 /** Every version of a tool and an agent is kept: what changed, by whom, and nothing that the reader may not see. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { changesBetween } from '../../../src/core/json-changes.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { statementsDuring } from '../../support/statements.ts'
 
-let stage: Stage
-beforeAll(async () => void (stage = await openStage('PGlite')))
-afterAll(() => stage?.close())
+let deployment: Deployment
+beforeAll(async () => void (deployment = await openDeployment('PGlite')))
+afterAll(() => deployment?.close())
 
 const fields = `nodes { version createdAt author { name } definition changes { path before after } }
   pageInfo { endCursor hasNextPage }`
 
 async function versionsOf(field: 'tool' | 'agent', id: string, args = '', key?: string): Promise<any> {
-  const { data, errors } = await stage.replicas[0]!.gql(
+  const { data, errors } = await deployment.replicas[0]!.gql(
     `query($id: ID!) { ${field}(id: $id) { versions${args} { ${fields} } } }`,
     { id },
     key,
@@ -22,13 +22,17 @@ async function versionsOf(field: 'tool' | 'agent', id: string, args = '', key?: 
 }
 
 async function secretOf(role: string): Promise<string> {
-  return (await stage.replicas[0]!.mutate('createApiKey', { name: role, role }, 'secret'))['secret']
+  return (await deployment.replicas[0]!.mutate('createApiKey', { name: role, role }, 'secret'))['secret']
 }
 
 async function changedTool(): Promise<string> {
-  const h = stage.replicas[0]!
+  const h = deployment.replicas[0]!
   const inputSchema = { type: 'object', properties: { n: { type: 'string' }, token: { type: 'string' } } }
-  const http = { url: `${stage.cast.upstream.url}/v`, headers: { 'x-key': 'header one' }, inputSchema }
+  const http = {
+    url: `${deployment.fixtures.upstream.url}/v`,
+    headers: { 'x-key': 'header one' },
+    inputSchema,
+  }
   const input = { name: 'versioned', presetParameters: { token: 'preset one' }, config: { http } }
   const { tool } = await h.mutate('createTool', input, 'tool { id }')
   const developer = await secretOf('DEVELOPER')
@@ -63,7 +67,7 @@ test('a tool: each change with its author, the places and both values', async ()
 })
 
 test('a reader without tools:Update learns that presets and headers changed, and no value of any version', async () => {
-  const [tool] = await stage.rows(`select id from tools where name = 'versioned'`)
+  const [tool] = await deployment.rows(`select id from tools where name = 'versioned'`)
   const { nodes } = await versionsOf('tool', tool!['id'], '', await secretOf('VIEWER'))
   const hidden = '[masked]'
   expect(nodes[0].changes).toEqual([
@@ -80,7 +84,7 @@ test('a reader without tools:Update learns that presets and headers changed, and
 })
 
 test('pages have every version once, with the change from a version of the next page', async () => {
-  const [tool] = await stage.rows(`select id from tools where name = 'versioned'`)
+  const [tool] = await deployment.rows(`select id from tools where name = 'versioned'`)
   const first = await versionsOf('tool', tool!['id'], '(first: 2)')
   expect(first.pageInfo.hasNextPage).toBe(true)
   expect(first.nodes[1].changes).toHaveLength(2)
@@ -100,8 +104,8 @@ test('pages have every version once, with the change from a version of the next 
 })
 
 test('an agent: settings, name and gate, of the operator and of others', async () => {
-  const h = stage.replicas[0]!
-  const agentId = await stage.cast.agent({ name: 'clerk', instructions: 'Be brief.' })
+  const h = deployment.replicas[0]!
+  const agentId = await deployment.fixtures.agent({ name: 'clerk', instructions: 'Be brief.' })
   const admin = await secretOf('ADMIN')
   const changed = await h.mutate(
     'updateAgent',
@@ -123,24 +127,24 @@ test('an agent: settings, name and gate, of the operator and of others', async (
 })
 
 test('a change that is refused leaves no version, and of two at once each has its own', async () => {
-  const h = stage.replicas[0]!
-  const agentId = await stage.cast.agent({ name: 'twice' })
+  const h = deployment.replicas[0]!
+  const agentId = await deployment.fixtures.agent({ name: 'twice' })
   const update = (input: object) => h.mutate('updateAgent', { id: agentId, ...input }, 'agent { version }')
   expect(await update({ name: 'clerk taken' })).toMatchObject({ agent: { version: 2 } })
-  await stage.cast.agent({ name: 'taken' })
+  await deployment.fixtures.agent({ name: 'taken' })
   expect(await update({ name: 'taken' })).toMatchObject({ code: 'NAME_TAKEN' })
   await Promise.all([update({ instructions: 'a' }), update({ temperature: 0.5 })])
   const { nodes } = await versionsOf('agent', agentId)
   expect(nodes.map((node: any) => node.version)).toEqual([4, 3, 2, 1])
-  const stored = await stage.rows(`select definition from agents where id = '${agentId}'`)
+  const stored = await deployment.rows(`select definition from agents where id = '${agentId}'`)
   const { name: _name, ...newest } = nodes[0].definition
   expect(newest).toEqual(stored[0]!['definition'])
 })
 
 test('a version that an older release wrote without history is kept when it is replaced', async () => {
-  const h = stage.replicas[0]!
-  const agentId = await stage.cast.agent({ name: 'old', instructions: 'one' })
-  await stage.rows(`update agents set version = 2, definition = jsonb_set(definition, '{instructions}', '"two"')
+  const h = deployment.replicas[0]!
+  const agentId = await deployment.fixtures.agent({ name: 'old', instructions: 'one' })
+  await deployment.rows(`update agents set version = 2, definition = jsonb_set(definition, '{instructions}', '"two"')
     where id = '${agentId}'`)
   await h.mutate('updateAgent', { id: agentId, instructions: 'three' }, 'agent { version }')
   const { nodes } = await versionsOf('agent', agentId)
@@ -154,8 +158,8 @@ test('a version that an older release wrote without history is kept when it is r
 })
 
 test('a page of versions costs the same few statements, however many there are', async () => {
-  const [tool] = await stage.rows(`select id from tools where name = 'versioned'`)
-  const db = stage.replicas[0]!.app.services.db
+  const [tool] = await deployment.rows(`select id from tools where name = 'versioned'`)
+  const db = deployment.replicas[0]!.app.services.db
   const seen = await statementsDuring(db, () => versionsOf('tool', tool!['id']))
   expect(seen.filter((text) => /tool_versions/.test(text))).toHaveLength(2)
   expect(seen.filter((text) => /from subjects where id in/.test(text))).toHaveLength(1)

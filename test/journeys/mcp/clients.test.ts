@@ -7,7 +7,7 @@ import { callThrough, textOf, type McpPeer, type OpenPeer } from '../../support/
 let agent: GatedAgent
 // Short for these clients, as minutes are for others: each must come back, or get progress, several times.
 const timings = { inlineHoldMs: 150, roundHoldMs: 150, progressMs: 50, taskAfterMs: 50, pollMs: 50 }
-useGatedAgent(timings, (story) => ({ agent } = story))
+useGatedAgent(timings, (parts) => ({ agent } = parts))
 
 async function using(open: OpenPeer, work: (peer: McpPeer) => Promise<void>, seen?: (m: string) => void) {
   const peer = await open(agent.url, agent.callerKey, seen)
@@ -28,10 +28,10 @@ function waitCounter(count: number): { seen(method: string): void; enough: Promi
 }
 
 describe.each(Object.entries(allPeers))('%s', (_name, open) => {
-  test('lists the tools, the agent and approval_wait, in this order', () =>
+  test('lists the tools, the agent and the built-in tools, in this order', () =>
     using(open, async (peer) => {
       const names = (await peer.list()).map((tool) => tool.name)
-      expect(names).toEqual(['echo', 'fail', 'pay', 'teller', 'approval_wait'])
+      expect(names).toEqual(['echo', 'fail', 'pay', 'teller', 'approval_wait', 'approval_cancel'])
     }))
 
   test('calls a tool and reads its text', () =>

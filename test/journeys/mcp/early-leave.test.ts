@@ -18,7 +18,7 @@ import type { Harness } from '../../support/harness.ts'
 let h: Harness
 let agent: GatedAgent
 
-useGatedAgent({ graceMs: 50 }, (story) => ({ h, agent } = story))
+useGatedAgent({ graceMs: 50 }, (parts) => ({ h, agent } = parts))
 
 /** Makes the next transaction wait: `reached` resolves when it begins, `release` lets it go on. */
 function holdNext(): { reached: Promise<void>; release(): void } {
@@ -68,7 +68,7 @@ async function ended(word: string): Promise<Record<string, any>> {
 
 const withdrawn = { status: 'CANCELLED', approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' } }
 
-test('a request that is cancelled while its call is being committed is cancelled', async () => {
+test('an older client that cancels while its call is being committed ends its waiting, and the question stays', async () => {
   const { url, callerKey } = agent
   const session = await startSession(url, callerKey)
   const { reached, release } = holdNext()
@@ -79,7 +79,11 @@ test('a request that is cancelled while its call is being committed is cancelled
   await rpc(url, callerKey, cancel, session)
   release()
   await call
-  expect(await ended('taken back')).toMatchObject(withdrawn)
+  const fields = '{ approvals(status: PENDING) { nodes { toolCall { status arguments } } } }'
+  const { data } = await h.gql(fields)
+  expect(data['approvals'].nodes).toMatchObject([
+    { toolCall: { status: 'AWAITING_APPROVAL', arguments: { word: 'taken back' } } },
+  ])
 })
 
 test('a modern client that disconnects while its call is being committed has it cancelled', async () => {

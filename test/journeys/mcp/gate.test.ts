@@ -16,7 +16,7 @@ import {
 let h: Harness
 let agent: GatedAgent
 const timings = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20, graceMs: 300 }
-useGatedAgent(timings, (story) => ({ h, agent } = story))
+useGatedAgent(timings, (parts) => ({ h, agent } = parts))
 let count = 0
 
 /** Arguments that no other test uses: the same request would find the other test's call. */
@@ -45,6 +45,20 @@ async function callOf(id: string): Promise<Record<string, any>> {
     'id status source isError errorCode agent { id } attempts { attempt } approval { id status voidReason }'
   const { data } = await h.gql(`query($id: ID!) { toolCall(id: $id) { ${fields} } }`, { id })
   return data['toolCall']
+}
+
+/** Waits for the pending approval of a call with this word. */
+async function pendingWith(word: string): Promise<Record<string, any>> {
+  const all = '{ approvals(status: PENDING) { nodes { id toolCall { id arguments } } } }'
+  const find = async () =>
+    (await h.gql(all)).data['approvals'].nodes.find((one: any) => one.toolCall?.arguments.word === word)
+  const asked = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
+  let found = await find()
+  while (!found) {
+    await h.collect(asked, {}, () => true)
+    found = await find()
+  }
+  return found
 }
 
 /** Waits for an event of the project for which `found` is true. */
@@ -273,7 +287,7 @@ describe('a legacy client', () => {
   })
 
   test.each([['pay'], ['teller']])(
-    'that waits for %s hears the new deadline when a person gets longer time, and then the later verdict',
+    'that waits for %s receives the new deadline when a person gets longer time, and then the later verdict',
     async (name) => {
       const { url, callerKey } = agent
       const args = fresh()
@@ -328,23 +342,58 @@ describe('a legacy client', () => {
     },
   )
 
-  test('cancels a request with notifications/cancelled in its session', async () => {
+  test('that cancels its request, as clients do at their own time limit, withdraws nothing, and the same request joins again', async () => {
     const { url, callerKey } = agent
     const session = await startSession(url, callerKey)
     const params = { name: 'pay', arguments: fresh(), _meta: { progressToken: 1 } }
-    const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params }
-    const held = rpc(url, callerKey, call, session)
-    const asked = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
-    const newest = async () =>
-      (await h.gql('{ approvals(first: 1, status: PENDING) { nodes { id toolCall { id arguments } } } }'))
-        .data['approvals'].nodes[0]
-    await h.collect(asked, {}, () => true)
-    let approval = await newest()
-    while (approval?.toolCall.arguments.word !== params.arguments.word) approval = await newest()
+    const call = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
+    const before = agent.paid()
+    const held = rpc(url, callerKey, call(9), session)
+    const { toolCall } = await pendingWith(params.arguments.word)
     const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
     await rpc(url, callerKey, cancel, session)
     await held
-    expect(await callOf(approval.toolCall.id)).toMatchObject({ status: 'CANCELLED' })
+    expect(await callOf(toolCall.id)).toMatchObject({
+      status: 'AWAITING_APPROVAL',
+      approval: { status: 'PENDING' },
+    })
+    const joined = rpc(url, callerKey, call(10), session)
+    await agent.decide()
+    expect(JSON.stringify((await joined).body)).toContain(params.arguments.word)
+    expect(await callOf(toolCall.id)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(agent.paid()).toBe(before + 1)
+  })
+})
+
+describe('approval_cancel', () => {
+  test('withdraws the call of its caller, and of nobody else', async () => {
+    const before = agent.paid()
+    const first = await plain('pay', fresh())
+    const { call_id: id } = first.body['result'].structuredContent
+    const other = await plain('approval_cancel', { call_id: id }, adminKey)
+    expect(other.body['error']).toMatchObject({ code: -32602, data: { type: 'not_found' } })
+    expect(await callOf(id)).toMatchObject({ status: 'AWAITING_APPROVAL' })
+    for (const _ of [1, 2]) {
+      const { body } = await plain('approval_cancel', { call_id: id })
+      expect(body['result']).toMatchObject({
+        isError: false,
+        structuredContent: { status: 'cancelled', call_id: id },
+      })
+    }
+    expect(await callOf(id)).toMatchObject({
+      status: 'CANCELLED',
+      approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' },
+    })
+    expect(agent.paid()).toBe(before)
+  })
+
+  test('is what cancelToolCall is in GraphQL', async () => {
+    const first = await plain('pay', fresh())
+    const { call_id: toolCallId } = first.body['result'].structuredContent
+    const other = await h.mutate('cancelToolCall', { toolCallId }, 'toolCall { status }')
+    expect(other['__typename']).toBe('NotFoundError')
+    const own = await h.mutate('cancelToolCall', { toolCallId }, 'toolCall { status }', agent.callerKey)
+    expect(own['toolCall']).toEqual({ status: 'CANCELLED' })
   })
 })
 

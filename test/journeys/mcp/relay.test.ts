@@ -1,13 +1,14 @@
 /** Prompts, resources and input requests relayed between upstreams and MCP clients, and who may use them. */
 import { inputRequired, type InputRequest } from '@modelcontextprotocol/server'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { modernRpc } from '../../support/mcp-wire.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { peerTest as test } from '../../support/peers.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 import {
   startEverything,
   startModern,
@@ -16,8 +17,8 @@ import {
 } from '../../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
+let fixtures: Fixtures
+let gate: GateFixtures
 let modern: ModernServer
 let everything: RunningServer
 let agentId: string
@@ -38,8 +39,8 @@ const question: InputRequest = {
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
   ;[everything, modern] = await Promise.all([startEverything('streamableHttp'), startModern()])
   modern.tools.set('greet', {
     tool: { name: 'greet' },
@@ -53,10 +54,10 @@ beforeAll(async () => {
       .id as string
   toolId = await make('far', modern.url)
   const toolIds = [toolId, await make('every', everything.url)]
-  agentId = await cast.agent({ toolIds, mcp: { enabled: true } })
+  agentId = await fixtures.agent({ toolIds, mcp: { enabled: true } })
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), everything?.kill(), modern?.kill()])
+  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
   await h?.stop()
 })
 
@@ -151,7 +152,7 @@ describe('a tool that requires input', () => {
       code: -32021,
     })
     await client.close()
-    const id = await cast.start(agentId, 'call far_greet {}')
+    const id = await fixtures.start(agentId, 'call far_greet {}')
     const done = await h.until(id, ['COMPLETED'], 'toolCalls { status errorCode }')
     expect(done['toolCalls']).toEqual([{ status: 'ERRORED', errorCode: 'upstream_error' }])
   })

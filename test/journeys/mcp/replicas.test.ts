@@ -10,7 +10,7 @@ import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { connectV2 } from '../../support/mcp-clients.ts'
 import { modernProtocol, startSession } from '../../support/mcp-wire.ts'
 import { startReplica, type Replica } from '../../support/replica.ts'
-import { objectSchema } from '../../support/story.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
 const key = 'gh_bridge_operator_01234567890123456789012345678901234'
 const closers: (() => unknown)[] = []

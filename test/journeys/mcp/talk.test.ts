@@ -9,7 +9,7 @@ import { openModern, startSession } from '../../support/mcp-wire.ts'
 let h: Harness
 let agent: GatedAgent
 
-useGatedAgent({ runMs: 1500, inlineHoldMs: 100, progressMs: 50 }, (story) => ({ h, agent } = story))
+useGatedAgent({ runMs: 1500, inlineHoldMs: 100, progressMs: 50 }, (parts) => ({ h, agent } = parts))
 
 /** Calls the agent as a plain caller. */
 const ask = (args: object, headers?: Record<string, string>): Promise<RpcAnswer> =>

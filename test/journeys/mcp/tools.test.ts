@@ -1,9 +1,10 @@
 /** Foreign MCP servers as tools: discovered, called by models, people and MCP clients, gated, and unreachable. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { describeWithPeers, hasPeers, peerTest } from '../../support/peers.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
 import {
   startEverything,
   startModern,
@@ -12,17 +13,20 @@ import {
 } from '../../support/upstream-servers.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-let everything: RunningServer
+let fixtures: Fixtures
+let gate: GateFixtures
+let everything: RunningServer | null = null
 let modern: ModernServer
 let count = 0
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-  ;[everything, modern] = await Promise.all([startEverything('streamableHttp'), startModern()])
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
+  ;[everything, modern] = await Promise.all([
+    hasPeers ? startEverything('streamableHttp') : null,
+    startModern(),
+  ])
   modern.tools.set('pay', { tool: payTool('Pays.'), run: (args) => said(`paid ${JSON.stringify(args)}`) })
   modern.tools.set('look', {
     tool: { name: 'look', annotations: { readOnlyHint: true } },
@@ -35,7 +39,7 @@ beforeAll(async () => {
   modern.tools.set('break', { tool: { name: 'break' }, run: () => ({ ...said('it broke'), isError: true }) })
 })
 afterAll(async () => {
-  await Promise.all([cast?.close(), everything?.kill(), modern?.kill()])
+  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
   await h?.stop()
 })
 
@@ -70,9 +74,9 @@ async function call(toolId: string, action: string, args: object = {}): Promise<
   return made['toolCall'] ?? made
 }
 
-describe('the reference server', () => {
+describeWithPeers('the reference server', () => {
   test('is one record with all its tools, which are discovered when it is saved', async () => {
-    const tool = await mcpTool({ url: everything.url })
+    const tool = await mcpTool({ url: everything!.url })
     const names = tool['actions'].map((one: any) => one.runtimeName)
     expect(names).toContain(`${tool['name']}_get-sum`)
     expect(names.length).toBeGreaterThan(8)
@@ -88,24 +92,24 @@ describe('the reference server', () => {
   })
 
   test('a model uses its tools by runtime name, and only those that are allowed', async () => {
-    const tool = await mcpTool({ url: everything.url, allow: ['get-sum', 'echo'], deny: ['echo'] })
+    const tool = await mcpTool({ url: everything!.url, allow: ['get-sum', 'echo'], deny: ['echo'] })
     expect(tool['actions'].map((one: any) => one.action)).toEqual(['get-sum'])
-    const agentId = await cast.agent({ toolIds: [tool['id']] })
+    const agentId = await fixtures.agent({ toolIds: [tool['id']] })
     const sum = `${tool['name']}_get-sum`
-    const id = await cast.start(agentId, `call ${sum} {"a":20,"b":22}`)
+    const id = await fixtures.start(agentId, `call ${sum} {"a":20,"b":22}`)
     const done = await h.until(id, ['COMPLETED'], 'toolCalls { name action status content }')
     expect(done['toolCalls']).toMatchObject([{ name: sum, action: 'get-sum', status: 'SUCCEEDED' }])
     expect(JSON.stringify(done['toolCalls'][0].content)).toContain('42')
-    const other = await cast.start(agentId, `call ${tool['name']}_echo {"message":"x"}`)
+    const other = await fixtures.start(agentId, `call ${tool['name']}_echo {"message":"x"}`)
     const refused = await h.until(other, ['COMPLETED'], 'toolCalls { status errorCode }')
     expect(refused['toolCalls']).toEqual([{ status: 'ERRORED', errorCode: 'unknown_tool' }])
   })
 
   test('a chosen tool and a stop condition go by runtime name', async () => {
-    const tool = await mcpTool({ url: everything.url })
+    const tool = await mcpTool({ url: everything!.url })
     const name = `${tool['name']}_get-sum`
     const settings = { toolIds: [tool['id']], stopConditions: [{ hasToolCall: name }] }
-    await cast.agent({ ...settings, toolChoice: { tool: name } })
+    await fixtures.agent({ ...settings, toolChoice: { tool: name } })
     const wrong = { name: 'wrong', toolIds: [tool['id']], toolChoice: { tool: 'get-sum' } }
     expect(await h.mutate('createAgent', wrong, 'agent { id }')).toMatchObject({
       issues: [{ path: ['input', 'toolChoice', 'tool'] }],
@@ -188,7 +192,7 @@ describe('the gate', () => {
 describe('over MCP', () => {
   test('its tools are listed and called like our own, with their errors', async () => {
     const tool = await mcpTool({ url: modern.url }, { name: 'far' })
-    const agentId = await cast.agent({ toolIds: [tool['id']], mcp: { enabled: true } })
+    const agentId = await fixtures.agent({ toolIds: [tool['id']], mcp: { enabled: true } })
     const url = `${h.url}/mcp/${agentId}`
     const { secret } = await gate.key({ role: 'CALLER' })
     const { body } = await rpc(url, secret, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
@@ -208,14 +212,14 @@ describe('names', () => {
     const tool = await mcpTool({ url: own.url }, { name: 'near' })
     const config = { client: { inputSchema: objectSchema({}) } }
     const client = await h.mutate('createTool', { name: 'near_two', config }, 'tool { id }')
-    const agentId = await cast.agent({ toolIds: [tool['id'], client['tool'].id] })
+    const agentId = await fixtures.agent({ toolIds: [tool['id'], client['tool'].id] })
     const query = 'query($id: ID!) { agent(id: $id) { collidingNames } }'
     const colliding = async () => (await h.gql(query, { id: agentId })).data['agent'].collidingNames
     expect(await colliding()).toEqual([])
     own.tools.set('two', { tool: { name: 'two' }, run: () => said('theirs, too') })
     await h.mutate('refreshUpstream', { toolId: tool['id'] }, 'tool { id }')
     expect(await colliding()).toEqual(['near_two'])
-    const id = await cast.start(agentId, 'call near_two {}')
+    const id = await fixtures.start(agentId, 'call near_two {}')
     const done = await h.until(id, ['COMPLETED'], 'toolCalls { content }')
     expect(JSON.stringify(done['toolCalls'])).toContain('theirs, too')
     await own.kill()
@@ -224,7 +228,7 @@ describe('names', () => {
   test('of a server that was not reached yet may be chosen all the same', async () => {
     const tool = await mcpTool({ url: 'http://127.0.0.1:9/mcp' }, { name: 'unseen' })
     const settings = { toolIds: [tool['id']], stopConditions: [{ hasToolCall: 'unseen_any' }] }
-    await cast.agent(settings)
+    await fixtures.agent(settings)
     const other = { name: 'other', toolIds: [tool['id']], stopConditions: [{ hasToolCall: 'seen_any' }] }
     expect(await h.mutate('createAgent', other, 'agent { id }')).toMatchObject({
       issues: [{ path: ['input', 'stopConditions', '0', 'hasToolCall'] }],
@@ -287,7 +291,7 @@ describe('what is refused at save', () => {
     expect(changed).toMatchObject({ issues: [{ path: ['input', 'config'] }] })
   })
 
-  test('an update of the title does not discover again, another URL is another server', async () => {
+  peerTest('an update of the title does not discover again, another URL is another server', async () => {
     const own = await startModern()
     own.tools.set('one', { tool: { name: 'one' }, run: () => said('one') })
     const tool = await mcpTool({ url: own.url })
@@ -297,7 +301,7 @@ describe('what is refused at save', () => {
     expect(named['tool']).toMatchObject({ version: 2, actions: expect.any(Array) })
     expect(named['tool'].actions).toHaveLength(1)
     expect(discoveries()).toBe(seen)
-    const config = { mcp: { url: everything.url } }
+    const config = { mcp: { url: everything!.url } }
     const moved = await h.mutate('updateTool', { id: tool['id'], config }, fields)
     expect(moved['tool'].actions.map((one: any) => one.action)).toContain('get-sum')
     await own.kill()

@@ -3,25 +3,25 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 /** A chain of four whose last run waits for a client and at the gate. */
 async function waiting(top: object = {}) {
   const tool = await gate.gated({ autoApprove: false })
   const chain = await makeChain(h, 4, (level) => ({
-    ...(level === 4 ? { toolIds: [tool.id, cast.tools.ask] } : {}),
+    ...(level === 4 ? { toolIds: [tool.id, fixtures.tools.ask] } : {}),
     ...(level === 1 ? top : {}),
   }))
   const innermost = `call ${tool.name} {"amount":1}\ncall ask {"word":"x"}\nthen\nsay never`
-  const root = await cast.start(chain.agents[0]!.id, chain.prompt(innermost))
+  const root = await fixtures.start(chain.agents[0]!.id, chain.prompt(innermost))
   const { requiredAction } = await untilAsked(h, root, 1)
   return { chain, root, approvalId: requiredAction.approvals[0].id as string }
 }
@@ -82,10 +82,13 @@ test('a cancel in the middle ends the descendants; the parent gets an error and 
 
 test('the deadline of the root bounds its descendants: at that moment the whole chain expires', async () => {
   const chain = await makeChain(h, 4, (level) => ({
-    ...(level === 4 ? { toolIds: [cast.tools.ask] } : {}),
+    ...(level === 4 ? { toolIds: [fixtures.tools.ask] } : {}),
     ...(level === 1 ? { timeoutMs: 3000 } : {}),
   }))
-  const root = await cast.start(chain.agents[0]!.id, chain.prompt('call ask {"word":"x"}\nthen\nsay never'))
+  const root = await fixtures.start(
+    chain.agents[0]!.id,
+    chain.prompt('call ask {"word":"x"}\nthen\nsay never'),
+  )
   await untilAsked(h, root, 1)
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { deadlineAt } }', { id: root })
   const runs = await chainUnder(h, root, 'deadlineAt')
@@ -95,16 +98,16 @@ test('the deadline of the root bounds its descendants: at that moment the whole 
 })
 
 test('a client call of the root that times out with EXPIRE ends the child runs as well', async () => {
-  const worker = await makeAgent(h, { name: 'patient', toolIds: [cast.tools.ask] })
+  const worker = await makeAgent(h, { name: 'patient', toolIds: [fixtures.tools.ask] })
   const asker = await makeAgent(h, {
     name: 'impatient',
     agentIds: [worker],
-    toolIds: [cast.tools.tell],
+    toolIds: [fixtures.tools.tell],
     clientTimeoutMs: 1000,
     onClientTimeout: 'EXPIRE',
   })
   const inner = 'call ask {"word":"x"}\nthen\nsay never'
-  const root = await cast.start(
+  const root = await fixtures.start(
     asker,
     `${asking('patient', inner)}\ncall tell {"word":"y"}`.replace('\nthen\nsay done', ''),
   )
@@ -128,12 +131,12 @@ test('a run that fails by a server error ends its child runs', async () => {
 
 describe('limits', () => {
   test('after a hundred descendants of a root, the next is a tool error and the run continues', async () => {
-    const worker = await makeAgent(h, { name: 'one of many', toolIds: [cast.tools.ask] })
+    const worker = await makeAgent(h, { name: 'one of many', toolIds: [fixtures.tools.ask] })
     const name = runtimeName(['one of many'])
     const asker = await makeAgent(h, { name: 'asker of many', agentIds: [worker] })
     const inner = 'call ask {"word":"x"}\nthen\nsay answered'
     const one = `call ${name} ${JSON.stringify({ message: inner })}`
-    const root = await cast.start(asker, `${one}\nthen\n${one}\n${one}\nthen\nsay went on`)
+    const root = await fixtures.start(asker, `${one}\nthen\n${one}\n${one}\nthen\nsay went on`)
     await untilAsked(h, root, 1)
     // As if it had started ninety-eight others before.
     await query(
@@ -144,9 +147,9 @@ describe('limits', () => {
           ${root}, ${root}, 1, deadline_at, now()
         from generations, generate_series(1, 98) as n where id = ${root}`,
     )
-    await cast.answer(root)
+    await fixtures.answer(root)
     await untilAsked(h, root, 2)
-    await cast.answer(root)
+    await fixtures.answer(root)
     const ended = await h.until(root, terminal, 'toolCalls { status errorCode }')
     expect(ended).toMatchObject({
       output: { text: 'went on' },

@@ -5,15 +5,15 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
-import type { Cast } from '../../support/story.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
-let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
+let fixtures: Fixtures
+let gate: GateFixtures
+useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
 
 const feed = `subscription($id: ID!) { generationEvents(generationId: $id) { type cursor generationId
   ... on ApprovalRequestedEvent { approval { id } descendantId }
@@ -30,7 +30,7 @@ async function chainTo(toolId: string, top: object = {}) {
     ...(level === 3 ? { toolIds: [toolId] } : {}),
     ...(level === 1 ? top : {}),
   }))
-  const start = (innermost: string) => cast.start(chain.agents[0]!.id, chain.prompt(innermost))
+  const start = (innermost: string) => fixtures.start(chain.agents[0]!.id, chain.prompt(innermost))
   return { ...chain, start }
 }
 
@@ -93,7 +93,7 @@ test('an approval without a verdict expires three levels down, the root gets the
 describe('outputs of client calls three levels down, submitted to the root', () => {
   test('are taken, repeated, refused and resumed by the rules of the generation that owns them', async () => {
     const root = await (
-      await chainTo(cast.tools.ask)
+      await chainTo(fixtures.tools.ask)
     ).start('call ask {"word":"a"}\ncall ask {"word":"b"}\nthen\nsay thanks')
     const waiting = await untilAsked(h, root, 2)
     expect(waiting['status']).toBe('REQUIRES_ACTION')
@@ -211,7 +211,7 @@ describe('rights', () => {
       agentIds: [worker],
       gate: { autoApprove: false },
     })
-    const root = await cast.start(asker, asking('guarded', 'say I was asked', 'and back'))
+    const root = await fixtures.start(asker, asking('guarded', 'say I was asked', 'and back'))
     const [first] = await gate.pending(root)
     expect(first).toMatchObject({ toolName: 'guarded', arguments: { message: 'say I was asked' } })
     expect((await chainUnder(h, root)).length).toBe(1)

@@ -5,23 +5,23 @@ import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 
 beforeAll(async () => {
   h = await openHarness()
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
-  await cast?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
 test('a chain of five answers, and the sixth run is a tool error with which the fifth continues', async () => {
   const chain = await makeChain(h, 6)
-  const root = await cast.start(chain.agents[0]!.id, chain.prompt('say nobody hears this'))
+  const root = await fixtures.start(chain.agents[0]!.id, chain.prompt('say nobody reads this'))
   const ended = await h.until(root, ['COMPLETED', 'FAILED'])
   expect(ended).toMatchObject({ status: 'COMPLETED', output: { text: 'back at 1' } })
   const runs = await chainUnder(h, root)
@@ -48,7 +48,7 @@ describe('saving an agent that may ask others', () => {
     expect((await create({ agentIds: [twin, 'agt_nobody'] }))['issues']).toEqual([
       { path: ['input', 'agentIds', '1'], message: 'is not the id of an agent of this project' },
     ])
-    expect((await create({ agentIds: [twin], toolIds: [cast.tools.look] }))['issues']).toEqual([
+    expect((await create({ agentIds: [twin], toolIds: [fixtures.tools.look] }))['issues']).toEqual([
       { path: ['input', 'agentIds'], message: 'gives two tools the runtime name "look"' },
     ])
     const unknown = {
@@ -80,7 +80,7 @@ describe('saving an agent that may ask others', () => {
       agents: [{ name: 'echo' }, { name: 'caller' }],
       activeToolIds: [echo],
     })
-    const run = await cast.start(id, 'call echo {"message":"say from the echo"}')
+    const run = await fixtures.start(id, 'call echo {"message":"say from the echo"}')
     const ended = await h.until(run, ['COMPLETED', 'FAILED'], 'toolCalls { name status content }')
     expect(ended).toMatchObject({
       stopReason: 'STOP_CONDITION',
@@ -90,13 +90,13 @@ describe('saving an agent that may ask others', () => {
 })
 
 test('more than eight child runs at once wait for their turn, and the results are in call order', async () => {
-  const worker = await makeAgent(h, { name: 'worker', toolIds: [cast.tools.ask] })
+  const worker = await makeAgent(h, { name: 'worker', toolIds: [fixtures.tools.ask] })
   const asker = await makeAgent(h, { name: 'asker of ten', agentIds: [worker] })
   const lines = Array.from(
     { length: 10 },
     (_, i) => `call worker ${JSON.stringify({ message: `call ask {"word":"${i}"}\nthen\nsay ${i}` })}`,
   )
-  const root = await cast.start(asker, `${lines.join('\n')}\nthen\nsay all ten`)
+  const root = await fixtures.start(asker, `${lines.join('\n')}\nthen\nsay all ten`)
   const waiting = await untilAsked(h, root, 8)
   const statuses = waiting['toolCalls'].map((call: { status: string }) => call.status)
   expect(statuses).toEqual([...Array(8).fill('EXECUTING'), 'PROPOSED', 'PROPOSED'])
@@ -113,11 +113,11 @@ test('an agent without parallel calls runs them one by one, runs of agents too',
   const asker = await makeAgent(h, {
     name: 'serial',
     agentIds: [worker],
-    toolIds: [cast.tools.look],
+    toolIds: [fixtures.tools.look],
     parallelToolCalls: false,
   })
   const ask = (text: string) => `call ${name} ${JSON.stringify({ message: `say ${text}` })}`
-  const root = await cast.start(
+  const root = await fixtures.start(
     asker,
     `${ask('one')}\ncall look {"word":"two"}\n${ask('three')}\nthen\nsay done`,
   )
@@ -136,7 +136,7 @@ test('an agent without parallel calls runs them one by one, runs of agents too',
 test('a run that fails is an error result with its code, and the parent continues', async () => {
   const broken = await makeAgent(h, { name: 'broken', model: 'nowhere/model' })
   const asker = await makeAgent(h, { name: 'asker of broken', agentIds: [broken] })
-  const root = await cast.start(asker, asking('broken', 'hello', 'went on'))
+  const root = await fixtures.start(asker, asking('broken', 'hello', 'went on'))
   const ended = await h.until(
     root,
     ['COMPLETED', 'FAILED'],
@@ -158,7 +158,7 @@ test('a platform tool that starts a generation starts a child run, with the argu
   )
   const asker = await makeAgent(h, { name: 'platform asker', toolIds: [tool.id] })
   const args = { prompt: 'say from below', maxSteps: 3 }
-  const root = await cast.start(
+  const root = await fixtures.start(
     asker,
     `call our_start-generation ${JSON.stringify(args)}\ncall our_start-generation ${JSON.stringify({ ...args, idempotencyKey: 'k' })}\nthen\nsay done`,
   )
@@ -191,7 +191,7 @@ test('attachments are passed on with a message, and one that does not exist is a
   await fetch(uploadUrl, { method: 'PUT', body: 'hello', headers: { 'content-type': 'text/plain' } })
   const ask = (fileId: string) =>
     `call reader ${JSON.stringify({ message: 'say read', attachments: [{ file_id: fileId }] })}`
-  const root = await cast.start(asker, `${ask(file.id)}\n${ask('file_nobody')}\nthen\nsay done`)
+  const root = await fixtures.start(asker, `${ask(file.id)}\n${ask('file_nobody')}\nthen\nsay done`)
   await h.until(root, ['COMPLETED', 'FAILED'])
   const [run, child] = await chainUnder(h, root)
   expect(run!['toolCalls']).toMatchObject([
@@ -237,8 +237,8 @@ test('the root has its own usage and the total, and its budget stops a run two l
   )
   const [, second, third] = chain.agents
   const innermost = `${usage}call ask {"word":"x"}\nthen\nsay never said`
-  await h.mutate('updateAgent', { id: third!.id, toolIds: [cast.tools.ask] }, 'agent { id }')
-  const root = await cast.start(
+  await h.mutate('updateAgent', { id: third!.id, toolIds: [fixtures.tools.ask] }, 'agent { id }')
+  const root = await fixtures.start(
     chain.agents[0]!.id,
     usage + asking(second!.name, usage + asking(third!.name, innermost)),
   )

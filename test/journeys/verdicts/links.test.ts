@@ -4,20 +4,20 @@ import { openHarness, type Harness } from '../../support/harness.ts'
 import { openLinkStory, sendForm, type LinkStory } from '../../support/link-story.ts'
 
 let h: Harness
-let story: LinkStory
+let linkFixtures: LinkStory
 beforeAll(async () => {
   h = await openHarness()
-  story = await openLinkStory(h)
+  linkFixtures = await openLinkStory(h)
 })
 afterAll(async () => {
-  await story.close()
+  await linkFixtures.close()
   await h.stop()
 })
 
 test('the code of the message approves: the call runs, and vote, event and audit name the recipient and the way', async () => {
-  const { approvalId, callId, tool, links, data } = await story.question()
+  const { approvalId, callId, tool, links, data } = await linkFixtures.question()
   expect(links.map(({ principalId, address }) => ({ principalId, address }))).toEqual(
-    story.people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` })),
+    linkFixtures.people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` })),
   )
   const [link] = links
   expect(link!.url).toMatch(new RegExp(`^${h.url}/verdict/`))
@@ -30,8 +30,8 @@ test('the code of the message approves: the call runs, and vote, event and audit
   })
   expect(answer.status).toBe(200)
   expect(answer.text).toContain('<h1>Approved</h1>')
-  expect((await story.gate.untilCall(callId, ['SUCCEEDED']))['status']).toBe('SUCCEEDED')
-  expect(story.gate.paid(tool)).toHaveLength(1)
+  expect((await linkFixtures.gate.untilCall(callId, ['SUCCEEDED']))['status']).toBe('SUCCEEDED')
+  expect(linkFixtures.gate.paid(tool)).toHaveLength(1)
   const { data: read } = await h.gql(
     `query($id: ID!) { approval(id: $id) { status votes { by via from } }
       auditEntries(first: 10) { nodes { action principalId details } } }`,
@@ -39,67 +39,67 @@ test('the code of the message approves: the call runs, and vote, event and audit
   )
   expect(read['approval']).toEqual({
     status: 'APPROVED',
-    votes: [{ by: story.people[0]!.id, via: 'LINK', from: '127.0.0.1' }],
+    votes: [{ by: linkFixtures.people[0]!.id, via: 'LINK', from: '127.0.0.1' }],
   })
   const entry = read['auditEntries'].nodes.find((one: any) => one.details.approvalId === approvalId)
   expect(entry).toMatchObject({
     action: 'approvals:Decide',
-    principalId: story.people[0]!.id,
+    principalId: linkFixtures.people[0]!.id,
     details: { via: 'LINK' },
   })
   const of = (event: any) => event.approval?.id === approvalId
-  const events = await story.gate.feed(
+  const events = await linkFixtures.gate.feed(
     ['APPROVAL_DECIDED'],
     '... on ApprovalDecidedEvent { approval { id } decidedBy via }',
     (all) => all.some(of),
   )
-  expect(events.find(of)).toMatchObject({ decidedBy: story.people[0]!.id, via: 'LINK' })
+  expect(events.find(of)).toMatchObject({ decidedBy: linkFixtures.people[0]!.id, via: 'LINK' })
 })
 
 test('a rejection takes its reason to the caller', async () => {
-  const { callId, links } = await story.question()
+  const { callId, links } = await linkFixtures.question()
   const [, link] = links
   const answer = await sendForm(link!.url, { code: link!.code, verdict: 'REJECT', reason: 'not today' })
   expect(answer.text).toContain('<h1>Rejected</h1>')
-  const call = await story.gate.untilCall(callId, ['REJECTED'])
+  const call = await linkFixtures.gate.untilCall(callId, ['REJECTED'])
   expect(JSON.stringify(call['content'])).toContain('not today')
 })
 
 test('two recipients at once: one of them decides, the other is told so', async () => {
-  const { approvalId, links } = await story.question()
+  const { approvalId, links } = await linkFixtures.question()
   const answers = await Promise.all(
     links.map(({ url, code }, i) => sendForm(url, { code, verdict: i === 0 ? 'APPROVE' : 'REJECT' })),
   )
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
-  expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
+  expect((await linkFixtures.gate.approval(approvalId))['votes']).toHaveLength(1)
 })
 
 test('with a quorum of two both recipients count, and the code of one counts once', async () => {
-  const { approvalId, links } = await story.question({ quorum: 2 })
+  const { approvalId, links } = await linkFixtures.question({ quorum: 2 })
   const [one, two] = links
   const first = await sendForm(one!.url, { code: one!.code, verdict: 'APPROVE' })
   expect(first.text).toContain('Another person must approve, too.')
   const again = await sendForm(one!.url, { code: one!.code, verdict: 'APPROVE' })
   expect(again).toMatchObject({ status: 409 })
   expect(again.text).toContain('This code was used already.')
-  expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
+  expect((await linkFixtures.gate.approval(approvalId))['votes']).toHaveLength(1)
   await sendForm(two!.url, { code: two!.code, verdict: 'APPROVE' })
-  expect((await story.gate.approval(approvalId))['status']).toBe('APPROVED')
+  expect((await linkFixtures.gate.approval(approvalId))['status']).toBe('APPROVED')
 })
 
 test('a gate that does not allow links sends none, and neither does one beside it that does not', async () => {
-  const silent = await story.question({ verdictLinks: false })
+  const silent = await linkFixtures.question({ verdictLinks: false })
   expect(silent.data).not.toHaveProperty('verdictLinks')
-  const tool = await story.gate.gated({ autoApprove: false, verdictLinks: true })
-  const generation = await story.gate.ask(tool, { amount: 5 }, { gate: { autoApprove: false } })
-  const [asked] = await story.gate.pending(generation)
-  await story.receiver.until((all) => all.some(({ data }) => data['approvalId'] === asked!['id']))
-  const { data } = story.receiver.received.find((one) => one.data['approvalId'] === asked!['id'])!
+  const tool = await linkFixtures.gate.gated({ autoApprove: false, verdictLinks: true })
+  const generation = await linkFixtures.gate.ask(tool, { amount: 5 }, { gate: { autoApprove: false } })
+  const [asked] = await linkFixtures.gate.pending(generation)
+  await linkFixtures.receiver.until((all) => all.some(({ data }) => data['approvalId'] === asked!['id']))
+  const { data } = linkFixtures.receiver.received.find((one) => one.data['approvalId'] === asked!['id'])!
   expect(data).not.toHaveProperty('verdictLinks')
 })
 
 test('opening the page says nothing of the question, is the same for every link, and changes nothing', async () => {
-  const { approvalId, links, tool } = await story.question()
+  const { approvalId, links, tool } = await linkFixtures.question()
   const [link] = links
   const pages = await Promise.all([link!.url, `${h.url}/verdict/nonsense`].map((url) => fetch(url)))
   const [page, other] = await Promise.all(pages.map((one) => one.text()))
@@ -114,17 +114,17 @@ test('opening the page says nothing of the question, is the same for every link,
       /default-src 'none';.*frame-ancestors 'none';.*form-action 'self'/,
     )
   }
-  expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+  expect((await linkFixtures.gate.approval(approvalId))['status']).toBe('PENDING')
 })
 
 test('only an operator names recipients other than itself, and the list cannot be sent elsewhere by anybody else', async () => {
-  const developer = await story.gate.key({ role: 'DEVELOPER' })
-  const other = [{ principalId: story.people[0]!.id, address: 'x@example.com' }]
+  const developer = await linkFixtures.gate.key({ role: 'DEVELOPER' })
+  const other = [{ principalId: linkFixtures.people[0]!.id, address: 'x@example.com' }]
   expect(
     await h.gql(
       'mutation($i: SetWebhookRecipientsInput!) { setWebhookRecipients(input: $i) { __typename } }',
       {
-        i: { webhookId: story.webhookId, recipients: other },
+        i: { webhookId: linkFixtures.webhookId, recipients: other },
       },
       developer.secret,
     ),
@@ -132,14 +132,14 @@ test('only an operator names recipients other than itself, and the list cannot b
   const moved = await h.gql(
     'mutation($i: UpdateWebhookInput!) { updateWebhook(input: $i) { __typename } }',
     {
-      i: { webhookId: story.webhookId, url: 'http://127.0.0.1:9/mine' },
+      i: { webhookId: linkFixtures.webhookId, url: 'http://127.0.0.1:9/mine' },
     },
     developer.secret,
   )
   expect(moved).toMatchObject({ errors: [{ extensions: { code: 'FORBIDDEN' } }] })
   const made = await h.mutate(
     'createWebhook',
-    { url: story.receiver.url },
+    { url: linkFixtures.receiver.url },
     'webhook { id }',
     developer.secret,
   )
@@ -151,9 +151,9 @@ test('only an operator names recipients other than itself, and the list cannot b
     webhook: { recipients: [{ address: 'me' }] },
   })
   await h.mutate('deleteWebhook', { webhookId: own.webhookId }, 'deletedId')
-  const program = await story.gate.key({ role: 'APPROVER', votes: false })
+  const program = await linkFixtures.gate.key({ role: 'APPROVER', votes: false })
   for (const principalId of [program.id, 'usr_unknown'])
-    expect(await story.setRecipients([{ principalId, address: 'p' }])).toMatchObject({
+    expect(await linkFixtures.setRecipients([{ principalId, address: 'p' }])).toMatchObject({
       __typename: 'ValidationError',
       issues: [{ path: ['input', 'recipients', '0', 'principalId'] }],
     })

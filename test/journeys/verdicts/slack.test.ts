@@ -10,21 +10,21 @@ import {
   submissionOf,
   type SlackServer,
 } from '../../support/slack-server.ts'
-import { headlineOf, openSlackStory, user, type SlackStory } from '../../support/slack-story.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { headlineOf, openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let slack: SlackServer
-let story: SlackStory
+let slackFixtures: SlackFixtures
 beforeAll(async () => {
   slack = await openSlackServer()
   h = await openHarness({ slackApiUrl: slack.url })
-  cast = await makeCast(h)
-  story = await openSlackStory(h, cast, slack)
+  fixtures = await makeFixtures(h)
+  slackFixtures = await openSlackFixtures(h, fixtures, slack)
 })
 afterAll(async () => {
-  await cast.close()
+  await fixtures.close()
   await h.stop()
   await slack.close()
 })
@@ -32,7 +32,7 @@ afterAll(async () => {
 const textOf = (message: unknown) => JSON.stringify(message)
 
 test('a question is posted once with what a person needs, and without arguments', async () => {
-  const { approvalId, tool, message } = await story.question()
+  const { approvalId, tool, message } = await slackFixtures.question()
   expect(headlineOf(message)).toBe('Approval needed')
   const text = textOf(message)
   for (const shown of [tool, `${h.url}/approvals/${approvalId}`, 'Until: <!date^'])
@@ -44,32 +44,32 @@ test('a question is posted once with what a person needs, and without arguments'
 })
 
 test('a press approves: the call runs, the message says who, and vote, event and audit name the way', async () => {
-  const { approvalId, callId, tool, message } = await story.question()
+  const { approvalId, callId, tool, message } = await slackFixtures.question()
   expect(await interact(h.url, pressOf(message, 'approve', user))).toEqual({ status: 200, body: null })
-  await story.gate.untilCall(callId, ['SUCCEEDED'])
-  expect(story.gate.paid(tool)).toHaveLength(1)
-  const shown = await story.untilShown(approvalId, 'Approved')
+  await slackFixtures.gate.untilCall(callId, ['SUCCEEDED'])
+  expect(slackFixtures.gate.paid(tool)).toHaveLength(1)
+  const shown = await slackFixtures.untilShown(approvalId, 'Approved')
   expect(textOf(shown)).toMatch(/Approved by key \d+ in Slack/)
   expect(textOf(shown)).not.toContain('gatehouse_approve')
   const { data } = await h.gql(
     'query($id: ID!) { approval(id: $id) { votes { by via } } auditEntries(first: 9) { nodes { principalId details } } }',
     { id: approvalId },
   )
-  expect(data['approval'].votes).toEqual([{ by: story.alice.id, via: 'SLACK' }])
+  expect(data['approval'].votes).toEqual([{ by: slackFixtures.alice.id, via: 'SLACK' }])
   expect(data['auditEntries'].nodes).toContainEqual({
-    principalId: story.alice.id,
+    principalId: slackFixtures.alice.id,
     details: expect.objectContaining({ approvalId, via: 'SLACK' }),
   })
 })
 
 test('a rejection asks for the reason in a modal, and the reason reaches the caller', async () => {
-  const { approvalId, callId, message } = await story.question()
+  const { approvalId, callId, message } = await slackFixtures.question()
   await interact(h.url, pressOf(message, 'reject', user))
   const view = slack.views.at(-1)!
-  expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+  expect((await slackFixtures.gate.approval(approvalId))['status']).toBe('PENDING')
   expect(await interact(h.url, submissionOf(view, 'too much', user))).toEqual({ status: 200, body: null })
-  expect(textOf((await story.gate.untilCall(callId, ['REJECTED']))['content'])).toContain('too much')
-  expect(textOf(await story.untilShown(approvalId, 'Rejected'))).toContain('too much')
+  expect(textOf((await slackFixtures.gate.untilCall(callId, ['REJECTED']))['content'])).toContain('too much')
+  expect(textOf(await slackFixtures.untilShown(approvalId, 'Rejected'))).toContain('too much')
   const late = await interact(h.url, submissionOf(view, 'again', user))
   expect(late.body).toMatchObject({
     response_action: 'errors',
@@ -78,24 +78,24 @@ test('a rejection asks for the reason in a modal, and the reason reaches the cal
 })
 
 test('what is decided, expires or is voided elsewhere is shown', async () => {
-  const decided = await story.question()
-  await story.gate.decide(decided.approvalId, 'REJECT', { reason: 'at the desk' })
-  expect(textOf(await story.untilShown(decided.approvalId, 'Rejected'))).toContain('at the desk')
+  const decided = await slackFixtures.question()
+  await slackFixtures.gate.decide(decided.approvalId, 'REJECT', { reason: 'at the desk' })
+  expect(textOf(await slackFixtures.untilShown(decided.approvalId, 'Rejected'))).toContain('at the desk')
 
-  const expired = await story.question()
-  await story.gate.bringForward(expired.approvalId, 'expiry')
-  await story.untilShown(expired.approvalId, 'Expired')
+  const expired = await slackFixtures.question()
+  await slackFixtures.gate.bringForward(expired.approvalId, 'expiry')
+  await slackFixtures.untilShown(expired.approvalId, 'Expired')
 
-  const tool = await story.gate.gated({ autoApprove: false })
-  const generation = await story.gate.ask(tool)
-  const [asked] = await story.gate.pending(generation)
-  await slack.until(() => story.message(asked!['id']) !== undefined)
+  const tool = await slackFixtures.gate.gated({ autoApprove: false })
+  const generation = await slackFixtures.gate.ask(tool)
+  const [asked] = await slackFixtures.gate.pending(generation)
+  await slack.until(() => slackFixtures.message(asked!['id']) !== undefined)
   await h.mutate('cancelGeneration', { generationId: generation }, 'generation { id }')
-  await story.untilShown(asked!['id'], 'Void')
+  await slackFixtures.untilShown(asked!['id'], 'Void')
 })
 
 test('an unlinked user decides nothing and is told so alone', async () => {
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   const before = slack.ephemeral.length
   expect((await interact(h.url, pressOf(message, 'approve', 'U0NOBODY'))).status).toBe(200)
   expect(slack.ephemeral.slice(before)).toEqual([
@@ -103,14 +103,17 @@ test('an unlinked user decides nothing and is told so alone', async () => {
   ])
   expect((await interact(h.url, pressOf(message, 'reject', 'U0NOBODY'))).status).toBe(200)
   expect(slack.ephemeral.slice(before)).toHaveLength(2)
-  expect((await story.gate.approval(approvalId))['votes']).toEqual([])
+  expect((await slackFixtures.gate.approval(approvalId))['votes']).toEqual([])
   expect((await interact(h.url, pressOf(message, 'open', 'U0NOBODY'))).status).toBe(200)
   expect(slack.ephemeral.slice(before)).toHaveLength(2)
 })
 
 test('a destructive tool asks for a second press, and the message shows masked arguments only when it is set so', async () => {
   await h.mutate('setSlackIntegration', { showArguments: true }, 'integration { showArguments }')
-  const { message } = await story.question({ autoApprove: false }, { annotations: { destructiveHint: true } })
+  const { message } = await slackFixtures.question(
+    { autoApprove: false },
+    { annotations: { destructiveHint: true } },
+  )
   await h.mutate('setSlackIntegration', { showArguments: false }, 'integration { showArguments }')
   const actions = message['blocks'].find(({ type }: any) => type === 'actions')
   expect(actions.elements[0]).toMatchObject({ action_id: 'gatehouse_approve', confirm: { style: 'danger' } })
@@ -119,16 +122,16 @@ test('a destructive tool asks for a second press, and the message shows masked a
 })
 
 test('an edited question has new buttons, and the old ones are refused with a sentence', async () => {
-  const { approvalId, message } = await story.question({ quorum: 2 })
-  await story.gate.decide(approvalId, 'APPROVE', { arguments: { amount: 6 } })
-  await slack.until(() => textOf(story.message(approvalId)).includes('Approved by'))
+  const { approvalId, message } = await slackFixtures.question({ quorum: 2 })
+  await slackFixtures.gate.decide(approvalId, 'APPROVE', { arguments: { amount: 6 } })
+  await slack.until(() => textOf(slackFixtures.message(approvalId)).includes('Approved by'))
   const before = slack.ephemeral.length
   await interact(h.url, pressOf(message, 'approve', user))
   expect(slack.ephemeral.slice(before)).toEqual([
     { user, text: expect.stringContaining('were edited since you read') },
   ])
-  await interact(h.url, pressOf(story.message(approvalId)!, 'approve', user))
-  expect((await story.gate.approval(approvalId))['status']).toBe('APPROVED')
+  await interact(h.url, pressOf(slackFixtures.message(approvalId)!, 'approve', user))
+  expect((await slackFixtures.gate.approval(approvalId))['status']).toBe('APPROVED')
 })
 
 test('a busy Slack is asked again after Retry-After, and the question is posted once', async () => {
@@ -138,7 +141,7 @@ test('a busy Slack is asked again after Retry-After, and the question is posted 
     response.writeHead(429, { 'retry-after': '1' }).end()
     return true
   }
-  const { approvalId } = await story.question()
+  const { approvalId } = await slackFixtures.question()
   slack.interfere = null
   const posts = slack.calls.filter(
     ({ method, args }) => method === 'chat.postMessage' && textOf(args).includes(approvalId),
@@ -149,14 +152,14 @@ test('a busy Slack is asked again after Retry-After, and the question is posted 
 
 test('a long description and long arguments stay within the limits of Slack', async () => {
   await h.mutate('setSlackIntegration', { showArguments: true }, 'integration { showArguments }')
-  const tool = await story.gate.gated(
+  const tool = await slackFixtures.gate.gated(
     { autoApprove: false },
     { description: 'x'.repeat(3990), title: '<!channel> ‮' },
   )
-  const call = await story.gate.call(tool.id, { amount: 1, to: '<!here> *'.repeat(2000) })
-  await slack.until(() => story.message(call['approval'].id) !== undefined)
+  const call = await slackFixtures.gate.call(tool.id, { amount: 1, to: '<!here> *'.repeat(2000) })
+  await slack.until(() => slackFixtures.message(call['approval'].id) !== undefined)
   await h.mutate('setSlackIntegration', { showArguments: false }, 'integration { showArguments }')
-  const message = story.message(call['approval'].id)!
+  const message = slackFixtures.message(call['approval'].id)!
   // Foreign text is only in plain text, which Slack does not interpret.
   const markup = message['blocks']
     .flatMap(({ fields = [] }: any) => fields)
@@ -168,9 +171,9 @@ test('a long description and long arguments stay within the limits of Slack', as
 
 test('a revoked token disables the integration with event and audit entry; a new one goes on where it stopped', async () => {
   slack.tokens.clear()
-  const tool = await story.gate.gated({ autoApprove: false })
-  const call = await story.gate.call(tool.id)
-  const [event] = await story.gate.feed(
+  const tool = await slackFixtures.gate.gated({ autoApprove: false })
+  const call = await slackFixtures.gate.call(tool.id)
+  const [event] = await slackFixtures.gate.feed(
     ['SLACK_DISABLED'],
     '... on SlackDisabledEvent { integrationId reason }',
     (all) => all.length > 0,
@@ -198,11 +201,11 @@ test('a revoked token disables the integration with event and audit entry; a new
   expect(await h.mutate('setSlackIntegration', renewed, 'integration { status fault }')).toMatchObject({
     integration: { status: 'ENABLED', fault: null },
   })
-  await slack.until(() => story.message(call['approval'].id) !== undefined)
+  await slack.until(() => slackFixtures.message(call['approval'].id) !== undefined)
 })
 
 test('the secrets cannot be read, and only an operator sets them or links somebody else', async () => {
-  const admin = await story.gate.key({ role: 'ADMIN' })
+  const admin = await slackFixtures.gate.key({ role: 'ADMIN' })
   const forbidden = { errors: [{ extensions: { code: 'FORBIDDEN' } }] }
   const run = (name: string, input: object) =>
     h.gql(
@@ -211,9 +214,9 @@ test('the secrets cannot be read, and only an operator sets them or links somebo
       admin.secret,
     )
   expect(await run('setSlackIntegration', { signingSecret: 'a'.repeat(32) })).toMatchObject(forbidden)
-  expect(await run('linkSlackUser', { slackUserId: 'U0ADMIN', principalId: story.alice.id })).toMatchObject(
-    forbidden,
-  )
+  expect(
+    await run('linkSlackUser', { slackUserId: 'U0ADMIN', principalId: slackFixtures.alice.id }),
+  ).toMatchObject(forbidden)
   // Neither by taking over a link that exists.
   expect((await run('linkSlackUser', { slackUserId: user, principalId: admin.id })).data).toMatchObject({
     linkSlackUser: { __typename: 'ConflictError' },
@@ -225,18 +228,18 @@ test('the secrets cannot be read, and only an operator sets them or links somebo
   expect(data['slackIntegration']).toEqual({
     users: [
       { slackUserId: 'U0ADMIN', principalId: admin.id },
-      { slackUserId: user, principalId: story.alice.id },
+      { slackUserId: user, principalId: slackFixtures.alice.id },
     ],
     interactionsUrl: `${h.url}/slack/interactions`,
   })
 })
 
 test('a deleted integration posts nothing, and its buttons decide nothing', async () => {
-  const { approvalId, message } = await story.question()
+  const { approvalId, message } = await slackFixtures.question()
   expect(await h.mutate('deleteSlackIntegration', {}, 'deletedId')).toMatchObject({
     deletedId: expect.stringMatching(/^slk_/),
   })
   expect((await interact(h.url, pressOf(message, 'approve', user))).status).toBe(401)
-  expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+  expect((await slackFixtures.gate.approval(approvalId))['status']).toBe('PENDING')
   expect((await h.gql('{ slackIntegration { id } }')).data['slackIntegration']).toBeNull()
 })

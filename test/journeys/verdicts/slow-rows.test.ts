@@ -5,20 +5,20 @@ import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdRow } from '../../support/held-row.ts'
 import { openLinkStory, type LinkStory } from '../../support/link-story.ts'
 import { interact, openSlackServer, pressOf, type SlackServer } from '../../support/slack-server.ts'
-import { openSlackStory, user, type SlackStory } from '../../support/slack-story.ts'
+import { openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
 
 describe.skipIf(!hasPostgres)('while a row is held by somebody else', { timeout: 60_000 }, () => {
   let database: Awaited<ReturnType<typeof postgresDatabase>>
   let h: Harness
   let slack: SlackServer
   let links: LinkStory
-  let story: SlackStory
+  let slackFixtures: SlackFixtures
   beforeAll(async () => {
     database = await postgresDatabase()
     slack = await openSlackServer()
     h = await openHarness({ slackApiUrl: slack.url, databaseUrl: database.url })
     links = await openLinkStory(h)
-    story = await openSlackStory(h, links.cast, slack)
+    slackFixtures = await openSlackFixtures(h, links.fixtures, slack)
   })
   afterAll(async () => {
     await links?.close()
@@ -28,20 +28,20 @@ describe.skipIf(!hasPostgres)('while a row is held by somebody else', { timeout:
   })
 
   test('a press in Slack is answered before Slack gives it up, and the vote counts once when it can', async () => {
-    const { approvalId, callId, tool, message } = await story.question()
+    const { approvalId, callId, tool, message } = await slackFixtures.question()
     const held = await holdRow(database.url, 'tool_calls', callId)
     // Slack shows its user an error after three seconds; the vote itself may wait longer.
     expect(await interact(h.url, pressOf(message, 'approve', user))).toEqual({ status: 200, body: null })
     await held.waiting(1)
-    expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+    expect((await slackFixtures.gate.approval(approvalId))['status']).toBe('PENDING')
     await held.release()
-    await story.gate.untilCall(callId, ['SUCCEEDED'])
-    await story.untilShown(approvalId, 'Approved')
-    expect(story.gate.paid(tool)).toHaveLength(1)
+    await slackFixtures.gate.untilCall(callId, ['SUCCEEDED'])
+    await slackFixtures.untilShown(approvalId, 'Approved')
+    expect(slackFixtures.gate.paid(tool)).toHaveLength(1)
     const { data } = await h.gql('query($id: ID!) { approval(id: $id) { votes { by via } } }', {
       id: approvalId,
     })
-    expect(data['approval'].votes).toEqual([{ by: story.alice.id, via: 'SLACK' }])
+    expect(data['approval'].votes).toEqual([{ by: slackFixtures.alice.id, via: 'SLACK' }])
   })
 
   test('a webhook does not move with recipients that were set meanwhile', async () => {

@@ -3,16 +3,16 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
-let story: Cast
+let fixtures: Fixtures
 let receiver: Receiver
 
 beforeAll(async () => {
   h = await openHarness()
-  story = await makeCast(h)
+  fixtures = await makeFixtures(h)
   receiver = await openReceiver()
 })
 beforeEach(() => {
@@ -22,7 +22,7 @@ beforeEach(() => {
 })
 afterAll(async () => {
   await h.stop()
-  await story.close()
+  await fixtures.close()
   await receiver.close()
 })
 
@@ -35,14 +35,14 @@ const gone = () =>
 const own = 'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='
 
 test('a generation is told to its callback from its first event to its last, which removes the callback', async () => {
-  const agentId = await story.agent()
+  const agentId = await fixtures.agent()
   receiver.secret = own
-  const id = await story.start(agentId, 'call ask {"word":"x"}\nthen\nsay done', {
+  const id = await fixtures.start(agentId, 'call ask {"word":"x"}\nthen\nsay done', {
     callback: { url: receiver.url, secret: own },
   })
   await receiver.until((received) => received.some(({ type }) => type === 'generation.requires_action'))
   expect(await count('webhooks')).toBe(1)
-  await story.answer(id)
+  await fixtures.answer(id)
   await receiver.until((received) => received.some(({ type }) => type === 'generation.completed'))
   await gone()
   const seqs = receiver.received.map(({ data }) => data['seq'] as number).toSorted((a, b) => a - b)
@@ -52,7 +52,7 @@ test('a generation is told to its callback from its first event to its last, whi
 })
 
 test('a callback without a secret is signed with the one in the payload, which a repeat gets again', async () => {
-  const agentId = await story.agent()
+  const agentId = await fixtures.agent()
   const input = { agentId, prompt: 'say hi', idempotencyKey: 'k1', callback: { url: receiver.url } }
   // Answered only when the test knows the secret.
   let release = () => {}
@@ -83,7 +83,7 @@ test('a gated direct call is told to its callback through its approval, with mas
     {
       name: 'gated',
       gate: { autoApprove: false },
-      config: { http: { url: `${story.upstream.url}/act`, inputSchema } },
+      config: { http: { url: `${fixtures.upstream.url}/act`, inputSchema } },
     },
     'tool { id }',
   )
@@ -125,8 +125,8 @@ test('a gated direct call is told to its callback through its approval, with mas
 
 test('a callback whose endpoint is gone stays as a disabled webhook that says so', async () => {
   receiver.respond = (_got, response) => void response.writeHead(410).end()
-  const agentId = await story.agent()
-  const id = await story.start(agentId, 'say hi', { callback: { url: receiver.url } })
+  const agentId = await fixtures.agent()
+  const id = await fixtures.start(agentId, 'say hi', { callback: { url: receiver.url } })
   const list = async () =>
     (await h.gql('{ webhooks(callbacks: true) { nodes { callbackOf status disabledReason } } }')).data[
       'webhooks'
@@ -140,7 +140,7 @@ test('a callback whose endpoint is gone stays as a disabled webhook that says so
 })
 
 test('a callback needs its permission and a URL and a secret that can be used', async () => {
-  const agentId = await story.agent()
+  const agentId = await fixtures.agent()
   const start = (callback: object, key?: string) =>
     h.mutate('startGeneration', { agentId, prompt: 'say hi', callback }, 'generation { id }', key)
   expect(await start({ url: 'ftp://x' })).toMatchObject({ issues: [{ path: ['input', 'callback', 'url'] }] })

@@ -3,7 +3,9 @@ import { sql } from 'drizzle-orm'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
+import { dose } from '../../support/dose.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
+import { randomSchedule } from '../../support/random.ts'
 import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
@@ -215,9 +217,12 @@ test('an endpoint that is down is probed, and gets everything in the end', { tim
   expect(await until(id, ({ pendingCount }) => pendingCount === 0)).toMatchObject({ failingSince: null })
 })
 
-test('an endpoint at which everything fails for five days is disabled', async () => {
+test.each([
+  { of: 'an endpoint', ordered: false },
+  { of: 'an ordered endpoint, which waits after each failure,', ordered: true },
+])('$of at which everything fails for five days is disabled', async ({ ordered }) => {
   receiver.respond = (_got, response) => void response.writeHead(500).end()
-  const id = await create({ types: ['AGENT_CREATED'] })
+  const id = await create({ types: ['AGENT_CREATED'], ordered })
   await agents('x')
   await until(id, ({ pendingCount }) => pendingCount === 1)
   await query(h.app.services.db, sql`update webhooks set failing_since = now() - interval '121 hours'`)
@@ -264,6 +269,76 @@ test('an ordered endpoint goes on after an event that is dead', async () => {
   await receiver.until(() => namesIn(receiver).includes('y'))
   const webhook = await until(id, ({ deliveries }) => deliveries.nodes[0].status === 'DEAD')
   expect(webhook['deliveries'].nodes).toHaveLength(1)
+})
+
+test(
+  'each event of an ordered endpoint has tries of its own, whatever is refused',
+  { timeout: 60_000 },
+  async () => {
+    const random = randomSchedule()
+    const names = numbered(dose(12, 200))
+    /** How often each is refused: mostly few times, and some more often than there are tries. */
+    const refusals = new Map(names.map((name) => [name, Math.floor(random() ** 2 * 9)]))
+    const attempts = new Map(names.map((name) => [name, 0]))
+    receiver.respond = (got, response) => {
+      const name = got.data['name'] as string
+      attempts.set(name, attempts.get(name)! + 1)
+      if (attempts.get(name)! <= refusals.get(name)!) response.writeHead(500).end()
+      else accept(got, response)
+    }
+    await create({ types: ['AGENT_CREATED'], ordered: true })
+    await agents(...names)
+    const rows = () =>
+      query<{ attempts: number; tries: number; status: string; name: string }>(
+        h.app.services.db,
+        sql`select d.attempts, d.tries, d.status, e.data->>'name' as name
+        from webhook_deliveries as d join events as e on e.id = d.event_id`,
+      )
+    const isOver = () => names.every((name) => attempts.get(name)! >= Math.min(refusals.get(name)! + 1, 7))
+    for (const start = performance.now(); !isOver() && performance.now() - start < 50_000; await pause(20))
+      await passTime()
+    const expected = names.filter((name) => refusals.get(name)! > 0)
+    await expect
+      .poll(async () =>
+        (await rows())
+          .map(({ name, status, ...counts }) => ({ name, status, ...counts }))
+          .toSorted((a, b) => a.name.localeCompare(b.name)),
+      )
+      .toEqual(
+        expected.map((name) => {
+          const refused = Math.min(refusals.get(name)!, 7)
+          const isDead = refused === 7
+          return {
+            name,
+            status: isDead ? 'DEAD' : 'DELIVERED',
+            attempts: refused + (isDead ? 0 : 1),
+            tries: refused,
+          }
+        }),
+      )
+    expect([...new Set(namesIn(receiver))]).toEqual(names)
+  },
+)
+
+test('an ordered endpoint that was stuck gets its event also when it wants other events now, and is asked for it', async () => {
+  let fails = true
+  receiver.respond = (got, response) => (fails ? response.writeHead(500).end() : accept(got, response))
+  const id = await create({ types: ['AGENT_CREATED'], ordered: true })
+  await agents('a')
+  const stuck = await until(id, ({ deliveries }) => deliveries.nodes[0]?.attempts === 1)
+  // Asked for while it still fails: the event is at the place of the cursor, and is sent once.
+  const deliveryId = stuck['deliveries'].nodes[0].id as string
+  await h.mutate('redeliverWebhook', { deliveryId }, 'delivery { id }')
+  await until(id, ({ deliveries }) => deliveries.nodes[0].attempts === 2)
+  expect(receiver.received).toHaveLength(2)
+  await h.mutate(
+    'updateWebhook',
+    { webhookId: id, types: ['TOOL_CREATED'], ordered: false },
+    'webhook { id }',
+  )
+  fails = false
+  await passTime()
+  await until(id, ({ deliveries }) => deliveries.nodes[0].status === 'DELIVERED')
 })
 
 test('while a secret is rotated, receivers may know the old one or the new one', async () => {

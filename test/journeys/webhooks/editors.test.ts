@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { holdWrites } from '../../support/held-row.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 import { openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
-let cast: Cast
+let fixtures: Fixtures
 let receiver: Receiver
 /** Where there is PostgreSQL, requests are at once on connections of their own. */
 let database: Awaited<ReturnType<typeof postgresDatabase>> | null = null
@@ -16,11 +16,11 @@ beforeAll(async () => {
   receiver = await openReceiver((_got, response) => void response.writeHead(500).end())
   database = hasPostgres ? await postgresDatabase() : null
   h = await openHarness({ maxCallbacksPerProject: 2, ...(database ? { databaseUrl: database.url } : {}) })
-  cast = await makeCast(h)
+  fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
   await h.stop()
-  await cast.close()
+  await fixtures.close()
   await receiver.close()
   await database?.drop()
 })
@@ -63,11 +63,11 @@ test('of two changes of the same version one is refused, whatever it changes', a
 })
 
 test('the last callbacks of a project are taken once, by runs and calls that start at once', async () => {
-  const agentId = await cast.agent()
+  const agentId = await fixtures.agent()
   const inputSchema = { type: 'object' }
   const { tool } = await h.mutate(
     'createTool',
-    { name: 'act_at_once', config: { http: { url: `${cast.upstream.url}/act`, inputSchema } } },
+    { name: 'act_at_once', config: { http: { url: `${fixtures.upstream.url}/act`, inputSchema } } },
     'tool { id }',
   )
   const callback = { url: receiver.url }

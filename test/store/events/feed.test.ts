@@ -4,20 +4,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Connection } from '../../../src/store/db/connect.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
-import { localPubSub, type PubSub } from '../../../src/store/events/pubsub.ts'
-import { feedSource, startLive, type Live } from '../../../src/store/events/live.ts'
+import { localPubSub, type PubSub } from '../../../src/store/pubsub/pubsub.ts'
+import { feedSource, startBroadcaster, type EventBroadcaster } from '../../../src/store/events/broadcaster.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { beginning, type Position } from '../../../src/store/events/position.ts'
 import { readFeed, type EventRow } from '../../../src/store/events/read.ts'
 import { openStream } from '../../../src/store/events/stream.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { append, appendSlowly, makeGenerations, someEvents } from '../../support/log-writer.ts'
+import { randomSchedule } from '../../support/random.ts'
+
+const random = randomSchedule()
 
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   let connection: Connection
   let drop: () => Promise<void>
   let pubsub: PubSub
-  let live: Live
+  let broadcaster: EventBroadcaster
   const desk = () => ({ db: connection.db, pubsub })
 
   beforeAll(async () => {
@@ -27,10 +30,10 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     connection = await connect({ kind: 'postgres', url: made.url, poolSize: 12 })
     await migrate(connection)
     pubsub = localPubSub()
-    live = startLive(connection.db, pubsub)
+    broadcaster = startBroadcaster(connection.db, pubsub)
   })
   afterAll(async () => {
-    live?.close()
+    broadcaster?.close()
     await connection?.close()
     await drop?.()
   })
@@ -40,7 +43,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   /** Follows the feed until it has returned `count` events. Returns their generations and sequence numbers. */
   async function follow(projectId: string, count: number, types: string[] | null = null): Promise<string[]> {
     const source = feedSource(connection.db, projectId)
-    const stream = openStream(live, { source, after: beginning, deltas: false, types })
+    const stream = openStream(broadcaster, { source, after: beginning, deltas: false, types })
     const places: string[] = []
     for await (const item of stream) {
       if ('event' in item) places.push(placeOf(item.event))
@@ -89,14 +92,14 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     await Promise.all(
       ids.map(async (id) => {
         for (let i = 0; i < rounds; i++) {
-          const hold = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 12))
-          if (Math.random() < 0.5) await appendSlowly(desk(), projectId, id, someEvents(1), hold)
+          const hold = () => new Promise((resolve) => setTimeout(resolve, random() * 12))
+          if (random() < 0.5) await appendSlowly(desk(), projectId, id, someEvents(1), hold)
           else await append(desk(), projectId, id, someEvents(1))
         }
       }),
     )
     expect(await told).toEqual(await inTable(projectId))
-    expect(live.topicCount()).toBe(0)
+    expect(broadcaster.topicCount()).toBe(0)
   })
 
   test('pages of any size, read while others write, add up to the whole in one order', async () => {
@@ -111,7 +114,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
             projectId,
             id,
             someEvents(1 + (i % 3)),
-            () => new Promise((r) => setTimeout(r, Math.random() * 6)),
+            () => new Promise((r) => setTimeout(r, random() * 6)),
           )
       }),
     ).then(() => (writing = false))
@@ -119,8 +122,8 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     let at: Position = beginning
     for (let more = true; writing || more;) {
       const finished = !writing
-      if (finished || Math.random() < 0.3) await numberAll(connection.db, pubsub)
-      const page = await readFeed(connection.db, projectId, at, 1 + Math.floor(Math.random() * 9))
+      if (finished || random() < 0.3) await numberAll(connection.db, pubsub)
+      const page = await readFeed(connection.db, projectId, at, 1 + Math.floor(random() * 9))
       places.push(...page.events.map(placeOf))
       at = page.end
       more = page.more || !finished

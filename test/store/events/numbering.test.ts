@@ -1,14 +1,13 @@
 /** Positions: given to committed events only, by one session at a time, in an order that never changes. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type SQL } from 'drizzle-orm'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { connect, type Connection } from '../../../src/store/db/connect.ts'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
-import { localPubSub } from '../../../src/store/events/pubsub.ts'
-import { beginIncarnation, openLog } from '../../../src/store/events/incarnation.ts'
-import { feedSource, generationSource, startLive } from '../../../src/store/events/live.ts'
+import { localPubSub } from '../../../src/store/pubsub/pubsub.ts'
+import { beginIncarnation, openLog } from '../../../src/store/db/incarnation.ts'
+import { feedSource, generationSource, startBroadcaster } from '../../../src/store/events/broadcaster.ts'
 import { appendProjectEvents } from '../../../src/store/events/log.ts'
 import { lagOf, numberAll, startNumbering } from '../../../src/store/events/numbering.ts'
 import {
@@ -22,6 +21,7 @@ import { feedPosition } from '../../../src/store/events/resume.ts'
 import { openStream } from '../../../src/store/events/stream.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../../support/databases.ts'
 import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
+import { startSchedule } from '../../../src/store/work/schedule.ts'
 
 const pubsub = localPubSub()
 
@@ -223,9 +223,9 @@ describe.each(kinds)('on %s', (_kind, open) => {
     await appendProjectEvents(db, projectId, someEvents(2))
     await numberAll(db, pubsub)
     const [first, lost] = await eventsOf(projectId)
-    const hub = startLive(db, pubsub, { backstopMs: 20 })
+    const broadcaster = startBroadcaster(db, pubsub, { backstopMs: 20 })
     const streams = [first!, lost!].map((event) =>
-      openStream(hub, {
+      openStream(broadcaster, {
         source: feedSource(db, projectId),
         after: { at: event.position!, event },
         deltas: false,
@@ -247,8 +247,8 @@ describe.each(kinds)('on %s', (_kind, open) => {
     await appendProjectEvents(db, projectId, someEvents(1))
     await seen
     await streams[0]!.return!()
-    expect(hub.topicCount()).toBe(0)
-    hub.close()
+    expect(broadcaster.topicCount()).toBe(0)
+    broadcaster.close()
   })
 
   test('a stream that begins behind the last event of an ended run ends at once', async () => {
@@ -256,9 +256,9 @@ describe.each(kinds)('on %s', (_kind, open) => {
     const [id] = await makeGenerations(db, projectId, 1)
     await append(desk(), projectId, id!, someEvents(3, true))
     const { events } = await readGeneration(db, id!, beginning, 10)
-    const hub = startLive(db, pubsub)
+    const broadcaster = startBroadcaster(db, pubsub)
     const openAfter = (at: number) =>
-      openStream(hub, {
+      openStream(broadcaster, {
         source: generationSource(db, id!),
         after: { at, event: events[at - 1]! },
         deltas: true,
@@ -268,8 +268,8 @@ describe.each(kinds)('on %s', (_kind, open) => {
     const stream = openAfter(2)
     expect((await stream.next()).value).toMatchObject({ event: { seq: 3 } })
     expect((await stream.next()).done).toBe(true)
-    expect(hub.topicCount()).toBe(0)
-    hub.close()
+    expect(broadcaster.topicCount()).toBe(0)
+    broadcaster.close()
   })
 
   test('a process that follows fifty quiet projects and fifty quiet runs sends one statement in each interval', async () => {
@@ -283,24 +283,33 @@ describe.each(kinds)('on %s', (_kind, open) => {
     })
     await numberAll(db, pubsub)
     const ids = await makeGenerations(db, 'proj_idle', 50)
-    const hub = startLive(counted, pubsub, { backstopMs: 50 })
+    const schedule = startSchedule(counted, pubsub, { everyMs: 50 })
+    const broadcaster = startBroadcaster(counted, pubsub, { schedule })
     const sources = [
       ...ids.map((id) => generationSource(db, id)),
       ...Array.from({ length: 50 }, (_, i) => feedSource(db, `proj_idle_${i}`)),
     ]
-    const streams = sources.map((source) => openStream(hub, { source, after: beginning, deltas: false }))
+    const streams = sources.map((source) =>
+      openStream(broadcaster, { source, after: beginning, deltas: false }),
+    )
     const pending = streams.map((stream) => stream.next())
+    const inNextInterval = async () => {
+      const before = statements
+      await new Promise<void>((resolve) => {
+        const stop = schedule.onPoll(() => {
+          stop()
+          resolve()
+        })
+      })
+      return statements - before
+    }
     // Until everybody has read the table.
-    await pause(500)
-    statements = 0
-    const began = performance.now()
-    await pause(1000)
-    const intervals = (performance.now() - began) / 50
-    expect(statements).toBeGreaterThan(2)
-    expect(statements).toBeLessThanOrEqual(intervals + 2)
+    for (let quiet = 0; quiet < 3;) quiet = (await inNextInterval()) === 1 ? quiet + 1 : 0
+    for (let interval = 0; interval < 10; interval++) expect(await inNextInterval()).toBe(1)
     await Promise.all(streams.map((stream) => stream.return!()))
     await Promise.all(pending)
-    hub.close()
+    broadcaster.close()
+    schedule.close()
   })
 
   test('events that nobody can number are counted, and the log warns of them once', async () => {
@@ -383,17 +392,17 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
     const connection = await onPostgres()
     const client = (name: string) =>
       postgres(connection.url, { max: 1, onnotice: () => {}, connection: { application_name: name } })
-    const [blocker, victim] = [client('blocker'), client('victim')]
+    const [blocker, waiter] = [client('blocker'), client('waiter')]
     try {
-      await appendProjectEvents(connection.db, 'proj_victim', someEvents(5))
+      await appendProjectEvents(connection.db, 'proj_waiter', someEvents(5))
       const held = await blocker.reserve()
       await held`begin`
       await held`select 1 from events order by id desc limit 1 for update`
-      const cut = expect(victim`select number_events(false)`).rejects.toThrow()
+      const cut = expect(waiter`select number_events(false)`).rejects.toThrow()
       const numbering = () =>
         query(
           connection.db,
-          sql`select pid from pg_stat_activity where application_name = 'victim' and wait_event_type = 'Lock'`,
+          sql`select pid from pg_stat_activity where application_name = 'waiter' and wait_event_type = 'Lock'`,
         )
       await expect.poll(async () => (await numbering()).length, { timeout: 5000 }).toBe(1)
       // Meanwhile others are told that somebody is at it, and wait for nothing.
@@ -401,15 +410,15 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
       expect(busy!.done).toMatchObject({ busy: true, count: 0 })
       await query(
         connection.db,
-        sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`,
+        sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'waiter'`,
       )
       await cut
       await held`rollback`
       held.release()
       await numberAll(connection.db, pubsub)
-      expect((await readFeed(connection.db, 'proj_victim', beginning, 10)).events).toHaveLength(5)
+      expect((await readFeed(connection.db, 'proj_waiter', beginning, 10)).events).toHaveLength(5)
     } finally {
-      await Promise.all([blocker.end({ timeout: 1 }), victim.end({ timeout: 1 })])
+      await Promise.all([blocker.end({ timeout: 1 }), waiter.end({ timeout: 1 })])
       await connection.close()
     }
   })

@@ -11,6 +11,9 @@ import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
 import { readByPolling, readBySocket, readBySse, type Reader } from '../../support/readers.ts'
 import { cutRedis, ownRedis } from '../../support/redis-cut.ts'
+import { randomSchedule } from '../../support/random.ts'
+
+const random = randomSchedule()
 
 const readers: [string, Reader][] = [
   ['graphql-ws', readBySocket],
@@ -48,7 +51,7 @@ async function writeAll(writer: Harness, projectId: string, ids: string[]): Prom
   await Promise.all(
     ids.map(async (id) => {
       for (let written = 0; written < eventsPerStream;) {
-        const count = 1 + Math.floor(Math.random() * 3)
+        const count = 1 + Math.floor(random() * 3)
         await append(desk, projectId, id, someEvents(count)).catch(() => {})
         written += count
         // The embedded database would leave no room for sockets and timers.
@@ -95,7 +98,7 @@ async function follow(writer: Harness, server: Harness, more: () => Promise<unkn
   let writing = true
   const cutting = (async () => {
     while (writing) {
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * cutMs))
+      await new Promise((resolve) => setTimeout(resolve, random() * cutMs))
       cuts += wire.cut()
       await more()
     }
@@ -112,7 +115,10 @@ async function follow(writer: Harness, server: Harness, more: () => Promise<unkn
   }
   expect(cuts).toBeGreaterThan(3)
   await expect
-    .poll(() => server.app.services.live.topicCount(), { message: 'streams left behind', timeout: 5000 })
+    .poll(() => server.app.services.broadcaster.topicCount(), {
+      message: 'streams left behind',
+      timeout: 5000,
+    })
     .toBe(0)
   return cuts
 }

@@ -24,7 +24,7 @@ export class RequestError extends Error {
 const stringOf = (value: unknown) => (typeof value === 'string' ? value : null)
 
 /** Variables as a caller gives them; `projectId` is filled in when the document has it. */
-export type Given<Variables> = Omit<Variables, 'projectId'>
+export type CallerVariables<Variables> = Omit<Variables, 'projectId'>
 
 interface GraphQLResponse {
   data?: unknown
@@ -37,7 +37,7 @@ interface GraphQLResponse {
  */
 export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
-  variables: Given<Variables>,
+  variables: CallerVariables<Variables>,
   signal?: AbortSignal,
 ): Promise<Result> {
   const query = textOf(document)

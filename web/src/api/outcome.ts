@@ -26,3 +26,11 @@ export function refusalOf(result: object | null | undefined, failure: unknown = 
     ? null
     : { message: message ?? 'The server refused this.', issues: issues ?? [] }
 }
+
+/** The message with those of its issues, for forms that have no fields to show them at. */
+export const wholeText = (refused: Refused | null): string | null =>
+  refused && [refused.message, ...refused.issues.map(({ message }) => message)].join(' ')
+
+/** The message where no issue says more at its field. */
+export const unplacedText = (refused: Refused | null): string | null =>
+  refused && refused.issues.length === 0 ? refused.message : null

@@ -1,6 +1,6 @@
 /** Lists that are read page by page, and again as far as they were read after the events that they hear. */
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { ask, type Given } from './client.ts'
+import { ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gathered, type Gathered } from './gather.ts'
@@ -23,9 +23,9 @@ export interface Pages<Node> {
 /** Reads a connection whose document takes `$after`. `of` finds the connection in the data. */
 export function usePages<Result, Variables extends { after?: string | null }, Node>(
   document: TadaDocumentNode<Result, Variables>,
-  variables: Omit<Given<Variables>, 'after'>,
+  variables: Omit<CallerVariables<Variables>, 'after'>,
   of: (data: Result) => Connection<Node>,
-  { hears = [] }: { hears?: readonly EventType[] } = {},
+  { eventTypes = [] }: { eventTypes?: readonly EventType[] } = {},
 ): Pages<Node> {
   const project = useProject()
   const key = `${project} ${JSON.stringify(variables)}`
@@ -48,7 +48,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
     const own = new AbortController()
     run.current = own
     const one = async (after: string | null) => {
-      const given = { ...latest.current.variables, after } as unknown as Given<Variables>
+      const given = { ...latest.current.variables, after } as unknown as CallerVariables<Variables>
       return latest.current.of(await ask(document, given, own.signal))
     }
     return readPages(pages, one).then(
@@ -72,7 +72,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
       own.stop()
     }
   }, [reload])
-  useFeed(hears, () => events.current?.ask())
+  useFeed(eventTypes, () => events.current?.ask())
   const own = read?.key === key ? read : null
   return {
     nodes: own?.nodes ?? [],

@@ -1,9 +1,10 @@
 /** Reads for components: what a screen shows, read again when the feed says that it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { ask, type Given } from './client.ts'
+import { ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gathered, type Gathered } from './gather.ts'
+import { refusalOf, type Refused } from './outcome.ts'
 import { useProject } from './session.ts'
 
 export interface Query<Result> {
@@ -18,16 +19,16 @@ export interface Query<Result> {
 
 interface Options {
   /** Types of events after which the result may be another. */
-  hears?: readonly EventType[]
+  eventTypes?: readonly EventType[]
   /** Reads nothing while true. */
   skip?: boolean
 }
 
-/** Runs a query now, when its variables change, and after the events that it hears. Late results are dropped. */
+/** Runs a query now, when its variables change, and after the events of its types. Late results are dropped. */
 export function useQuery<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
-  variables: Given<Variables>,
-  { hears = [], skip = false }: Options = {},
+  variables: CallerVariables<Variables>,
+  { eventTypes = [], skip = false }: Options = {},
 ): Query<Result> {
   const project = useProject()
   const given = JSON.stringify(variables)
@@ -44,7 +45,7 @@ export function useQuery<Result, Variables>(
     return (async () => {
       try {
         await whenFollowing()
-        const data = await ask(document, JSON.parse(given) as Given<Variables>, own.signal)
+        const data = await ask(document, JSON.parse(given) as CallerVariables<Variables>, own.signal)
         if (!own.signal.aborted) setState({ key, data, error: null })
       } catch (error) {
         if (own.signal.aborted) return
@@ -67,7 +68,7 @@ export function useQuery<Result, Variables>(
     }
   }, [read, skip])
 
-  useFeed(hears, () => {
+  useFeed(eventTypes, () => {
     if (!skip) events.current?.ask()
   })
 
@@ -80,30 +81,50 @@ export function useQuery<Result, Variables>(
   }
 }
 
-/** Runs a mutation from an event handler, and says whether one is under way and how the last one failed. */
-export function useMutation<Result, Variables>(document: TadaDocumentNode<Result, Variables>) {
+/** What a mutation answers with when it is not refused. */
+export type Payload<Result> = Extract<Result[keyof Result], { __typename: `${string}Payload` }>
+
+/** Runs a mutation from an event handler, and says whether one is under way and why the last one was refused or failed. */
+export function useMutation<Result extends object, Variables>(document: TadaDocumentNode<Result, Variables>) {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>(null)
+  const [refused, setRefused] = useState<Refused | null>(null)
   const busy = useRef(false)
+  const clear = useCallback(() => {
+    setError(null)
+    setRefused(null)
+  }, [])
   /** Resolves with null when the mutation failed or another one is under way. */
   const mutate = useCallback(
-    async (variables: Given<Variables>): Promise<Result | null> => {
+    async (variables: CallerVariables<Variables>): Promise<Result | null> => {
       // A second press before the first has been answered is the same press.
       if (busy.current) return null
       busy.current = true
       setRunning(true)
-      setError(null)
+      clear()
       try {
-        return await ask(document, variables)
+        const result = await ask(document, variables)
+        setRefused(refusalOf(answerOf(result)))
+        return result
       } catch (failure) {
         setError(failure)
+        setRefused(refusalOf(null, failure))
         return null
       } finally {
         busy.current = false
         setRunning(false)
       }
     },
-    [document],
+    [document, clear],
   )
-  return { mutate, isRunning, error, clear: () => setError(null) }
+  /** Resolves with null also when the mutation was refused. */
+  const send = async (variables: CallerVariables<Variables>) => {
+    const result = await mutate(variables)
+    const answer = result && answerOf(result)
+    return refusalOf(answer) ? null : (answer as Payload<Result> | null)
+  }
+  return { mutate, send, isRunning, error, refused, clear }
 }
+
+/** The answer of the one field of a mutation. */
+export const answerOf = (result: object) => Object.values(result)[0] as object

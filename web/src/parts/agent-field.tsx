@@ -21,7 +21,7 @@ const agentNamesQuery = graphql(`
 /** The names of the agents; those of the first page, unless more are asked for. */
 export const useAgentNames = () =>
   usePages(agentNamesQuery, {}, (data) => data.agents, {
-    hears: ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'],
+    eventTypes: ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'],
   })
 
 interface Props {

@@ -8,7 +8,7 @@ type Handlers = Record<string, (event: KeyboardEvent) => void>
 export const singleKeys = createStore(true)
 
 const stack: { current: Handlers }[] = []
-/** Stands in the stack for an open dialog: what was mounted before it hears no keys. */
+/** Stands in the stack for an open dialog: what was mounted before it eventTypes no keys. */
 const barrier: { current: Handlers } = { current: {} }
 let prefix = ''
 let prefixTimer: number | undefined

@@ -36,7 +36,7 @@ interface Props {
 export function PrincipalField({ label, value, shown, hasSystem = false, onChange }: Props) {
   const self = useQuery(selfQuery, {}).data?.viewer.id
   // Who may not list keys chooses among those in the list.
-  const keys = useQuery(keyNamesQuery, {}, { hears: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
+  const keys = useQuery(keyNamesQuery, {}, { eventTypes: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
   const names = new Map<string, string>()
   if (self) names.set(self, 'You')
   if (hasSystem) names.set('system', 'system')

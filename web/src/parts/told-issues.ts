@@ -2,6 +2,9 @@
 import type { Issue, Refused } from '../api/outcome.ts'
 import { changedNames } from './rebase.ts'
 
+/** The input that the fields of a form mean, or what is wrong with them. */
+export type Written<Input> = { input: Input } | { issues: Issue[] }
+
 /** The faults of fields that were not changed since `asked` was sent. */
 export function stillTrue<Draft extends object>(
   issues: readonly Issue[],

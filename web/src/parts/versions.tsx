@@ -67,12 +67,12 @@ export function Versions({ id }: { id: string }) {
     versionsQuery,
     { id },
     ({ node }) => (node && 'versions' in node ? node.versions : nothing),
-    { hears: ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'] },
+    { eventTypes: ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'] },
   )
   const numbers = pages.nodes.map(({ version }) => version)
-  const chosen = (name: string, usual: number | undefined) => {
+  const chosen = (name: string, defaultVersion: number | undefined) => {
     const given = Number(params.get(name))
-    return numbers.includes(given) ? given : usual
+    return numbers.includes(given) ? given : defaultVersion
   }
   const to = chosen('to', numbers[0])
   const from = chosen('from', numbers.find((one) => to !== undefined && one < to) ?? to)

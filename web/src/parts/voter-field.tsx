@@ -62,7 +62,7 @@ const other = 'by id'
 
 export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
   const id = useId()
-  const keys = useQuery(votingKeysQuery, {}, { hears: ['API_KEY_CREATED', 'API_KEY_REVOKED'] }).data
+  const keys = useQuery(votingKeysQuery, {}, { eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'] }).data
   const sessions = useQuery(peopleQuery, {}, { skip: !viewer.isOperator }).data
   const voters = votersOf({
     self: viewer,

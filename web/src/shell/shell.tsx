@@ -8,7 +8,7 @@ import { chooseProject, signOut, useProject } from '../api/session.ts'
 import { Icon, type IconName } from '../parts/icons.tsx'
 import { useKeys } from '../parts/keys.ts'
 import { ConnectionNotice } from './connection-notice.tsx'
-import { Mark } from './door.tsx'
+import { Mark } from './sign-in.tsx'
 import { Help } from './help.tsx'
 import { AlertsButton } from './alerts.tsx'
 import { ThemeButton } from './theme.tsx'
@@ -45,7 +45,7 @@ const viewerQuery = graphql(`
 export function Shell({ name, children }: { name: string; children: ReactNode }) {
   const [location, go] = useLocation()
   const [isHelpOpen, setHelpOpen] = useState(false)
-  const { data } = useQuery(viewerQuery, {}, { hears: ['PROJECT_UPDATED'] })
+  const { data } = useQuery(viewerQuery, {}, { eventTypes: ['PROJECT_UPDATED'] })
   const pending = usePending()
   const unknown = useUnknown()
   const here = places.find(({ href }) => location.startsWith(href))

@@ -18,7 +18,7 @@ interface Badged {
 
 /** The number of pending approvals; null while it is unknown. */
 export function usePending(): number | null {
-  const { data } = useQuery(countsQuery, {}, { hears: approvalTypes })
+  const { data } = useQuery(countsQuery, {}, { eventTypes: approvalTypes })
   const pending = data?.approvalCounts.pending ?? null
   useEffect(() => {
     const app = navigator as Badged
@@ -38,7 +38,7 @@ const unknownQuery = graphql(`
 
 /** The number of calls whose outcome only a person can find out; null while it is not known. */
 export function useUnknown(): number | null {
-  const { data } = useQuery(unknownQuery, {}, { hears: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'] })
+  const { data } = useQuery(unknownQuery, {}, { eventTypes: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'] })
   return data?.projectSummary.unknownCalls ?? null
 }
 

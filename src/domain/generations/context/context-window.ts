@@ -2,9 +2,14 @@
  * Selects the messages to send when a conversation does not fit the context window. A view: the stored history never
  * changes.
  */
-import type { Message, ToolResultPart } from '../model/message.ts'
-import { charactersOf, charactersOfTools, resultCharacters } from '../model/message-size.ts'
-import type { ModelTool } from '../model/port.ts'
+import {
+  type Message,
+  type ModelTool,
+  type ToolResultPart,
+  charactersOf,
+  charactersOfTools,
+  resultCharacters,
+} from '../../models/index.ts'
 
 export interface ContextRequest {
   instructions: string | null

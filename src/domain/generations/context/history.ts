@@ -9,7 +9,7 @@ import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type StepRange, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
-import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
+import { type Message, type ToolCallPart, type ToolResultPart, callsOf } from '../../models/index.ts'
 
 /** How many earlier generations of a thread are read; more would not fit a context window. */
 const maxEarlier = 50

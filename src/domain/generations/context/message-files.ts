@@ -3,7 +3,7 @@
  */
 import type { Services } from '../../access/index.ts'
 import { openFile } from '../../files/index.ts'
-import type { FilePart, Message, TextPart } from '../model/message.ts'
+import type { FilePart, Message, TextPart } from '../../models/index.ts'
 
 /** Bytes of all files together that are sent to a model, newest files first; the others are only named. */
 const mostBytes = 20 * 1024 * 1024

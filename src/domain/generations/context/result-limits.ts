@@ -1,7 +1,7 @@
 /** Limits the text of tool results that a model gets, per result and per step. The full result stays in its row. */
 import type { ContentBlock } from '../../../core/content.ts'
 import { cutText, tryParseJson } from '../../../core/json.ts'
-import type { ToolResultPart } from '../model/message.ts'
+import type { ToolResultPart } from '../../models/index.ts'
 
 /** Bytes of UTF-8. */
 export const resultLimits = { perResult: 32 * 1024, perStep: 96 * 1024 } as const

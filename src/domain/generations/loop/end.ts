@@ -11,7 +11,7 @@ import {
 } from '../../tool-calls/index.ts'
 import { loadNewSteps } from '../context/history.ts'
 import type { Decision } from '../decide.ts'
-import { textOf } from '../model/message.ts'
+import { textOf } from '../../models/index.ts'
 import { waitsForChild } from '../nesting/limits.ts'
 import { commit, type Change } from '../transaction/commit.ts'
 import { completed, expiry } from '../transaction/terminal.ts'

@@ -1,11 +1,10 @@
 /** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
 import { randomUUID } from 'node:crypto'
 import { nowPlus } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+import type { Basis } from '../../../store/db/proof.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'
-import { stillValid, type Caller } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { changesOfDrift, type Agreed, type Drift } from '../../approvals/index.ts'
 import { execute, settleLate, type CallStore } from '../../calls/index.ts'
@@ -19,9 +18,8 @@ import {
   startCall,
   type ToolCall,
 } from '../../tool-calls/index.ts'
-import { hasVersion, statusOf, type Finished } from '../../tools/index.ts'
-import { OutdatedError } from '../transaction/commit.ts'
-import { commitSurely } from '../transaction/commit-surely.ts'
+import { statusOf, type Finished } from '../../tools/index.ts'
+import { commitWithOutageRetry } from '../transaction/commit-with-outage-retry.ts'
 import { settleCall } from '../transaction/settle-call.ts'
 import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
 import { startChild } from './start-child.ts'
@@ -32,15 +30,18 @@ export function concurrencyOf(turn: Turn): number {
 }
 
 /**
- * Runs one call to its end. A call of an agent starts its child run, which settles the call later. When another
+ * Runs one call to its end, unless the process has begun to shut down while the call waited for a free place: then the row's
+ * next worker runs it. A call of an agent starts its child run, which settles the call later. When another
  * worker takes the row before the outcome is written, the outcome still settles its attempt.
  */
 export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
+  const isFresh = call.status === 'EXECUTING' && isNewest(turn.unsent.get(call.id), call)
+  if (turn.isDraining() && !isFresh) return
   await execute(turn.services, call, {
     store: storeOf(turn),
     lease: turn.lease,
     signal: turn.signal,
-    isFresh: call.status === 'EXECUTING' && isNewest(turn.unsent.get(call.id), call),
+    isFresh,
     gates: gatesOf(turn.generation.settings),
     agreed: agreedOf(turn, call),
     isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
@@ -54,7 +55,7 @@ function agreedOf({ agreed, toolVersions }: Turn, call: ToolCall): Agreed | unde
 
 function storeOf(turn: Turn): CallStore<void> {
   return {
-    start: (call, requester, isAgreed) => start(turn, call, requester, isAgreed),
+    start: (call, basis) => start(turn, call, basis),
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
@@ -71,12 +72,7 @@ function storeOf(turn: Turn): CallStore<void> {
   }
 }
 
-async function start(
-  turn: Turn,
-  call: ToolCall,
-  requester: Caller | null,
-  isAgreed: boolean,
-): Promise<ToolCall | null> {
+async function start(turn: Turn, call: ToolCall, basis: Basis): Promise<ToolCall> {
   const attempt = call.attempt + 1
   const begun = {
     attempt,
@@ -87,27 +83,17 @@ async function start(
   const started: ToolCall = { ...call, status: 'EXECUTING', attempt, attempts: [...call.attempts, begun] }
   const own = newestAttempt(started)
   turn.unsent.set(call.id, own)
-  const conditions = [
-    ...(requester ? [stillValid(requester)] : []),
-    ...(isAgreed ? [hasVersion(call.toolId!, call.toolVersion!)] : []),
-  ]
   const change = {
     wakeAt: leaseEnd(turn),
     starting: [call.id],
     calls: [startCall(call.id, inGeneration, { token: begun.token })],
     events: [callStarted(call, attempt)],
-    ...(conditions.length > 0 ? { provided: sql.join(conditions, sql` and `) } : {}),
+    basis,
   }
-  try {
-    await commitSurely(turn, change, async (db) => {
-      const now = await loadCall(db, call.id)
-      return now.status === 'EXECUTING' && isNewest(own, now)
-    })
-  } catch (error) {
-    if (!(error instanceof OutdatedError)) throw error
-    turn.unsent.delete(call.id)
-    return null
-  }
+  await commitWithOutageRetry(turn, change, async (db) => {
+    const now = await loadCall(db, call.id)
+    return now.status === 'EXECUTING' && isNewest(own, now)
+  })
   return started
 }
 

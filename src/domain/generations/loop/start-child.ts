@@ -141,7 +141,6 @@ async function prepareChild(
   if (input.idempotencyKey) return keyGiven
   try {
     const run = await prepareStart(ctx, input)
-    if (run.takes) return waitingRefused
     return run.agent.projectId === generation.projectId
       ? run
       : errorResult('not_found', 'There is no such agent in the project of this run.')
@@ -164,11 +163,6 @@ function boundTo(call: ToolCall, principal: Principal): Principal {
 const keyGiven = errorResult(
   'invalid_arguments',
   'arguments.idempotencyKey cannot be used for a child run, because the call itself is made only once. Leave it out.',
-)
-
-const waitingRefused = errorResult(
-  'invalid_arguments',
-  'arguments.threadId names a thread with messages that wait for a run of its client; a child run cannot take them.',
 )
 
 /** The arguments of a platform tool are those of the operation; an agent that is called as a tool gets a message. */

@@ -1,7 +1,7 @@
 /** This process's worker of generations. */
 import { startWorker, type Worker } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
-import type { Models } from '../providers/provider-records.ts'
+import type { Models } from '../../models/index.ts'
 import { claimGenerations } from '../transaction/claim.ts'
 import { runGeneration } from './run-loop.ts'
 

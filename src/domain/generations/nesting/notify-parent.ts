@@ -5,7 +5,7 @@
 import type { ToolResult } from '../../../core/content.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
-import type { Hint } from '../../../store/events/pubsub.ts'
+import type { Hint } from '../../../store/pubsub/pubsub.ts'
 import { lockOwners, type Owner, type ParentLink } from '../../../store/work/owner.ts'
 import { insertEntries } from '../../audit/index.ts'
 import {

@@ -1,4 +1,4 @@
-/** Everything that the commit of a model's response writes. Pure. */
+/** Everything that the commit of a model's response writes. */
 import { nowPlus, jsonb } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { insertApprovals, newApproval, requested, type NewApproval } from '../../approvals/index.ts'
@@ -13,8 +13,7 @@ import {
 import { asksAgent, resourceOf, type Callable } from '../../tools/index.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import type { Generation } from '../generation.ts'
-import type { AssistantPart } from '../model/message.ts'
-import type { ModelAnswer, ModelPort } from '../model/port.ts'
+import type { AssistantPart, ModelAnswer, ModelPort } from '../../models/index.ts'
 import { unlessCancelled, type Change, type NewAttemptRow, type NewStepRow } from '../transaction/commit.ts'
 import { completed, failed } from '../transaction/terminal.ts'
 import type { TriagedCall } from '../transaction/triage.ts'
@@ -40,12 +39,17 @@ export interface Made {
 /** A call of the step, as committed. */
 type StepCall = TriagedCall & ProposedCall
 
-/** The change that commits the response with these calls, and how the turn goes on after it. */
-export function changeOf(
-  turn: Turn,
-  made: Made,
-  calls: TriagedCall[],
-): { change: Change; outcome: TurnOutcome } {
+/** What the commit of a response comes to. */
+export interface AnswerChange {
+  change: Change
+  /** How the turn goes on after the commit. */
+  outcome: TurnOutcome
+  /** The ids of the calls that the commit starts, and this process then sends. */
+  started: ReadonlySet<string>
+}
+
+/** The change that commits the response with these calls. Pure. */
+export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
   const { generation, services } = turn
   const { plan, port, answer, times, judgement } = made
   const { settings } = generation
@@ -54,7 +58,6 @@ export function changeOf(
   const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
-  for (const id of started) turn.unsent.set(id, { id, attempt: 1, token: null })
   const rows = calls.map((call, i): StepCall => ({
     ...call,
     status: started.has(call.id) ? 'EXECUTING' : call.status,
@@ -95,7 +98,7 @@ export function changeOf(
     audit: rows.flatMap((call) => droppedPresets(generation, call)),
     also: questions.length > 0 ? [insertApprovals(questions)] : [],
   }
-  return { change, outcome: ending.outcome }
+  return { change, outcome: ending.outcome, started }
 }
 
 /** The row of the step. `used` are the fields that it has in common with its attempt. */

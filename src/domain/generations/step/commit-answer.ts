@@ -1,18 +1,17 @@
 /** Commits a model's response in one statement: the message, its calls after triage, and the next state of the row. */
-import type { SQL } from 'drizzle-orm'
 import { atomically, type Database } from '../../../store/db/database.ts'
+import { withProof, type Basis } from '../../../store/db/proof.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
-import { allows, principalById, rememberedPrincipal, stillValid, type Principal } from '../../access/index.ts'
+import { allows, basisOf, principalById, rememberedPrincipal, type Principal } from '../../access/index.ts'
 import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { gateOf, isRunTool, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { AttemptTimes } from './attempt-times.ts'
 import type { PreparedRequest } from './request.ts'
-import { commit, OutdatedError } from '../transaction/commit.ts'
-import { changeOf, type Made } from './answer-change.ts'
+import { commit } from '../transaction/commit.ts'
+import { changeOf, type AnswerChange, type Made } from './answer-change.ts'
 import { judgeFinalAnswer } from './final-answer.ts'
-import { callsOf, type AssistantPart } from '../model/message.ts'
-import type { ModelAnswer, ModelPort } from '../model/port.ts'
+import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
@@ -30,6 +29,7 @@ export async function commitAnswer(
     ...answer,
     plan,
     outputSchema: turn.generation.settings.outputSchema,
+    projectId: turn.generation.projectId,
     toolNames: [...tools.keys()],
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
@@ -42,32 +42,29 @@ export async function commitAnswer(
 }
 
 /**
- * Rights of a key that this process has read before cost no statement: the commit proves that the key is still valid, and
- * when it is not, the calls are triaged again with what the database says.
+ * Triages and commits the calls with the rights of the requester. Those of a key that this process has read before cost no
+ * statement.
  */
-async function commitCalls(turn: Turn, made: Made): Promise<TurnOutcome> {
-  const { services, generation } = turn
-  const { requestedBy, requester } = generation
-  const now = services.clock.now()
-  const known = rememberedPrincipal(services.db, requestedBy, now)
-  if (known) {
-    const before = new Set(turn.unsent.keys())
-    try {
-      return await commitCallsOf(turn, made, known, stillValid(known))
-    } catch (error) {
-      if (!(error instanceof OutdatedError)) throw error
-      for (const id of turn.unsent.keys()) if (!before.has(id)) turn.unsent.delete(id)
-    }
-  }
-  return commitCallsOf(turn, made, await principalById(services.db, requestedBy, now, requester))
+function commitCalls(turn: Turn, made: Made): Promise<TurnOutcome> {
+  const { db, clock } = turn.services
+  const { requestedBy, requester } = turn.generation
+  const known = rememberedPrincipal(db, requestedBy, clock.now())
+  return withProof({
+    remembered: known && { principal: known, basis: basisOf(known) },
+    read: async () => ({
+      principal: await principalById(db, requestedBy, clock.now(), requester),
+      basis: {},
+    }),
+    judge: (requesterNow) => Promise.resolve(requesterNow),
+    write: (requesterNow) => commitCallsOf(turn, made, requesterNow),
+  })
 }
 
 /** Triages and commits the calls for a requester with these rights; null: none. */
 async function commitCallsOf(
   turn: Turn,
   answered: Made,
-  principal: Principal | null,
-  provided?: SQL,
+  { principal, basis }: { principal: Principal | null; basis: Basis },
 ): Promise<TurnOutcome> {
   const { services, generation } = turn
   const parts = answered.parts.map((part) => ({ ...part }))
@@ -76,8 +73,8 @@ async function commitCallsOf(
   const made = { ...answered, parts, limited: await limitedOf(turn, calls) }
   const grants = await usableGrants(turn, calls)
   if (grants.length === 0) {
-    const { change, outcome } = changeOf(turn, made, endAtStop(calls, rules))
-    await commitTurn(turn, provided ? { ...change, provided } : change)
+    const { change, outcome } = startingChange(turn, made, endAtStop(calls, rules))
+    await commitTurn(turn, { ...change, basis })
     return outcome
   }
   // Uses of grants are taken in the transaction of the calls that they let pass, under the generation's lock.
@@ -88,11 +85,18 @@ async function commitCallsOf(
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, turn.held)
     const through = await takeGrants(tx, calls, grants)
-    const { change, outcome } = changeOf(turn, made, endAtStop(through, rules))
-    return { made: await commit(tx, turn.held, provided ? { ...change, provided } : change), outcome }
+    const { change, outcome } = startingChange(turn, made, endAtStop(through, rules))
+    return { made: await commit(tx, turn.held, { ...change, basis }), outcome }
   })
   publishCommit(turn, done.made)
   return done.outcome
+}
+
+/** The calls that the commit starts are unsent from here on, whether or not its confirmation arrives. */
+function startingChange(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
+  const changed = changeOf(turn, made, calls)
+  for (const id of changed.started) turn.unsent.set(id, { id, attempt: 1, token: null })
+  return changed
 }
 
 /** Which tools may be called, and what the gates of tool and agent require. */
@@ -114,7 +118,7 @@ function triageRules(
           resourceOf(tool.id),
         )),
     atDepthLimit: generation.depth + 1 >= nestingLimits.chain,
-    gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged),
+    gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged, generation.projectId),
     isStop: (name) => isStop(generation.settings, name),
   }
 }

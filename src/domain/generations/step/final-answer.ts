@@ -3,11 +3,16 @@
  */
 import type { Json, JsonObject } from '../../../core/json.ts'
 import { isJsonObject, tryParseJson } from '../../../core/json.ts'
-import { compileSchema } from '../../../core/json-schema.ts'
-import { readCallInput } from '../model/tool-input.ts'
+import { issuesIn } from '../../../core/json-schema.ts'
+import {
+  type AssistantPart,
+  type FinishReason,
+  type ToolCallPart,
+  callsOf,
+  readCallInput,
+  textOf,
+} from '../../models/index.ts'
 import type { FailureCode, NextStep, StopReason } from '../generation.ts'
-import { callsOf, textOf, type AssistantPart, type ToolCallPart } from '../model/message.ts'
-import type { FinishReason } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
 
 /** The hidden tool with which a model returns structured output; its input schema is the output schema. */
@@ -28,6 +33,8 @@ export interface Answer {
   finishReason: FinishReason
   plan: StepPlan
   outputSchema: JsonObject | null
+  /** Whose budget the judgement uses. */
+  projectId: string
   toolNames: string[]
   /** Whether the hidden tool is available, so that a repair can force it. */
   offersFinalAnswer: boolean
@@ -75,13 +82,10 @@ function judgeText(answer: Answer, text: string): Judgement {
 }
 
 function judgeValue(answer: Answer, value: Json | undefined, text: string | null): Judgement {
-  const compiled = compileSchema(answer.outputSchema)
   const issues =
     value === undefined
       ? [{ path: [], message: 'must be JSON' }]
-      : compiled.ok
-        ? compiled.validate(value)
-        : [compiled.issue]
+      : issuesIn(answer.outputSchema, answer.projectId, value)
   if (issues.length === 0) return complete(answer, text, value!)
   const faults = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
   return repairOrFail(

@@ -8,12 +8,18 @@ import { viewOfHistory, type Elision } from '../context/context-window.ts'
 import type { AttemptTimes } from './attempt-times.ts'
 import type { DeltaSender } from './text-deltas.ts'
 import { finalAnswerName, isWrapped } from './final-answer.ts'
-import type { Message } from '../model/message.ts'
-import type { ModelAnswer, ModelPort, ModelRequest, ModelTool, ToolChoice } from '../model/port.ts'
-import { ModelError } from '../model/port.ts'
+import {
+  type Message,
+  type ModelAnswer,
+  ModelError,
+  type ModelPort,
+  type ModelRequest,
+  type ModelTool,
+  type ToolChoice,
+  defaultCharsPerToken,
+} from '../../models/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { limitStepResults } from '../context/result-limits.ts'
-import { defaultCharsPerToken } from '../model/usage.ts'
 import { watched } from './stream-timeout.ts'
 
 export interface PreparedRequest {

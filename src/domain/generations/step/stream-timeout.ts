@@ -2,7 +2,7 @@
  * Time limits of one attempt: a model that is silent or does not end in time is aborted, so that the step can be
  * retried.
  */
-import { ModelError, type ModelEvent } from '../model/port.ts'
+import { ModelError, type ModelEvent } from '../../models/index.ts'
 
 /** All in milliseconds. */
 export interface WatchdogLimits {

@@ -1,5 +1,5 @@
 /** Text deltas for subscribers: collected for a moment, published as hints, never stored. */
-import type { PubSub, Delta } from '../../../store/events/pubsub.ts'
+import type { PubSub, Delta } from '../../../store/pubsub/pubsub.ts'
 
 /** A delta is published at this age or length, whichever is reached first. */
 const maxAgeMs = 50

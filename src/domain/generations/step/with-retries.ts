@@ -5,12 +5,11 @@ import { sql } from '../../../store/db/sql.ts'
 import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
-import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
+import { type ModelAnswer, ModelError, type ModelPort, zeroUsage } from '../../models/index.ts'
 import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './backoff.ts'
 import { commitTurn, type Turn } from '../transaction/turn.ts'
-import { zeroUsage } from '../model/usage.ts'
 
 /**
  * The response; or `requeued` when the provider asked for a long pause, and the row was released with a later

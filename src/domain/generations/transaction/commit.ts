@@ -2,10 +2,11 @@
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { prove, StaleReadError, type Basis } from '../../../store/db/proof.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
 import { insertSelect } from '../../../store/db/write.ts'
-import type { Hint } from '../../../store/events/pubsub.ts'
+import type { Hint } from '../../../store/pubsub/pubsub.ts'
 import type { ParentLink } from '../../../store/work/owner.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
@@ -59,8 +60,8 @@ export interface Change {
   newCalls?: ProposedCall[]
   /** Calls that start: the commit is refused when one of them is settled or waits for a child run. */
   starting?: string[]
-  /** A condition that holds when what the change was made from is still so; else the commit throws OutdatedError. */
-  provided?: SQL
+  /** What the change was made from: when it is not so any more, the commit throws StaleReadError. */
+  basis?: Basis
   /** Updates of tool calls, with the proof `inGeneration`. */
   calls?: SQL[]
   audit?: NewAuditEntry[]
@@ -79,11 +80,6 @@ export interface Committed {
   hints: Hint[]
 }
 
-/** What a change was made from is not so any more, or another worker holds the row. Nothing was written. */
-export class OutdatedError extends Error {
-  override name = 'OutdatedError'
-}
-
 /** The wake-up of a row that is released: at `wakeAt`, or at once when a cancel was requested meanwhile. */
 export function unlessCancelled(wakeAt: SQL): SQL {
   return sql`case when cancel_requested_at is null then ${wakeAt} else now() end`
@@ -92,7 +88,7 @@ export function unlessCancelled(wakeAt: SQL): SQL {
 /**
  * Commits a change of a generation under the proof of its epoch, in one statement. LeaseLostError, with nothing
  * written, when another worker holds the row, the generation is terminal, or a call that would start is settled or
- * waits for a child run. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
+ * waits for a child run; StaleReadError, which may also mean one of these, for a change with a basis. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
  * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
@@ -108,6 +104,7 @@ export async function commit(db: Database, held: HeldRun, change: Change): Promi
 
 async function commitOwn(db: Database, held: Held, change: Change): Promise<number> {
   const events = change.events ?? []
+  const proof = prove(change.basis ?? {})
   const set = [
     ...(change.set ?? []),
     sql`wake_at = ${change.wakeAt ?? sql`null`}`,
@@ -120,7 +117,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
       set ${sql.join(set, sql`, `)}
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
         and ${change.starting ? mayStart(change.starting) : sql`true`}
-        and ${change.provided ?? sql`true`}
+        and ${proof ?? sql`true`}
       returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at
     )`,
   ]
@@ -136,7 +133,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     sql`with ${sql.join(parts, sql`, `)} select last_seq as seq from g`,
   )
   if (rows[0]) return rows[0].seq
-  throw change.provided ? new OutdatedError() : new LeaseLostError(held.id)
+  throw proof ? new StaleReadError() : new LeaseLostError(held.id)
 }
 
 function insertStep(step: NewStepRow): SQL {

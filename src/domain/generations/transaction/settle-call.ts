@@ -12,7 +12,7 @@ import {
   type ToolCall,
 } from '../../tool-calls/index.ts'
 import type { Change } from './commit.ts'
-import { commitSurely } from './commit-surely.ts'
+import { commitWithOutageRetry } from './commit-with-outage-retry.ts'
 import type { Turn } from './turn.ts'
 
 type Status = 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN'
@@ -43,5 +43,5 @@ export async function settleCall(
   status: Status,
 ): Promise<void> {
   const change = outcomeOf(turn, call, result, status)
-  await commitSurely(turn, change, async (db) => (await loadCall(db, call.id)).settledAt !== null)
+  await commitWithOutageRetry(turn, change, async (db) => (await loadCall(db, call.id)).settledAt !== null)
 }

@@ -14,8 +14,7 @@ import {
   type Callable,
 } from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
-import { readCallInput } from '../model/tool-input.ts'
-import type { ToolCallPart } from '../model/message.ts'
+import { type ToolCallPart, readCallInput } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 
 /** One call after triage, ready to be committed. */
@@ -115,12 +114,12 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
     const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
     return {
       ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: maskedText(tool.inputSchema, part.input).slice(0, 20_000),
+      rawArguments: maskedText(tool, part.input).slice(0, 20_000),
       dropped: prepared?.dropped ?? [],
     }
   }
   const { arguments: own, merged, dropped } = prepared
-  const given = { arguments: own, dropped, masked: maskedPaths(tool.inputSchema, own) }
+  const given = { arguments: own, dropped, masked: maskedPaths(tool, own) }
   if (!rules.mayCall(tool))
     return {
       ...refuse('ERRORED', 'forbidden', 'The requester of this generation may not call this tool.'),

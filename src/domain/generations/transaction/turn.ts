@@ -11,7 +11,7 @@ import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
 import { commit, type Change, type Committed } from './commit.ts'
 import type { Generation, Step } from '../generation.ts'
-import type { Models } from '../providers/provider-records.ts'
+import type { Models } from '../../models/index.ts'
 
 /** How many server calls of one generation run at once. */
 export const maxParallelCalls = 8

@@ -16,6 +16,7 @@ export interface HttpToolRun {
   /** Validated, with the presets merged in. */
   args: JsonObject
   egress: Egress
+  projectId: string
   /** The tool call's id, sent as `Idempotency-Key` with every method. */
   idempotencyKey: string
   timeoutMs: number
@@ -58,6 +59,7 @@ export async function runHttpTool(
     signal: run.signal,
     mayStart: run.mayStart,
     isRepeatable: run.isIdempotent,
+    keptFor: run.projectId,
     // Any of them may contain a secret, whatever its name.
     sensitiveHeaders: own,
   })

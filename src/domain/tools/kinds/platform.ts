@@ -1,8 +1,11 @@
-/** Runs an operation of Gatehouse in this process, with the requester's present rights and no others. */
+/**
+ * Runs an operation of Gatehouse in this process, with the requester's present rights and no others; gates are changed
+ * only for a requester whose policy names that action.
+ */
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { principalById, type Services, type Requester } from '../../access/index.ts'
+import { principalById, withoutGates, type Services, type Requester } from '../../access/index.ts'
 import type { SendOutcome } from '../outcome.ts'
 
 export interface PlatformRun {
@@ -21,12 +24,12 @@ export interface PlatformRun {
 }
 
 /**
- * Never throws: a refusal, invalid arguments and a timeout are results with `isError`. `lost` is true after a timeout
- * and an internal error: what the operation wrote may have been committed.
+ * Never throws: a refusal, invalid arguments and a timeout are results with `isError`. `lost` is true after a timeout,
+ * an internal error and a fault of the database: what the operation wrote may have been committed.
  */
 export async function runPlatformTool(services: Services, run: PlatformRun): Promise<SendOutcome> {
-  const principal = await principalById(services.db, run.requestedBy, services.clock.now(), run.requester)
-  if (!principal)
+  const found = await principalById(services.db, run.requestedBy, services.clock.now(), run.requester)
+  if (!found)
     return {
       result: errorResult(
         'forbidden',
@@ -34,13 +37,14 @@ export async function runPlatformTool(services: Services, run: PlatformRun): Pro
       ),
       lost: false,
     }
+  const principal = { ...found, policy: withoutGates(found.policy) }
   const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null }
   if (!run.mayStart())
     return { result: errorResult('withheld', 'The operation was withheld; nothing was run.'), lost: false }
   try {
     return await within(run.timeoutMs, services.actions.run(ctx, run.action, run.args))
   } catch (error) {
-    if (error instanceof AppError) return { result: refusalOf(error), lost: false }
+    if (error instanceof AppError) return { result: refusalOf(error), lost: error.code === 'UNAVAILABLE' }
     services.log.error({ err: error, callId: run.callId }, 'a platform action failed with an internal error')
     const result = errorResult('internal', 'An internal error occurred. It has been logged.')
     return { result, lost: true }

@@ -1,5 +1,6 @@
 /** Opens the embedded database: on a directory, or in memory. */
 import { PGlite } from '@electric-sql/pglite'
+import { embeddedHealth } from '../health.ts'
 import type { Connection, DatabaseAddress } from '../connection.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { initialiseDirectory } from './initialise.ts'
@@ -38,6 +39,7 @@ function connectionOver(client: PGlite, unlock: () => Promise<void> = async () =
     kind: 'pglite',
     statementCount: () => statements,
     openSession: null,
+    health: embeddedHealth(db),
     close: async () => {
       if (!client.closed) await client.close()
       await unlock()

@@ -4,9 +4,9 @@ import type postgres from 'postgres'
 import type { Database } from '../database.ts'
 import { CommitUnknownError, ConnectionLostError } from '../storage-error.ts'
 import type { SessionPool } from './pool.ts'
-import type { Manner, Session } from './session.ts'
+import { writing, type StatementOptions, type Session } from './session.ts'
 
-type Run = (text: string, parameters: readonly unknown[], manner: Manner) => Promise<unknown[]>
+type Run = (text: string, parameters: readonly unknown[], manner: StatementOptions) => Promise<unknown[]>
 
 /** The part of a postgres.js client that Drizzle uses. */
 interface Client {
@@ -31,9 +31,6 @@ export function databaseOver(pool: SessionPool): Database {
 
 /** How often a read whose connection was lost is sent again. */
 const maxRepeats = 3
-/** Words of statements that write or take a lock. */
-const writing =
-  /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_events|nextval|setval|set_config|pg_sleep)\b/i
 
 /** Sends a read again when its connection was lost. A write is not sent again: it may have been executed. */
 function repeatingReads(run: Run): Run {
@@ -75,7 +72,7 @@ function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'u
   }
 }
 
-const plain: Manner = { prepare: false, values: false }
+const plain: StatementOptions = { prepare: false, values: false }
 
 /**
  * One transaction on a connection of its own. A failed statement fails the transaction, also when `work` ignores the

@@ -1,6 +1,7 @@
 /** A pool of PostgreSQL connections: single statements share one, a transaction has one to itself. */
+import type { Waiting } from '../health.ts'
 import { NoConnectionError } from '../storage-error.ts'
-import type { Manner, Session } from './session.ts'
+import type { StatementOptions, Session } from './session.ts'
 
 export interface PoolOptions {
   open(): Promise<Session>
@@ -10,6 +11,8 @@ export interface PoolOptions {
   waitMs: number
 }
 
+/** How often the server is asked for connections that were given up, in milliseconds. */
+const abandonedEveryMs = 2000
 /** The most statements in flight on one connection, when no other connection is free. */
 const maxPipelined = 32
 /** A connection is replaced at this age, in milliseconds, or after so many prepared statements. */
@@ -34,6 +37,9 @@ export class SessionPool {
   #opening = 0
   #failures = 0
   #retry: NodeJS.Timeout | null = null
+  /** Closed connections whose statement still waits in the server: they count as connections. */
+  #abandoned = new Map<number, Session>()
+  #counting: NodeJS.Timeout | null = null
   #ended = false
 
   constructor(options: PoolOptions) {
@@ -41,7 +47,7 @@ export class SessionPool {
   }
 
   /** Runs one statement on a free connection, or on the one with the fewest statements in flight. */
-  run(text: string, parameters: readonly unknown[], manner: Manner): Promise<unknown[]> {
+  run(text: string, parameters: readonly unknown[], manner: StatementOptions): Promise<unknown[]> {
     return new Promise((resolve, reject) => {
       const give = (session: Session) =>
         resolve(session.run(text, parameters, manner).finally(() => this.#serve()))
@@ -64,6 +70,7 @@ export class SessionPool {
   async end(ms: number): Promise<void> {
     this.#ended = true
     if (this.#retry) clearTimeout(this.#retry)
+    if (this.#counting) clearTimeout(this.#counting)
     for (const waiter of this.#waiting.splice(0)) waiter.fail(closedError())
     await Promise.all([...this.#sessions].map((session) => session.end(ms)))
   }
@@ -99,9 +106,54 @@ export class SessionPool {
     this.#serve()
   }
 
+  waiting(): Waiting {
+    const all = [...this.#sessions, ...this.#abandoned.values()]
+    const since = all.map((session) => session.writingSince()).filter((at) => at !== null)
+    const oldestWriteMs = since.length > 0 ? performance.now() - Math.min(...since) : 0
+    return { oldestWriteMs, abandoned: this.#abandoned.size }
+  }
+
+  #max(): number {
+    return this.#options.max - this.#abandoned.size
+  }
+
+  #discard(session: Session): void {
+    const pid = session.abandoned()
+    if (pid === null || this.#ended) return
+    this.#abandoned.set(pid, session)
+    this.#countSoon()
+  }
+
+  #countSoon(): void {
+    this.#counting ??= setTimeout(() => {
+      this.#counting = null
+      void this.#countAbandoned().finally(() => {
+        if (this.#abandoned.size > 0 && !this.#ended) this.#countSoon()
+        this.#serve()
+      })
+    }, abandonedEveryMs).unref()
+  }
+
+  /** Over a connection of its own: work on one of the pool might wait, too, and be given up. */
+  async #countAbandoned(): Promise<void> {
+    const pids = [...this.#abandoned.keys()]
+    try {
+      const session = await this.#options.open()
+      try {
+        const rows = await session.run(stillAtWork, [`{${pids.join()}}`], { prepare: true, values: false })
+        const left = new Set((rows as { pid: number }[]).map(({ pid }) => pid))
+        for (const pid of pids) if (!left.has(pid)) this.#abandoned.delete(pid)
+      } finally {
+        await session.end(1000)
+      }
+    } catch {
+      // The server is away: it is asked again.
+    }
+  }
+
   /** Transactions never hold every connection: work inside one may send statements outside it. */
   #mayLend(): boolean {
-    return this.#lent.size < Math.max(1, this.#options.max - 1)
+    return this.#lent.size < Math.max(1, this.#max() - 1)
   }
 
   /** The next waiter. While no more connections may be lent, waiters that need one exclusively are skipped. */
@@ -116,14 +168,14 @@ export class SessionPool {
       if (!session) break
       waiter.give(session)
     }
-    const mayOpen = this.#options.max - this.#sessions.size - this.#opening
+    const mayOpen = this.#max() - this.#sessions.size - this.#opening
     const wanted = Math.min(this.#waiting.length - this.#opening, mayOpen)
     for (let i = 0; i < wanted && this.#retry === null && !this.#ended; i++) void this.#open()
   }
 
   #take(exclusive: boolean): Session | null {
     if (exclusive && !this.#mayLend()) return null
-    const mayOpen = this.#sessions.size + this.#opening < this.#options.max && this.#retry === null
+    const mayOpen = this.#sessions.size + this.#opening < this.#max() && this.#retry === null
     const session = this.#idle() ?? (exclusive || mayOpen ? null : this.#leastBusy())
     if (session && exclusive) this.#lent.add(session)
     return session
@@ -162,6 +214,7 @@ export class SessionPool {
       this.#sessions.add(session)
       session.onClosed(() => {
         this.#drop(session)
+        this.#discard(session)
         this.#serve()
       })
     } catch (error) {
@@ -179,6 +232,14 @@ export class SessionPool {
     }
   }
 }
+
+/**
+ * Without those that wait for their client: the server may notice only much later that it is gone. Every role may read
+ * these columns of its own connections.
+ */
+const stillAtWork = `select pid from pg_stat_activity
+  where pid = any($1::int[]) and application_name = current_setting('application_name')
+    and state <> 'idle' and wait_event_type is distinct from 'Client'`
 
 function isWorn(session: Session): boolean {
   return session.prepared() > maxPrepared || performance.now() - session.openedAt > maxAgeMs

@@ -9,7 +9,7 @@ import postgres from 'postgres'
 import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
 
 /** How one statement is sent. */
-export interface Manner {
+export interface StatementOptions {
   /** Whether it is a prepared statement, parsed and planned once for each connection. */
   prepare: boolean
   /** Whether rows are arrays of values. */
@@ -25,15 +25,21 @@ export interface SessionOptions {
   connectMs: number
   /** The connection is closed when a statement gets no response for so long, in milliseconds; null: no limit. */
   silenceMs: number | null
+  /** Called with each error of a statement. */
+  onError?(error: unknown): void
   /** Called with the payload of each NOTIFY on the channels that this session listens to. */
   onNotify?(channel: string, text: string): void
 }
 
 export interface Session {
   /** Runs one statement. Concurrent statements are executed in the order in which they were sent. */
-  run(text: string, parameters: readonly unknown[], manner: Manner): Promise<unknown[]>
+  run(text: string, parameters: readonly unknown[], manner: StatementOptions): Promise<unknown[]>
   /** The number of statements without a response. */
   inFlight(): number
+  /** When the oldest write without a response was sent, also when the connection was closed meanwhile; null: none. */
+  writingSince(): number | null
+  /** The server's process, when the connection was closed while it may have been at work; else null. */
+  abandoned(): number | null
   isClosed(): boolean
   /** The number of different prepared statements. */
   prepared(): number
@@ -49,27 +55,66 @@ export interface Session {
 interface Flight {
   reject(error: unknown): void
   since: number
+  isWrite: boolean
 }
+
+/** Words of statements that write or take a lock. */
+export const writing =
+  /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_events|nextval|setval|set_config|pg_sleep)\b/i
 
 const watchMs = 1000
 
 /**
- * Connects and logs in. Throws NoConnectionError, with the server's error as cause, when that fails or takes too long.
+ * Connects and logs in to the first server of the URL that accepts a connection and is a primary. Throws
+ * NoConnectionError, with the last server's error as cause, when there is none or it takes too long.
  */
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const made = prepareClient(options)
-  const socket = await openSocket(made.hosts(), options.connectMs)
-  const session = sessionOver(made.client(socket), socket, options)
+  let failure: unknown = null
+  for (const host of prepareClient(options).hosts) {
+    try {
+      return await openOn(host, options)
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw new NoConnectionError('No connection to the database could be opened.', failure)
+}
+
+async function openOn(host: Address, options: SessionOptions): Promise<Session> {
+  const socket = await openSocket(host, options.connectMs)
+  const server = { pid: null as number | null }
+  const session = sessionOver(prepareClient(options).client(socket), socket, options, server)
   const late = setTimeout(session.destroy, options.connectMs)
   try {
-    await session.run('select 1', [], { prepare: false, values: false })
+    const [row] = (await session.run(hello(options.settings), [], { prepare: false, values: false })) as {
+      standby: boolean
+      pid: number
+    }[]
+    server.pid = row!.pid
+    if (row!.standby)
+      throw new NoConnectionError(
+        'The database server is a standby or read-only: nothing can be written to it.',
+      )
     return session
   } catch (error) {
     session.destroy()
-    throw new NoConnectionError('No connection to the database could be opened.', error)
+    throw error
   } finally {
     clearTimeout(late)
   }
+}
+
+/** SQLSTATE of a write on a standby or a server that is read-only. */
+const readOnly = '25006'
+
+/** How the first statement of every connection begins. */
+export const helloBegins =
+  "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as standby"
+
+/** Whether the server is a standby, and the settings, which poolers refuse as startup parameters. */
+function hello(settings: SessionOptions['settings']): string {
+  const set = Object.entries(settings).map(([name, value]) => `, set_config('${name}', '${value}', false)`)
+  return `${helloBegins}, pg_backend_pid() as pid${set.join('')}`
 }
 
 type Client = postgres.Sql & { onClosed(act: () => void): void }
@@ -89,7 +134,7 @@ function prepareClient(options: SessionOptions) {
     // Gatehouse uses no array types that the driver would have to look up.
     fetch_types: false,
     backoff: () => 0,
-    connection: { application_name: options.applicationName, timezone: 'UTC', ...options.settings },
+    connection: { application_name: options.applicationName, timezone: 'UTC' },
     socket: () => {
       const one = socket
       socket = null
@@ -101,8 +146,9 @@ function prepareClient(options: SessionOptions) {
   drizzle(sql)
   const { host, port, path } = sql.options as typeof sql.options & { path?: unknown }
   return {
-    hosts: () =>
-      typeof path === 'string' ? [{ path }] : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 })),
+    hosts: (typeof path === 'string'
+      ? [{ path }]
+      : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 }))) as Address[],
     client(own: Socket): Client {
       socket = own
       return Object.assign(sql, { onClosed: (act: () => void) => void closed.push(act) })
@@ -112,20 +158,7 @@ function prepareClient(options: SessionOptions) {
 
 type Address = { path: string } | { host: string; port: number }
 
-/** Connects to the first server that accepts a connection. */
-async function openSocket(addresses: Address[], connectMs: number): Promise<Socket> {
-  let failure: unknown = null
-  for (const address of addresses) {
-    try {
-      return await openOne(address, connectMs)
-    } catch (error) {
-      failure = error
-    }
-  }
-  throw new NoConnectionError('The database server accepts no connection.', failure)
-}
-
-function openOne(address: Address, connectMs: number): Promise<Socket> {
+function openSocket(address: Address, connectMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connectSocket({
       ...address,
@@ -152,15 +185,24 @@ function openOne(address: Address, connectMs: number): Promise<Socket> {
   })
 }
 
-function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions): Session {
+function sessionOver(
+  sql: Client,
+  socket: Socket,
+  { silenceMs, onError = () => {} }: SessionOptions,
+  server: { pid: number | null },
+): Session {
   const flights = new Set<Flight>()
   const texts = new Set<string>()
   const listeners: (() => void)[] = []
   let closed = false
-
+  // A server that closed or lost the connection itself ends its process; one that was silent may be at work.
+  let gaveUp = false
+  let abandoned: { pid: number; writingSince: number | null } | null = null
   const close = () => {
     if (closed) return
     closed = true
+    if (gaveUp && flights.size > 0 && server.pid !== null)
+      abandoned = { pid: server.pid, writingSince: oldestWrite(flights) }
     if (watch) clearInterval(watch)
     for (const flight of flights) flight.reject(new ConnectionLostError())
     flights.clear()
@@ -172,37 +214,30 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     socket.destroy()
     close()
   }
-  const endIfSilent = (ms: number) => void (isSilent(flights, ms) && destroy())
+  const failed = (error: unknown) => {
+    onError(error)
+    // A server that is read-only now keeps its connections.
+    if ((error as { code?: unknown }).code === readOnly) destroy()
+    return closed || isLost(error) ? new ConnectionLostError(undefined, error) : error
+  }
+  const endIfSilent = (ms: number) => {
+    if (!isSilent(flights, ms)) return
+    gaveUp = true
+    destroy()
+  }
   const watch = silenceMs === null ? null : setInterval(endIfSilent, watchMs, silenceMs).unref()
   sql.onClosed(close)
 
   return {
     openedAt: performance.now(),
-    run(text, parameters, { prepare, values }) {
+    run(text, parameters, manner) {
       if (closed) return Promise.reject(new ConnectionLostError())
-      if (prepare) texts.add(text)
-      return new Promise((resolve, reject) => {
-        const flight: Flight = { reject, since: performance.now() }
-        flights.add(flight)
-        // Without parameters the driver would use the simple protocol, which plans the statement each time.
-        const query = sql.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], {
-          prepare,
-          ...(prepare ? { simple: false } : {}),
-        })
-        const done = values ? query.values() : query
-        done.then(
-          (rows: unknown) => {
-            flights.delete(flight)
-            resolve(rows as unknown[])
-          },
-          (error: unknown) => {
-            flights.delete(flight)
-            reject(closed || isLost(error) ? new ConnectionLostError(undefined, error) : error)
-          },
-        )
-      })
+      if (manner.prepare) texts.add(text)
+      return fly(flights, text, () => send(sql, text, parameters, manner), failed)
     },
     inFlight: () => flights.size,
+    writingSince: () => (abandoned ? abandoned.writingSince : oldestWrite(flights)),
+    abandoned: () => abandoned?.pid ?? null,
     isClosed: () => closed,
     prepared: () => texts.size,
     onClosed: (act) => void (closed ? act() : listeners.push(act)),
@@ -215,14 +250,61 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
   }
 }
 
+/** Keeps a statement among the flights until its response. `failed` returns what its error is for the caller. */
+function fly(
+  flights: Set<Flight>,
+  text: string,
+  sent: () => PromiseLike<unknown[]>,
+  failed: (error: unknown) => unknown,
+): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    const isWrite = text === 'commit' || writing.test(text)
+    const flight: Flight = { reject, since: performance.now(), isWrite }
+    flights.add(flight)
+    sent().then(
+      (rows) => {
+        flights.delete(flight)
+        resolve(rows)
+      },
+      (error: unknown) => {
+        flights.delete(flight)
+        reject(failed(error))
+      },
+    )
+  })
+}
+
+/** Sends a statement; the driver does that when `then` is called. */
+function send(
+  sql: Client,
+  text: string,
+  parameters: readonly unknown[],
+  { prepare, values }: StatementOptions,
+): PromiseLike<unknown[]> {
+  // Without parameters the driver would use the simple protocol, which plans the statement each time.
+  const query = sql.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], {
+    prepare,
+    ...(prepare ? { simple: false } : {}),
+  })
+  return values ? query.values() : query
+}
+
+function oldestWrite(flights: Set<Flight>): number | null {
+  for (const { isWrite, since } of flights) if (isWrite) return since
+  return null
+}
+
 /** Whether the oldest statement has had no response for longer than this. */
 function isSilent(flights: Set<Flight>, milliseconds: number): boolean {
   const oldest = flights.values().next().value
   return oldest !== undefined && performance.now() - oldest.since > milliseconds
 }
 
-/** Whether the outcome of a statement is unknown: an error of the driver, the socket, or a server that shuts down. */
+/**
+ * Whether the connection is of no use any more: an error of the driver or the socket, a server that shuts down, or one to
+ * which nothing can be written since it is no primary any more. The outcome of the statement is unknown.
+ */
 function isLost(error: unknown): boolean {
   if (!(error instanceof postgres.PostgresError)) return true
-  return /^(57P0[1-5]|25P03)$/.test(error.code)
+  return error.code === readOnly || /^(57P0[1-5]|25P03)$/.test(error.code)
 }

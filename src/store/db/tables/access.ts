@@ -36,6 +36,8 @@ export const apiKeys = pgTable(
     prefix: text('prefix').notNull(),
     role: text('role'),
     policy: jsonb('policy').notNull(),
+    /** Null: the policy was written before the action generations:ReachOthers existed. */
+    policyVersion: integer('policy_version'),
     /** An operator's key: its policy applies in every project. */
     installation: boolean('installation').notNull().default(false),
     /** The one agent to which the key is bound; null: all of the project. */
@@ -135,8 +137,18 @@ export const installation = pgTable('installation', {
     .default(sql`'0'`),
   /** A random id of this event log, part of every cursor; null until the first position was assigned. */
   incarnation: text('incarnation'),
+  /** The incarnations before this one, oldest first, each with the newest position that it has kept. */
+  earlier: jsonb('earlier')
+    .$type<{ name: string; newest: number }[]>()
+    .notNull()
+    .default(sql`'[]'`),
   /** The database cluster and timeline in which the event log was last opened. */
   fingerprint: text('fingerprint'),
+  /**
+   * The time of a migration. A program that knows this one may run on the schema, although newer ones were applied; null:
+   * none but those that know all.
+   */
+  compatibleFrom: bigint('compatible_from', { mode: 'number' }),
   /** New positions are greater than this one, so that no position is used twice after a restore from a backup. */
   positionFloor: bigint('position_floor', { mode: 'number' }).notNull().default(0),
 })

@@ -8,17 +8,15 @@ export const threads = pgTable(
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    /** Null until its first generation, for a thread that was opened without an agent. */
+    /** Null for a thread that an earlier release opened without an agent. */
     agentId: text('agent_id'),
     /** The id that a client chose; the id of the row is derived from it. */
     externalId: text('external_id'),
     /** Messages before the first generation. */
     messages: jsonb('messages'),
-    /** Messages that wait for the next generation: the beginning of its input. */
+    // These three are of the release before; the next one drops them.
     waitingMessages: jsonb('waiting_messages'),
-    /** The id that this generation will have; set with the messages. */
     waitingId: text('waiting_id'),
-    /** When the first of them was added. */
     waitingSince: moment('waiting_since'),
     /** Null in older rows. */
     createdBy: text('created_by'),
@@ -98,6 +96,30 @@ export const generations = pgTable(
     index('generations_by_parent')
       .on(t.parentId)
       .where(sql`parent_id is not null`),
+  ],
+)
+
+/** Requests without an idempotency key whose run goes on, or whose answer was not delivered: equal ones join them. */
+export const awaitedRequests = pgTable(
+  'awaited_requests',
+  {
+    projectId: projectId(),
+    principalId: text('principal_id').notNull(),
+    operation: text('operation').notNull(),
+    /** Hash of everything in the request that changes the run. */
+    requestHash: text('request_hash').notNull(),
+    generationId: text('generation_id').notNull(),
+    /** Whether the caller has an answer, such as a question of the gate. */
+    delivered: boolean('delivered').notNull().default(false),
+    expiresAt: moment('expires_at').notNull(),
+  },
+  (t) => [
+    primaryKey({
+      name: 'awaited_requests_pk',
+      columns: [t.projectId, t.principalId, t.operation, t.requestHash],
+    }),
+    index('awaited_requests_of').on(t.generationId),
+    index('awaited_requests_expiry').on(t.expiresAt),
   ],
 )
 

@@ -107,7 +107,7 @@ export const webhookDeliveries = pgTable(
     /** How often it has failed since it was sent first or asked for again. */
     tries: integer('tries').notNull(),
     attempts: integer('attempts').notNull(),
-    /** The newest answers, an Answer of domain/webhooks each. */
+    /** The newest answers, an Answer of domain/followers each. */
     answers: jsonb('answers').notNull(),
     /** When it is sent again; null when it is settled, or waits at the place of an ordered endpoint. */
     nextAt: moment('next_at'),

@@ -4,13 +4,13 @@ import {
   viewOfHistory,
   type ContextRequest,
 } from '../../../../src/domain/generations/context/context-window.ts'
-import { charactersOf } from '../../../../src/domain/generations/model/message-size.ts'
+import { charactersOf } from '../../../../src/domain/models/message-size.ts'
 import {
   callsOf,
   userMessage,
   type Message,
   type ToolResultPart,
-} from '../../../../src/domain/generations/model/message.ts'
+} from '../../../../src/domain/models/message.ts'
 import { weatherTool } from '../../../support/conversation.ts'
 
 const plain = {

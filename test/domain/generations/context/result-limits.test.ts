@@ -4,7 +4,7 @@ import {
   limitResultText,
   limitStepResults,
 } from '../../../../src/domain/generations/context/result-limits.ts'
-import type { ToolResultPart } from '../../../../src/domain/generations/model/message.ts'
+import type { ToolResultPart } from '../../../../src/domain/models/message.ts'
 
 function result(name: string, text: string, more: Partial<ToolResultPart> = {}): ToolResultPart {
   const content = [{ type: 'text' as const, text }]

@@ -28,7 +28,7 @@ const call = (id: string, more: Partial<ToolCall> = {}) =>
 const agent = (id: string, more: Partial<ToolCall> = {}) => call(id, { kind: 'agent', ...more })
 const running = (id: string) => agent(id, { status: 'EXECUTING', childId: `gen_${id}` })
 const situation = (calls: ToolCall[], more: Partial<Situation> = {}): Situation => ({
-  settings: checkSettings({}),
+  settings: checkSettings({}, 'proj_a'),
   stepCount: 1,
   cancelRequested: false,
   now: 1000,
@@ -116,12 +116,12 @@ describe('a generation with child runs', () => {
 })
 
 test('the gates of all ancestors apply beside its own', () => {
-  const gate = checkSettings({ gate: { autoApprove: false } }).gate!
+  const gate = checkSettings({ gate: { autoApprove: false } }, 'proj_a').gate!
   const above = { ...gate, quorum: 2 }
-  expect(gatesOf({ ...checkSettings({}), inheritedGates: [above] })).toEqual([above])
-  expect(gatesOf({ ...checkSettings({}), gate, inheritedGates: [above] })).toEqual([gate, above])
+  expect(gatesOf({ ...checkSettings({}, 'proj_a'), inheritedGates: [above] })).toEqual([above])
+  expect(gatesOf({ ...checkSettings({}, 'proj_a'), gate, inheritedGates: [above] })).toEqual([gate, above])
   expect(
-    gatesOf(checkSettings({ inheritedGates: [above] } as never)),
+    gatesOf(checkSettings({ inheritedGates: [above] } as never, 'proj_a')),
     'nobody sets them from outside',
   ).toEqual([])
 })

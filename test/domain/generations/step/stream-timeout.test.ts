@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { ModelEvent } from '../../../../src/domain/generations/model/port.ts'
+import type { ModelEvent } from '../../../../src/domain/models/port.ts'
 import { watched } from '../../../../src/domain/generations/step/stream-timeout.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -6,7 +6,7 @@ import type { ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 const calls = (...ids: string[]) => ids.map((id) => ({ id }) as ToolCall)
 
 /** Runs that end when the test says so. */
-function stage() {
+function controlledRuns() {
   const begun: string[] = []
   const ends = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
   const run = ({ id }: ToolCall) => {
@@ -29,7 +29,7 @@ function stage() {
 }
 
 test('at most so many run at once, in order, and the next starts when one has ended', async () => {
-  const { begun, run, end } = stage()
+  const { begun, run, end } = controlledRuns()
   const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
   expect(begun).toEqual(['a', 'b'])
@@ -40,7 +40,7 @@ test('at most so many run at once, in order, and the next starts when one has en
 })
 
 test('calls added later share the concurrency, and idle waits for all of them', async () => {
-  const { begun, run, end } = stage()
+  const { begun, run, end } = controlledRuns()
   const hand = inFlightCalls()
   hand.add(calls('a'), 2, run)
   let idle = false
@@ -56,7 +56,7 @@ test('calls added later share the concurrency, and idle waits for all of them', 
 })
 
 test('with a concurrency of one, calls run one after the other', async () => {
-  const { begun, run, end } = stage()
+  const { begun, run, end } = controlledRuns()
   const hand = inFlightCalls()
   hand.add(calls('a'), 1, run)
   hand.add(calls('b'), 1, run)
@@ -66,7 +66,7 @@ test('with a concurrency of one, calls run one after the other', async () => {
 })
 
 test('a failure drops calls that have not started, lets the others end, and is thrown by idle', async () => {
-  const { begun, run, end, fail } = stage()
+  const { begun, run, end, fail } = controlledRuns()
   const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
   const idle = hand.idle()

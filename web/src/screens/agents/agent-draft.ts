@@ -2,6 +2,7 @@
 import type { Issue } from '../../api/outcome.ts'
 import { changedNames } from '../../parts/rebase.ts'
 import type { AgentDetail, CreateInput, UpdateInput } from './documents.ts'
+import type { Written } from '../../parts/told-issues.ts'
 
 type Rule = NonNullable<CreateInput['stepRules']>[number]
 export const choices = ['AUTO', 'REQUIRED', 'NONE', 'TOOL'] as const
@@ -146,8 +147,6 @@ const madeOf: Record<string, readonly (keyof AgentDraft)[]> = {
   budget: ['tokensPerGeneration', 'tokensPerDay'],
   mcp: ['mcpEnabled', 'errorProfile'],
 }
-
-export type Written<Input> = { input: Input } | { issues: Issue[] }
 
 /** The input of createAgent. */
 export function createInputOf(draft: AgentDraft): Written<Omit<CreateInput, 'projectId'>> {

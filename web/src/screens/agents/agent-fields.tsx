@@ -2,12 +2,13 @@
 import { useState } from 'react'
 import type { Issue } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
-import { Choice, Field } from '../../parts/fields.tsx'
-import { Check, issuesAt, LongField } from '../../parts/long-fields.tsx'
+import { Check, issuesAt } from '../../parts/long-fields.tsx'
 import { SchemaForm, type FormState } from '../../parts/schema-form.tsx'
 import { draftNames, rulesSchema, type AgentDraft } from './agent-draft.ts'
-import { agentChoicesQuery, toolChoicesQuery } from './documents.ts'
+import { toolChoicesQuery } from './documents.ts'
 import { Picker, type Option } from './picker.tsx'
+import { useAgentNames } from '../../parts/agent-field.tsx'
+import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
 
 interface Props {
   draft: AgentDraft
@@ -15,16 +16,7 @@ interface Props {
   issues: readonly Issue[]
 }
 
-type Set = (part: Partial<AgentDraft>) => void
-interface PartProps {
-  draft: AgentDraft
-  set: Set
-  issues: readonly Issue[]
-}
-
-type NumberName = {
-  [Name in keyof AgentDraft]: AgentDraft[Name] extends string ? Name : never
-}[keyof AgentDraft]
+type PartProps = DraftProps<AgentDraft>
 
 const kindWords = {
   HttpTool: 'http',
@@ -36,11 +28,9 @@ const kindWords = {
 export function AgentFields({ draft, onChange, issues }: Props) {
   const set = (part: Partial<AgentDraft>) => onChange({ ...draft, ...part })
   const tools = usePages(toolChoicesQuery, {}, (data) => data.tools, {
-    hears: ['TOOL_CREATED', 'TOOL_DELETED'],
+    eventTypes: ['TOOL_CREATED', 'TOOL_DELETED'],
   })
-  const agents = usePages(agentChoicesQuery, {}, (data) => data.agents, {
-    hears: ['AGENT_CREATED', 'AGENT_DELETED'],
-  })
+  const agents = useAgentNames()
   const toolOptions: Option[] = tools.nodes.map((tool) => ({
     id: tool.id,
     name: tool.name,
@@ -50,35 +40,14 @@ export function AgentFields({ draft, onChange, issues }: Props) {
     ({ id }) => draft.toolIds.includes(id) || draft.agentIds.includes(id),
   )
   const part = { draft, set, issues }
+  const { text, long } = fieldsOf(draftNames, part)
   return (
     <div className="agent-fields">
       <div className="field-pair">
-        <Field
-          label={draftNames.name}
-          value={draft.name}
-          name="name"
-          isRequired
-          issues={issues}
-          onChange={(name) => set({ name })}
-        />
-        <Field
-          label={draftNames.model}
-          value={draft.model}
-          name="model"
-          issues={issues}
-          placeholder="the default of the installation"
-          hint="As provider/model."
-          onChange={(model) => set({ model })}
-        />
+        {text('name', { isRequired: true })}
+        {text('model', { placeholder: 'the default of the installation', hint: 'As provider/model.' })}
       </div>
-      <LongField
-        label={draftNames.instructions}
-        value={draft.instructions}
-        path={['instructions']}
-        issues={issues}
-        rows={6}
-        onChange={(instructions) => set({ instructions })}
-      />
+      {long('instructions', { rows: 6 })}
       <Picker
         label={draftNames.toolIds}
         options={toolOptions}
@@ -129,6 +98,7 @@ function Told({ issues }: { issues: readonly Issue[] }) {
 }
 
 function Visibility({ draft, set, issues, options }: PartProps & { options: readonly Option[] }) {
+  const { text, long, choice } = fieldsOf(draftNames, { draft, set, issues })
   const [rules, setRules] = useState<FormState>({ value: draft.stepRules, fault: null })
   return (
     <>
@@ -148,38 +118,20 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
       )}
       <Told issues={issuesAt(issues, ['activeToolIds'])} />
       <div className="field-pair">
-        <Choice
-          label={draftNames.toolChoice}
-          value={draft.toolChoice}
-          options={[
-            { value: 'AUTO', name: 'the model decides' },
-            { value: 'REQUIRED', name: 'it must call a tool' },
-            { value: 'NONE', name: 'no tools' },
-            { value: 'TOOL', name: 'one tool in the first step' },
-          ]}
-          onChange={(toolChoice) => set({ toolChoice })}
-        />
-        {draft.toolChoice === 'TOOL' && (
-          <Field
-            label={draftNames.toolChoiceTool}
-            value={draft.toolChoiceTool}
-            name="toolChoice"
-            issues={issues}
-            hint="Its runtime name, as the surface shows it."
-            onChange={(toolChoiceTool) => set({ toolChoiceTool })}
-          />
-        )}
+        {choice('toolChoice', [
+          { value: 'AUTO', name: 'the model decides' },
+          { value: 'REQUIRED', name: 'it must call a tool' },
+          { value: 'NONE', name: 'no tools' },
+          { value: 'TOOL', name: 'one tool in the first step' },
+        ])}
+        {draft.toolChoice === 'TOOL' &&
+          text('toolChoiceTool', { name: 'toolChoice', hint: 'Its runtime name, as the surface shows it.' })}
       </div>
-      <LongField
-        label={draftNames.stopConditions}
-        value={draft.stopConditions}
-        path={['stopConditions']}
-        issues={issues}
-        isMono
-        rows={2}
-        hint="Runtime names of tools, one a line; a call of one ends the run."
-        onChange={(stopConditions) => set({ stopConditions })}
-      />
+      {long('stopConditions', {
+        isMono: true,
+        rows: 2,
+        hint: 'Runtime names of tools, one a line; a call of one ends the run.',
+      })}
       <section className="step-rules" aria-label={draftNames.stepRules}>
         <span className="label">{draftNames.stepRules}; the first that covers a step applies</span>
         <SchemaForm
@@ -197,82 +149,47 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
   )
 }
 
-function Limits({ draft, set, issues }: PartProps) {
-  const number = (name: NumberName, placeholder?: string, at: string = name) => (
-    <Field
-      label={draftNames[name]}
-      value={draft[name]}
-      name={at}
-      issues={issues}
-      {...(placeholder ? { placeholder } : {})}
-      onChange={(value) => set({ [name]: value })}
-    />
-  )
+function Limits(part: PartProps) {
+  const { text, check, choice } = fieldsOf(draftNames, part)
   return (
     <>
       <div className="field-pair">
-        {number('maxSteps', '20')}
-        {number('timeoutMs', '86400000')}
-        {number('tokensPerGeneration', 'no limit', 'budget')}
-        {number('tokensPerDay', 'no limit', 'budget')}
-        {number('maxOutputTokens', "the provider's own")}
-        {number('maxContextMessages', 'what fits the model')}
-        {number('temperature', "the provider's own")}
-        {number('clientTimeoutMs', '600000')}
-        <Choice
-          label={draftNames.onClientTimeout}
-          value={draft.onClientTimeout}
-          options={[
-            { value: 'CONTINUE', name: 'the model is told, the run goes on' },
-            { value: 'EXPIRE', name: 'the run ends' },
-          ]}
-          onChange={(onClientTimeout) => set({ onClientTimeout })}
-        />
+        {text('maxSteps', { placeholder: '20' })}
+        {text('timeoutMs', { placeholder: '86400000' })}
+        {text('tokensPerGeneration', { placeholder: 'no limit', name: 'budget' })}
+        {text('tokensPerDay', { placeholder: 'no limit', name: 'budget' })}
+        {text('maxOutputTokens', { placeholder: "the provider's own" })}
+        {text('maxContextMessages', { placeholder: 'what fits the model' })}
+        {text('temperature', { placeholder: "the provider's own" })}
+        {text('clientTimeoutMs', { placeholder: '600000' })}
+        {choice('onClientTimeout', [
+          { value: 'CONTINUE', name: 'the model is told, the run goes on' },
+          { value: 'EXPIRE', name: 'the run ends' },
+        ])}
       </div>
-      <Check
-        label={draftNames.finalAnswerOnLimit}
-        value={draft.finalAnswerOnLimit}
-        onChange={(finalAnswerOnLimit) => set({ finalAnswerOnLimit })}
-      />
-      <Check
-        label={draftNames.parallelToolCalls}
-        value={draft.parallelToolCalls}
-        onChange={(parallelToolCalls) => set({ parallelToolCalls })}
-      />
+      {check('finalAnswerOnLimit')}
+      {check('parallelToolCalls')}
     </>
   )
 }
 
-function Answer({ draft, set, issues }: PartProps) {
+function Answer(part: PartProps) {
+  const { long, check, choice } = fieldsOf(draftNames, part)
   return (
     <>
-      <LongField
-        label={draftNames.outputSchema}
-        value={draft.outputSchema}
-        path={['outputSchema']}
-        issues={issues}
-        isMono
-        rows={5}
-        placeholder="none: the answer is text"
-        hint="JSON Schema; an answer that does not match is repaired once."
-        onChange={(outputSchema) => set({ outputSchema })}
-      />
-      <Check
-        label={draftNames.mcpEnabled}
-        value={draft.mcpEnabled}
-        onChange={(mcpEnabled) => set({ mcpEnabled })}
-      />
+      {long('outputSchema', {
+        isMono: true,
+        rows: 5,
+        placeholder: 'none: the answer is text',
+        hint: 'JSON Schema; an answer that does not match is repaired once.',
+      })}
+      {check('mcpEnabled')}
       <div className="field-pair">
-        <Choice
-          label={draftNames.errorProfile}
-          value={draft.errorProfile}
-          options={[
-            { value: 'AUTO', name: 'by the client' },
-            { value: 'SPEC', name: 'of the newest specification' },
-            { value: 'SEED', name: '-32601, -32602 and -32003' },
-          ]}
-          onChange={(errorProfile) => set({ errorProfile })}
-        />
+        {choice('errorProfile', [
+          { value: 'AUTO', name: 'by the client' },
+          { value: 'SPEC', name: 'of the newest specification' },
+          { value: 'SEED', name: '-32601, -32602 and -32003' },
+        ])}
       </div>
     </>
   )

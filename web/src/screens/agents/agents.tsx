@@ -1,16 +1,11 @@
 /** The agents of the project. */
-import '../../parts/forms.css'
 import './agents.css'
-import { Link, useLocation } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { usePages } from '../../api/pages.ts'
-import { useAddress } from '../../parts/address.ts'
-import { SearchField } from '../../parts/filters.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { Listing } from '../../parts/listing.tsx'
+import { ListPage, nameIn } from '../../parts/list-page.tsx'
 import { Ago } from '../../parts/moments.tsx'
-import { usePlace } from '../../parts/place.ts'
-import { useRowKeys } from '../../parts/row-keys.ts'
 import { Foreign } from '../../parts/text.tsx'
 import { agentsQuery, agentTypes, type AgentRow } from './documents.ts'
 
@@ -21,33 +16,21 @@ const noAgents = {
 const noneLikeThis = { title: 'No agent is like this', text: 'Change the word above.' }
 
 export function Agents() {
-  const { params, replace } = useAddress()
-  const [, open] = useLocation()
-  const text = params.get('q') ?? ''
-  const pages = usePages(agentsQuery, { name: text.trim() || null }, (data) => data.agents, {
-    hears: agentTypes,
-  })
-  usePlace(`/agents?${params}`, pages.nodes.length, pages)
-  useRowKeys()
+  const [params] = useSearchParams()
+  const name = nameIn(params)
+  const pages = usePages(agentsQuery, { name }, (data) => data.agents, { eventTypes: agentTypes })
   return (
-    <>
-      <header className="screen-head">
-        <h1>Agents</h1>
-        <button type="button" className="primary spread" onClick={() => open('/agents/new')}>
-          <Icon name="plus" /> New agent
-        </button>
-      </header>
-      <div className="screen-body agent-list">
-        <SearchField label="Filter by name" value={text} isFirst onChange={(q) => replace({ q })} />
-        <Listing
-          pages={pages}
-          label="Agents"
-          columns={['Agent', 'May call', 'Gate', 'Changed']}
-          empty={text === '' ? noAgents : noneLikeThis}
-          renderRow={(agent) => <Row key={agent.id} agent={agent} />}
-        />
-      </div>
-    </>
+    <ListPage
+      title="Agents"
+      list="/agents"
+      kind="agent"
+      bodyClass="agent-list"
+      pages={pages}
+      label="Agents"
+      columns={['Agent', 'May call', 'Gate', 'Changed']}
+      empty={name === null ? noAgents : noneLikeThis}
+      renderRow={(agent) => <Row key={agent.id} agent={agent} />}
+    />
   )
 }
 

@@ -1,4 +1,5 @@
 /** What the screens of agents read and do. */
+import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
 
@@ -139,21 +140,6 @@ export const toolChoicesQuery = graphql(`
   }
 `)
 
-export const agentChoicesQuery = graphql(`
-  query AgentChoices($projectId: ID, $after: String) {
-    agents(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
-  }
-`)
-
 export const createAgentMutation = graphql(
   `
     mutation CreateAgent($input: CreateAgentInput!) {
@@ -188,38 +174,7 @@ export const updateAgentMutation = graphql(
   [agentDetail, faults],
 )
 
-export const deleteAgentMutation = graphql(
-  `
-    mutation DeleteAgent($input: DeleteAgentInput!) {
-      deleteAgent(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-export const proposeMutation = graphql(
-  `
-    mutation ProposeAgentGate($input: ProposeGateChangeInput!) {
-      proposeGateChange(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-export const rulesQuery = graphql(`
-  query AgentGateRules($projectId: ID!) {
-    project(id: $projectId) {
-      id
-      gatesNeedSecond
-    }
-  }
-`)
+export const deleteAgentMutation = command('deleteAgent')
 
 export const startMutation = graphql(
   `

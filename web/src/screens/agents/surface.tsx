@@ -14,7 +14,7 @@ type Agent = NonNullable<ResultOf<typeof surfaceQuery>['agent']>
 type Tool = NonNullable<Agent['tools'][number]>
 
 export function Surface({ id }: { id: string }) {
-  const { data, error, reload } = useQuery(surfaceQuery, { id }, { hears: agentTypes })
+  const { data, error, reload } = useQuery(surfaceQuery, { id }, { eventTypes: agentTypes })
   const agent = data?.agent
   if (error && !agent) return <Failure error={error} retry={reload} />
   if (!agent) return <Skeleton lines={6} />
@@ -88,7 +88,7 @@ const where = {
 function ToolRows({ tool, isSeen }: { tool: Tool; isSeen: boolean }) {
   const hasActions = tool.__typename === 'McpTool' || tool.__typename === 'PlatformTool'
   const [isOpen, setOpen] = useState(false)
-  const actions = useQuery(actionsQuery, { id: tool.id }, { skip: !isOpen, hears: agentTypes })
+  const actions = useQuery(actionsQuery, { id: tool.id }, { skip: !isOpen, eventTypes: agentTypes })
   const read = actions.data?.tool
   const rows = read && 'actions' in read ? read.actions : []
   return (

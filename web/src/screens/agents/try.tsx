@@ -1,7 +1,6 @@
 /** Trying an agent: a prompt starts a run, which opens at once. */
 import { useRef, useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
-import { refusalOf } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -12,20 +11,16 @@ import { startMutation, type AgentDetail } from './documents.ts'
 export function TryAgent({ agent }: { agent: AgentDetail }) {
   const [, go] = useLocation()
   const [prompt, setPrompt] = useState('')
-  const [result, setResult] = useState<object | null>(null)
-  const { mutate, isRunning, error } = useMutation(startMutation)
+  const { mutate, isRunning, refused } = useMutation(startMutation)
   const press = useRef<Press | null>(null)
-  const refused = refusalOf(result, error)
   const start = async () => {
     if (prompt.trim() === '') return
     const own = pressFor(press.current, prompt, randomKey)
     press.current = own
-    setResult(null)
     const input = { agentId: agent.id, prompt, idempotencyKey: own.key }
     const answer = (await mutate({ input }))?.startGeneration
     if (!answer) return
     press.current = null
-    setResult(answer)
     if (answer.__typename === 'StartGenerationPayload') go(`/runs/${answer.generation.id}`)
   }
   useKeys({ 'mod+Enter': () => void start() })

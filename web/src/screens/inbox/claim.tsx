@@ -1,56 +1,16 @@
 /** Who is on a question, and longer time for it. A claim tells others; it keeps nobody from deciding. */
-import { graphql } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
-import { refusalOf } from '../../api/outcome.ts'
-import { useMutation, useQuery } from '../../api/query.ts'
+import { command } from '../../api/command.ts'
 import { Countdown } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { toast } from '../../parts/toasts.tsx'
 import type { Question } from './documents.ts'
+import { useViewer } from '../../api/viewer.ts'
+import { useAction } from '../../parts/use-action.ts'
 
-const meQuery = graphql(`
-  query Me {
-    viewer {
-      id
-    }
-  }
-`)
+const claimMutation = command('claimApproval')
 
-const claimMutation = graphql(
-  `
-    mutation Claim($input: ClaimApprovalInput!) {
-      claimApproval(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const releaseMutation = command('releaseApproval')
 
-const releaseMutation = graphql(
-  `
-    mutation Release($input: ReleaseApprovalInput!) {
-      releaseApproval(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-const extendMutation = graphql(
-  `
-    mutation Extend($input: ExtendApprovalInput!) {
-      extendApproval(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const extendMutation = command('extendApproval')
 
 const hourMs = 3_600_000
 
@@ -66,16 +26,11 @@ export function oneHourMore({
 
 export function Claim({ question, reload }: { question: Question; reload(): void }) {
   const { id: approvalId, claim } = question
-  const me = useQuery(meQuery, {}).data?.viewer.id
-  const claiming = useMutation(claimMutation)
-  const releasing = useMutation(releaseMutation)
-  const extending = useMutation(extendMutation)
+  const me = useViewer()?.id
+  const claiming = useAction(claimMutation)
+  const releasing = useAction(releaseMutation)
+  const extending = useAction(extendMutation)
   const isBusy = claiming.isRunning || releasing.isRunning || extending.isRunning
-  const tell = (result: Parameters<typeof refusalOf>[0]) => {
-    const refusal = refusalOf(result)
-    if (refusal) toast(refusal.message, { tone: 'bad' })
-    reload()
-  }
   const until = oneHourMore(question)
   return (
     <p className="row">
@@ -89,9 +44,7 @@ export function Claim({ question, reload }: { question: Question; reload(): void
         <button
           type="button"
           disabled={isBusy}
-          onClick={() =>
-            void releasing.mutate({ input: { approvalId } }).then((made) => tell(made?.releaseApproval))
-          }
+          onClick={() => void releasing.act({ input: { approvalId } }).then(reload)}
         >
           Not any more
         </button>
@@ -100,9 +53,7 @@ export function Claim({ question, reload }: { question: Question; reload(): void
           <button
             type="button"
             disabled={isBusy}
-            onClick={() =>
-              void claiming.mutate({ input: { approvalId } }).then((made) => tell(made?.claimApproval))
-            }
+            onClick={() => void claiming.act({ input: { approvalId } }).then(reload)}
           >
             I am on it
           </button>
@@ -112,9 +63,7 @@ export function Claim({ question, reload }: { question: Question; reload(): void
         <button
           type="button"
           disabled={isBusy}
-          onClick={() =>
-            void extending.mutate({ input: { approvalId, until } }).then((made) => tell(made?.extendApproval))
-          }
+          onClick={() => void extending.act({ input: { approvalId, until } }).then(reload)}
         >
           One hour more
         </button>

@@ -1,6 +1,8 @@
 /** What the inbox reads and does. */
+import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { faults } from '../../api/faults.ts'
 
 const question = graphql(
   `
@@ -130,20 +132,11 @@ export const decideMutation = graphql(
             ...Question
           }
         }
-        ... on Error {
-          code
-          message
-        }
-        ... on ValidationError {
-          issues {
-            path
-            message
-          }
-        }
+        ...Faults
       }
     }
   `,
-  [question],
+  [question, faults],
 )
 
 export const decidedQuery = graphql(
@@ -197,16 +190,7 @@ export const grantsQuery = graphql(
   [principal],
 )
 
-export const revokeMutation = graphql(`
-  mutation RevokeGrant($input: RevokeGrantInput!) {
-    revokeGrant(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+export const revokeMutation = command('revokeGrant')
 
 export type Question = FragmentOf<typeof question>
 export type DecideResult = ResultOf<typeof decideMutation>['decideApproval']

@@ -48,8 +48,8 @@ export function GrantFields({ question, value, onChange }: Props) {
               value={holder}
               onChange={(event) => set({ holder: event.target.value as GrantChoice['holder'] })}
             >
-              {hasThread && <option value="THREAD">this thread</option>}
-              {question.agent && <option value="AGENT">this agent, in all its runs</option>}
+              {hasThread && <option value="THREAD">this thread, for the same requester</option>}
+              {question.agent && <option value="AGENT">this agent, in all runs of the same requester</option>}
               <option value="CALLER">the same key or person</option>
             </select>
           </label>

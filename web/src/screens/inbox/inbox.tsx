@@ -14,6 +14,7 @@ import { QuestionPane } from './question.tsx'
 import { QuestionList } from './question-list.tsx'
 import { nextRow } from './rows.ts'
 import { useQuestions, type Questions } from './use-questions.ts'
+import { SegmentLinks } from '../../parts/segments.tsx'
 
 const views = [
   { view: 'waiting', name: 'Waiting', href: '/approvals' },
@@ -28,13 +29,7 @@ export function Inbox({ id }: { id: string | null }) {
     <>
       <header className={id ? 'screen-head has-chosen' : 'screen-head'}>
         <h1>Inbox</h1>
-        <nav className="segments" aria-label="Views">
-          {views.map(({ view: name, name: label, href }) => (
-            <Link key={name} href={href} aria-current={name === view ? 'page' : undefined} className="button">
-              {label}
-            </Link>
-          ))}
-        </nav>
+        <SegmentLinks label="Views" links={views.map((one) => ({ ...one, isCurrent: one.view === view }))} />
       </header>
       {view === 'decided' && !id ? <Decided /> : view === 'grants' && !id ? <Grants /> : <Waiting id={id} />}
     </>
@@ -136,7 +131,7 @@ interface ChosenProps {
 
 /** The chosen question, from the list or, when it is not in it, read by its id. */
 function Chosen({ id, questions, open }: ChosenProps) {
-  const own = useQuery(questionQuery, { id }, { hears: questionTypes })
+  const own = useQuery(questionQuery, { id }, { eventTypes: questionTypes })
   const question = own.data ? own.data.approval : (questions.rows.get(id) ?? undefined)
   const reload = () => {
     own.reload()

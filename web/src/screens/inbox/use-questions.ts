@@ -32,7 +32,9 @@ interface Shown {
 
 /** `isHeld`: something is chosen or being written, so new rows must not push others. */
 export function useQuestions(chosen: string | null, isHeld: boolean): Questions {
-  const { nodes, ...pages } = usePages(pendingQuery, {}, (data) => data.approvals, { hears: questionTypes })
+  const { nodes, ...pages } = usePages(pendingQuery, {}, (data) => data.approvals, {
+    eventTypes: questionTypes,
+  })
   const [shown, setShown] = useState<Shown>({ nodes: null, kept: null, ids: [], waiting: 0 })
   // The list is placed while rendering, from the rows that were read and what stood there before.
   let current = shown

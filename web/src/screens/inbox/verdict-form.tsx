@@ -137,7 +137,7 @@ function useConfirmation(): [boolean, () => void] {
   return [isConfirming, begin]
 }
 
-interface Given {
+interface WrittenVerdict {
   reason: string
   note: string
   edit: Edit
@@ -147,7 +147,7 @@ interface Given {
 function useVerdict(question: Question, onDecided: (question: Question) => void, reload: () => void) {
   const { mutate, isRunning, error } = useMutation(decideMutation)
   const [result, setResult] = useState<DecideResult | null>(null)
-  const give = async (verdict: Verdict, { reason, note, edit, grant }: Given) => {
+  const give = async (verdict: Verdict, { reason, note, edit, grant }: WrittenVerdict) => {
     setResult(null)
     const isApproval = verdict === 'APPROVE'
     const answer = await mutate({

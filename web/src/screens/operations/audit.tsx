@@ -82,7 +82,7 @@ export function Audit() {
       <p className="row">
         <span className="mute">Every change, refusal and execution, newest first.</span>
         <button type="button" className="spread" onClick={pages.reload}>
-          Read again
+          Refresh
         </button>
       </p>
       <Filters>

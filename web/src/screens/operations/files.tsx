@@ -1,15 +1,14 @@
 /** Files that were uploaded for agents and tools. */
+import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
-import { refusalOf } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
-import { useMutation } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
 import { bytesText } from '../../parts/content-blocks.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { toast } from '../../parts/toasts.tsx'
+import { useAction } from '../../parts/use-action.ts'
 
 const filesQuery = graphql(`
   query Files($projectId: ID, $after: String) {
@@ -31,27 +30,13 @@ const filesQuery = graphql(`
   }
 `)
 
-const deleteMutation = graphql(`
-  mutation DeleteFile($input: DeleteFileInput!) {
-    deleteFile(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+const deleteMutation = command('deleteFile')
 
 export function Files() {
   const pages = usePages(filesQuery, {}, (data) => data.files, {
-    hears: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
+    eventTypes: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
   })
-  const { mutate, isRunning } = useMutation(deleteMutation)
-  const remove = async (fileId: string, name: string) => {
-    const refused = refusalOf((await mutate({ input: { fileId } }))?.deleteFile)
-    toast(refused ? refused.message : `${name} is deleted.`, { tone: refused ? 'bad' : 'plain' })
-    pages.reload()
-  }
+  const { act, isRunning } = useAction(deleteMutation)
   return (
     <Listing
       pages={pages}
@@ -84,7 +69,9 @@ export function Files() {
               word="Delete"
               question={`Delete ${file.filename}?`}
               isBusy={isRunning}
-              onConfirm={() => void remove(file.id, file.filename)}
+              onConfirm={() =>
+                void act({ input: { fileId: file.id } }, `${file.filename} is deleted.`).then(pages.reload)
+              }
             >
               <p>Its links end, and models that refer to it learn that it was deleted.</p>
             </Confirm>

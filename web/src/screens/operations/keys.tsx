@@ -1,21 +1,21 @@
 /** API keys: who has one, what it may do, a new one whose secret is shown once, and the end of one. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
+import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { faults } from '../../api/faults.ts'
-import { refusalOf, type Refused } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
-import { CopyId } from '../../parts/copy-id.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Choice, Field, Refusal } from '../../parts/fields.tsx'
+import { Choice, Field } from '../../parts/fields.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { toast } from '../../parts/toasts.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { SecretOnce } from '../../parts/secret-once.tsx'
+import { useAction } from '../../parts/use-action.ts'
 
 const keysQuery = graphql(
   `
@@ -67,30 +67,14 @@ const createMutation = graphql(
   [faults],
 )
 
-const revokeMutation = graphql(`
-  mutation RevokeKey($input: RevokeApiKeyInput!) {
-    revokeApiKey(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+const revokeMutation = command('revokeApiKey')
 
 export function Keys() {
   const [isOpen, setOpen] = useState(false)
   const pages = usePages(keysQuery, {}, (data) => data.apiKeys, {
-    hears: ['API_KEY_CREATED', 'API_KEY_REVOKED'],
+    eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'],
   })
-  const { mutate, isRunning } = useMutation(revokeMutation)
-  const revoke = async (id: string, name: string) => {
-    const refused = refusalOf((await mutate({ input: { id } }))?.revokeApiKey)
-    toast(refused ? refused.message : `The key ${name} has ended, and every key made with it.`, {
-      tone: refused ? 'bad' : 'plain',
-    })
-    pages.reload()
-  }
+  const { act, isRunning } = useAction(revokeMutation)
   return (
     <>
       <p className="row">
@@ -144,7 +128,12 @@ export function Keys() {
                   word="Revoke"
                   question={`Revoke ${key.name}?`}
                   isBusy={isRunning}
-                  onConfirm={() => void revoke(key.id, key.name)}
+                  onConfirm={() =>
+                    void act(
+                      { input: { id: key.id } },
+                      `The key ${key.name} has ended, and every key made with it.`,
+                    ).then(pages.reload)
+                  }
                 >
                   <p>
                     Its requests fail at once, its pages and sockets close, and keys made with it end too.
@@ -180,48 +169,40 @@ function NewKey({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('VIEWER')
   const [isProgram, setProgram] = useState(false)
-  const [refused, setRefused] = useState<Refused | null>(null)
   const [secret, setSecret] = useState<string | null>(null)
-  const { mutate, isRunning, error } = useMutation(createMutation)
-  const create = async (event: FormEvent) => {
-    event.preventDefault()
-    const result = (await mutate({ input: { name, role, votes: !isProgram } }))?.createApiKey
-    setRefused(refusalOf(result))
-    if (result?.__typename === 'CreateApiKeyPayload') setSecret(result.secret)
+  const form = useMutation(createMutation)
+  const create = async () => {
+    const made = await form.send({ input: { name, role, votes: !isProgram } })
+    if (made) setSecret(made.secret)
   }
   if (secret !== null)
     return (
-      <Dialog title="The secret of the key" onClose={onClose}>
-        <div className="stack">
-          <p>This is shown only once. Whoever has it can do what the key may.</p>
-          <CopyId id={secret} label="secret" />
-          <button type="button" className="primary" onClick={onClose}>
-            I have it
-          </button>
-        </div>
-      </Dialog>
+      <SecretOnce title="The secret of the key" secret={secret} onClose={onClose}>
+        Whoever has it can do what the key may.
+      </SecretOnce>
     )
   return (
-    <Dialog title="New key" onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void create(event)}>
-        <Field
-          label="Name"
-          name="name"
-          value={name}
-          onChange={setName}
-          isRequired
-          issues={refused?.issues ?? []}
-        />
-        <Choice label="Role" value={role} options={roles} onChange={setRole} />
-        <label className="row">
-          <input type="checkbox" checked={isProgram} onChange={(event) => setProgram(event.target.checked)} />
-          The key of a program: it never decides
-        </label>
-        <Refusal message={refused?.message ?? refusalOf(null, error)?.message ?? null} />
-        <button type="submit" className="primary" disabled={isRunning || name.trim() === ''}>
-          Create the key
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New key"
+      submit="Create the key"
+      isReady={name.trim() !== ''}
+      form={form}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        name="name"
+        value={name}
+        onChange={setName}
+        isRequired
+        issues={form.refused?.issues ?? []}
+      />
+      <Choice label="Role" value={role} options={roles} onChange={setRole} />
+      <label className="row">
+        <input type="checkbox" checked={isProgram} onChange={(event) => setProgram(event.target.checked)} />
+        The key of a program: it never decides
+      </label>
+    </FormDialog>
   )
 }

@@ -2,6 +2,7 @@
 import './operations.css'
 import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
+import { SegmentLinks } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { Audit } from './audit.tsx'
 import { Files } from './files.tsx'
@@ -9,10 +10,10 @@ import { Keys } from './keys.tsx'
 import { Providers } from './providers.tsx'
 import { Secrets } from './secrets.tsx'
 import { Sessions } from './sessions.tsx'
-import { Slack } from './slack.tsx'
-import { Statistics } from './statistics.tsx'
+import { Slack } from './slack/slack.tsx'
+import { Statistics } from './statistics/statistics.tsx'
 import { UnknownCalls } from './unknown-calls.tsx'
-import { Webhooks } from './webhooks.tsx'
+import { Webhooks } from './webhooks/webhooks.tsx'
 
 const tabs = [
   { tab: 'unknown', name: 'Unknown calls', Screen: UnknownCalls },
@@ -46,18 +47,15 @@ export function Operations({ tab }: { tab: string }) {
     <>
       <header className="screen-head">
         <h1>Operations</h1>
-        <nav ref={nav} className="segments" aria-label="Operations">
-          {tabs.map((one) => (
-            <Link
-              key={one.tab}
-              href={`/operations/${one.tab}`}
-              className="button"
-              aria-current={one.tab === tab ? 'page' : undefined}
-            >
-              {one.name}
-            </Link>
-          ))}
-        </nav>
+        <SegmentLinks
+          label="Operations"
+          nav={nav}
+          links={tabs.map((one) => ({
+            href: `/operations/${one.tab}`,
+            name: one.name,
+            isCurrent: one === shown,
+          }))}
+        />
       </header>
       <div className="screen-body">
         {shown ? (

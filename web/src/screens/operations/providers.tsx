@@ -1,17 +1,18 @@
 /** Model providers of the project. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
+import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
-import { refusalOf, type Refused } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Choice, Field, Refusal } from '../../parts/fields.tsx'
+import { Choice, Field } from '../../parts/fields.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { useAction } from '../../parts/use-action.ts'
 
 const providersQuery = graphql(`
   query Providers($projectId: ID, $after: String) {
@@ -32,28 +33,9 @@ const providersQuery = graphql(`
   }
 `)
 
-const setMutation = graphql(
-  `
-    mutation SetProvider($input: SetProviderInput!) {
-      setProvider(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const setMutation = command('setProvider')
 
-const deleteMutation = graphql(`
-  mutation DeleteProvider($input: DeleteProviderInput!) {
-    deleteProvider(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+const deleteMutation = command('deleteProvider')
 
 const kinds = [
   { value: 'OPENAI', name: 'OpenAI' },
@@ -86,18 +68,17 @@ const testMutation = graphql(
 
 /** Asks the provider's model for a few tokens, and says what came. */
 function Test({ name }: { name: string }) {
-  const { mutate, isRunning } = useMutation(testMutation)
+  const { act, isRunning } = useAction(testMutation)
   const test = async () => {
-    const result = (await mutate({ input: { name } }))?.testProvider
-    const refusal = refusalOf(result)
-    if (refusal) toast(refusal.message, { tone: 'bad' })
-    else if (result?.__typename === 'TestProviderPayload')
-      toast(
-        result.error
-          ? `${result.model}: ${result.error.message} (${result.error.code})`
-          : `${result.model} has answered within ${result.milliseconds} ms.`,
-        { tone: result.ok ? 'good' : 'bad' },
-      )
+    const answer = await act({ input: { name } })
+    if (!answer) return
+    const { model, ok, milliseconds, error } = answer
+    toast(
+      error
+        ? `${model}: ${error.message} (${error.code})`
+        : `${model} has answered within ${milliseconds} ms.`,
+      { tone: ok ? 'good' : 'bad' },
+    )
   }
   return (
     <button type="button" disabled={isRunning} onClick={() => void test()}>
@@ -109,14 +90,9 @@ function Test({ name }: { name: string }) {
 export function Providers() {
   const [isOpen, setOpen] = useState(false)
   const pages = usePages(providersQuery, {}, (data) => data.providers, {
-    hears: ['PROVIDER_SET', 'PROVIDER_DELETED'],
+    eventTypes: ['PROVIDER_SET', 'PROVIDER_DELETED'],
   })
-  const { mutate, isRunning } = useMutation(deleteMutation)
-  const remove = async (name: string) => {
-    const refused = refusalOf((await mutate({ input: { name } }))?.deleteProvider)
-    toast(refused ? refused.message : `${name} is deleted.`, { tone: refused ? 'bad' : 'plain' })
-    pages.reload()
-  }
+  const { act, isRunning } = useAction(deleteMutation)
   return (
     <>
       <p className="row">
@@ -156,7 +132,9 @@ export function Providers() {
                 word="Delete"
                 question={`Delete ${one.name}?`}
                 isBusy={isRunning}
-                onConfirm={() => void remove(one.name)}
+                onConfirm={() =>
+                  void act({ input: { name: one.name } }, `${one.name} is deleted.`).then(pages.reload)
+                }
               >
                 <p>Agents that name it fail with MODEL_NOT_CONFIGURED from then on.</p>
               </Confirm>
@@ -182,62 +160,58 @@ function NewProvider({ onClose }: { onClose(): void }) {
   const [baseUrl, setBaseUrl] = useState('')
   const [defaultModel, setDefaultModel] = useState('')
   const [secretName, setSecretName] = useState('')
-  const [refused, setRefused] = useState<Refused | null>(null)
-  const { mutate, isRunning, error } = useMutation(setMutation)
-  const save = async (event: FormEvent) => {
-    event.preventDefault()
+  const form = useMutation(setMutation)
+  const save = async () => {
     const optional = { ...(baseUrl ? { baseUrl } : {}), ...(secretName ? { secretName } : {}) }
-    const result = (await mutate({ input: { name, kind, defaultModel, ...optional } }))?.setProvider
-    const refusal = refusalOf(result)
-    setRefused(refusal)
-    if (!result || refusal) return
+    if (!(await form.send({ input: { name, kind, defaultModel, ...optional } }))) return
     toast(`${name} is saved.`, { tone: 'good' })
     onClose()
   }
-  const issues = refused?.issues ?? []
+  const issues = form.refused?.issues ?? []
   return (
-    <Dialog title="New provider" onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void save(event)}>
-        <Field
-          label="Name"
-          name="name"
-          value={name}
-          onChange={setName}
-          isRequired
-          issues={issues}
-          placeholder="openai"
-        />
-        <Choice label="API" value={kind} options={kinds} onChange={setKind} />
-        <Field
-          label="Base URL"
-          name="baseUrl"
-          value={baseUrl}
-          onChange={setBaseUrl}
-          isRequired={kind === 'COMPATIBLE'}
-          issues={issues}
-          hint="Empty: the vendor's own."
-        />
-        <Field
-          label="Default model"
-          name="defaultModel"
-          value={defaultModel}
-          onChange={setDefaultModel}
-          isRequired
-          issues={issues}
-        />
-        <Field
-          label="Name of the secret with its API key"
-          name="secretName"
-          value={secretName}
-          onChange={setSecretName}
-          issues={issues}
-          hint="Empty: no key."
-        />
-        <Refusal message={refused?.message ?? refusalOf(null, error)?.message ?? null} />
-        <button type="submit" className="primary" disabled={isRunning || name === '' || defaultModel === ''}>
-          Save
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New provider"
+      submit="Save"
+      isReady={name !== '' && defaultModel !== '' && (kind !== 'COMPATIBLE' || baseUrl !== '')}
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        name="name"
+        value={name}
+        onChange={setName}
+        isRequired
+        issues={issues}
+        placeholder="openai"
+      />
+      <Choice label="API" value={kind} options={kinds} onChange={setKind} />
+      <Field
+        label="Base URL"
+        name="baseUrl"
+        value={baseUrl}
+        onChange={setBaseUrl}
+        isRequired={kind === 'COMPATIBLE'}
+        issues={issues}
+        hint="Empty: the vendor's own."
+      />
+      <Field
+        label="Default model"
+        name="defaultModel"
+        value={defaultModel}
+        onChange={setDefaultModel}
+        isRequired
+        issues={issues}
+      />
+      <Field
+        label="Name of the secret with its API key"
+        name="secretName"
+        value={secretName}
+        onChange={setSecretName}
+        issues={issues}
+        hint="Empty: no key."
+      />
+    </FormDialog>
   )
 }

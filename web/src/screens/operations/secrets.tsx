@@ -1,18 +1,18 @@
 /** Secrets: their names and hosts. A value can be set and never be read. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
+import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
-import { refusalOf, type Refused } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Field, Refusal } from '../../parts/fields.tsx'
+import { Field } from '../../parts/fields.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { useAction } from '../../parts/use-action.ts'
 
 const secretsQuery = graphql(`
   query Secrets($projectId: ID, $after: String) {
@@ -36,40 +36,16 @@ const secretsQuery = graphql(`
   }
 `)
 
-const setMutation = graphql(
-  `
-    mutation SetSecret($input: SetSecretInput!) {
-      setSecret(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const setMutation = command('setSecret')
 
-const deleteMutation = graphql(`
-  mutation DeleteSecret($input: DeleteSecretInput!) {
-    deleteSecret(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+const deleteMutation = command('deleteSecret')
 
 export function Secrets() {
   const [open, setOpen] = useState<{ name: string } | null>(null)
   const pages = usePages(secretsQuery, {}, (data) => data.secrets, {
-    hears: ['SECRET_SET', 'SECRET_DELETED'],
+    eventTypes: ['SECRET_SET', 'SECRET_DELETED'],
   })
-  const { mutate, isRunning } = useMutation(deleteMutation)
-  const remove = async (name: string) => {
-    const refused = refusalOf((await mutate({ input: { name } }))?.deleteSecret)
-    toast(refused ? refused.message : `${name} is deleted.`, { tone: refused ? 'bad' : 'plain' })
-    pages.reload()
-  }
+  const { act, isRunning } = useAction(deleteMutation)
   return (
     <>
       <p className="row">
@@ -118,7 +94,9 @@ export function Secrets() {
                 word="Delete"
                 question={`Delete ${secret.name}?`}
                 isBusy={isRunning}
-                onConfirm={() => void remove(secret.name)}
+                onConfirm={() =>
+                  void act({ input: { name: secret.name } }, `${secret.name} is deleted.`).then(pages.reload)
+                }
               >
                 <p>Tools that use it fail from then on.</p>
               </Confirm>
@@ -143,58 +121,53 @@ function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) 
   const [name, setName] = useState(known)
   const [value, setValue] = useState('')
   const [hosts, setHosts] = useState('')
-  const [refused, setRefused] = useState<Refused | null>(null)
-  const { mutate, isRunning, error } = useMutation(setMutation)
-  const save = async (event: FormEvent) => {
-    event.preventDefault()
+  const form = useMutation(setMutation)
+  const save = async () => {
     const allowedHosts = hosts.split(/[\s,]+/).filter(Boolean)
-    const result = (
-      await mutate({ input: { name, value, ...(allowedHosts.length > 0 ? { allowedHosts } : {}) } })
-    )?.setSecret
-    const refusal = refusalOf(result)
-    setRefused(refusal)
-    if (!result || refusal) return
+    const input = { name, value, ...(allowedHosts.length > 0 ? { allowedHosts } : {}) }
+    if (!(await form.send({ input }))) return
     toast(`${name} is set.`, { tone: 'good' })
     onClose()
   }
-  const issues = refused?.issues ?? []
+  const issues = form.refused?.issues ?? []
   return (
-    <Dialog title={known === '' ? 'New secret' : `Set ${known} anew`} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void save(event)}>
-        {known === '' && (
-          <Field
-            label="Name"
-            name="name"
-            value={name}
-            onChange={setName}
-            isRequired
-            issues={issues}
-            placeholder="STRIPE_KEY"
-          />
-        )}
+    <FormDialog
+      title={known === '' ? 'New secret' : `Set ${known} anew`}
+      submit="Save"
+      isReady={name !== '' && value !== ''}
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {known === '' && (
         <Field
-          label="Value"
-          name="value"
-          type="password"
-          value={value}
-          onChange={setValue}
+          label="Name"
+          name="name"
+          value={name}
+          onChange={setName}
           isRequired
           issues={issues}
+          placeholder="STRIPE_KEY"
         />
-        <Field
-          label="Hosts that it may be sent to"
-          name="allowedHosts"
-          value={hosts}
-          onChange={setHosts}
-          issues={issues}
-          placeholder="api.example.com, *.example.org"
-          hint="Empty: any host. A secret with hosts never leaves for another one."
-        />
-        <Refusal message={refused?.message ?? refusalOf(null, error)?.message ?? null} />
-        <button type="submit" className="primary" disabled={isRunning || name === '' || value === ''}>
-          Save
-        </button>
-      </form>
-    </Dialog>
+      )}
+      <Field
+        label="Value"
+        name="value"
+        type="password"
+        value={value}
+        onChange={setValue}
+        isRequired
+        issues={issues}
+      />
+      <Field
+        label="Hosts that it may be sent to"
+        name="allowedHosts"
+        value={hosts}
+        onChange={setHosts}
+        issues={issues}
+        placeholder="api.example.com, *.example.org"
+        hint="Empty: any host. A secret with hosts never leaves for another one."
+      />
+    </FormDialog>
   )
 }

@@ -1,10 +1,10 @@
 /** Browsers that are signed in: the own ones, and those of others for who may see them. */
 import { useState } from 'react'
+import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
-import { refusalOf } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
-import { useMutation, useQuery } from '../../api/query.ts'
+import { useQuery } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
@@ -13,6 +13,8 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { browserName } from './browser-name.ts'
+import { Table } from '../../parts/table.tsx'
+import { useAction } from '../../parts/use-action.ts'
 
 const sessionRow = graphql(
   `
@@ -69,16 +71,7 @@ const allQuery = graphql(
   [sessionRow],
 )
 
-const endMutation = graphql(`
-  mutation EndSession($input: EndSessionInput!) {
-    endSession(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+const endMutation = command('endSession')
 
 const endAllMutation = graphql(`
   mutation EndSessions($input: EndSessionsInput!) {
@@ -96,12 +89,12 @@ const endAllMutation = graphql(`
   }
 `)
 
-const failed = 'The server did not answer. Read the list again.'
+const columns = ['Browser', 'Signed in', 'Last used', 'Ends', '']
 
 export function Sessions() {
   const { data, error, reload } = useQuery(ownQuery, {})
   const [edition, setEdition] = useState(0)
-  const endAll = useMutation(endAllMutation)
+  const endAll = useAction(endAllMutation)
   if (error && !data) return <Failure error={error} retry={reload} />
   if (!data) return <Skeleton lines={6} />
   const { id, sessions, permissions } = data.viewer
@@ -112,12 +105,8 @@ export function Sessions() {
     setEdition(edition + 1)
   }
   const endOthers = async () => {
-    const result = (await endAll.mutate({ input: { principalId: id, keepCurrent: true } }))?.endSessions
-    if (result?.__typename === 'EndSessionsPayload')
-      toast(
-        `${result.sessions.length === 1 ? 'One session has' : `${result.sessions.length} sessions have`} ended.`,
-      )
-    else toast(refusalOf(result)?.message ?? failed, { tone: 'bad' })
+    const ended = (await endAll.act({ input: { principalId: id, keepCurrent: true } }))?.sessions.length
+    if (ended !== undefined) toast(`${ended === 1 ? 'One session has' : `${ended} sessions have`} ended.`)
     again()
   }
   return (
@@ -126,7 +115,7 @@ export function Sessions() {
         <span className="mute">A session ends 12 hours after its last use, and after 7 days at most.</span>
         <span className="row spread">
           <button type="button" onClick={again}>
-            Read again
+            Refresh
           </button>
           {others > 0 && (
             <Confirm
@@ -145,27 +134,11 @@ export function Sessions() {
       {sessions.length === 0 ? (
         <Empty title="No sessions">Browsers in which you are signed in stand here.</Empty>
       ) : (
-        <section className="table-scroll" aria-label="Your sessions" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                {['Browser', 'Signed in', 'Last used', 'Ends'].map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-                <th scope="col">
-                  <span className="sr-only">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {sessions.map((session) => (
-                <Row key={session.id} session={session} isOwn mayEnd onEnded={again} />
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <Table label="Your sessions" columns={columns}>
+          {sessions.map((session) => (
+            <Row key={session.id} session={session} isOwn mayEnd onEnded={again} />
+          ))}
+        </Table>
       )}
       {may.has('sessions:List') && (
         <Everybody key={edition} viewerId={id} mayEnd={may.has('sessions:End')} onEnded={again} />
@@ -189,7 +162,7 @@ function Everybody({ viewerId, mayEnd, onEnded }: Others) {
       <Listing
         pages={pages}
         label="Sessions of others"
-        columns={['Browser', 'Signed in', 'Last used', 'Ends', '']}
+        columns={columns}
         empty={{ title: 'Nobody else is signed in', text: 'Sessions of other people and keys stand here.' }}
         renderRow={(session) => (
           <Row key={session.id} session={session} isOwn={false} mayEnd={mayEnd} onEnded={onEnded} />
@@ -213,14 +186,7 @@ interface RowProps {
 }
 
 function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
-  const { mutate, isRunning } = useMutation(endMutation)
-  const end = async () => {
-    const result = (await mutate({ input: { id: session.id } }))?.endSession
-    const refused = refusalOf(result)
-    if (!result || refused) toast(refused?.message ?? failed, { tone: 'bad' })
-    else toast('The session has ended.')
-    onEnded()
-  }
+  const { act, isRunning } = useAction(endMutation)
   return (
     <tr>
       <td className="session-browser">
@@ -248,7 +214,12 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
         {session.isCurrent ? (
           <span className="tone-good strong">this one</span>
         ) : mayEnd ? (
-          <Confirm word="End" question="End this session?" isBusy={isRunning} onConfirm={() => void end()}>
+          <Confirm
+            word="End"
+            question="End this session?"
+            isBusy={isRunning}
+            onConfirm={() => void act({ input: { id: session.id } }, 'The session has ended.').then(onEnded)}
+          >
             <p>Its requests fail at once, and its pages close.</p>
           </Confirm>
         ) : null}

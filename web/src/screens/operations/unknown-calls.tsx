@@ -1,19 +1,18 @@
 /** Calls that were sent and never answered: only a person can find out what became of them. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
+import { command } from '../../api/command.ts'
 import { graphql, type ResultOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
-import { refusalOf, type Refused } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Choice, Field, Refusal } from '../../parts/fields.tsx'
+import { Choice, Field } from '../../parts/fields.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
 
 const unknownQuery = graphql(`
   query UnknownCalls($projectId: ID, $after: String) {
@@ -45,23 +44,13 @@ const unknownQuery = graphql(`
   }
 `)
 
-const resolveMutation = graphql(
-  `
-    mutation ResolveUnknown($input: ResolveUnknownCallInput!) {
-      resolveUnknownCall(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const resolveMutation = command('resolveUnknownCall')
 
 type Call = ResultOf<typeof unknownQuery>['unknownToolCalls']['nodes'][number]
 
 export function UnknownCalls() {
   const pages = usePages(unknownQuery, {}, (data) => data.unknownToolCalls, {
-    hears: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
+    eventTypes: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
   })
   const [open, setOpen] = useState<Call | null>(null)
   return (
@@ -124,83 +113,77 @@ function Resolve({ call, onClose }: { call: Call; onClose(): void }) {
   const [output, setOutput] = useState('')
   const [reason, setReason] = useState('')
   const [isSure, setSure] = useState(false)
-  const [refused, setRefused] = useState<Refused | null>(null)
-  const { mutate, isRunning, error } = useMutation(resolveMutation)
+  const form = useMutation(resolveMutation)
   const key = call.attempts.at(-1)?.idempotencyKey ?? call.id
-  const save = async (event: FormEvent) => {
-    event.preventDefault()
+  const save = async () => {
     // Sending again is asked twice: the first sending may have taken effect.
     if (outcome === 'RUN_AGAIN' && !isSure) return setSure(true)
-    const result = (
-      await mutate({
-        input: {
-          toolCallId: call.id,
-          outcome,
-          ...(outcome !== 'RUN_AGAIN' && output !== '' ? { output: valueOf(output) } : {}),
-          ...(reason === '' ? {} : { reason }),
-        },
-      })
-    )?.resolveUnknownCall
-    const refusal = refusalOf(result)
-    setRefused(refusal)
-    if (!result || refusal) return
+    const input = {
+      toolCallId: call.id,
+      outcome,
+      ...(outcome !== 'RUN_AGAIN' && output !== '' ? { output: valueOf(output) } : {}),
+      ...(reason === '' ? {} : { reason }),
+    }
+    if (!(await form.send({ input }))) return
     toast(outcome === 'RUN_AGAIN' ? `${call.name} is sent again.` : `${call.name} is resolved.`, {
       tone: 'good',
     })
     onClose()
   }
   return (
-    <Dialog title={`What became of ${call.name}?`} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void save(event)}>
-        <Arguments value={(call.arguments ?? {}) as Record<string, unknown>} />
-        <dl className="attempts">
-          {call.attempts.map((attempt) => (
-            <div key={attempt.attempt}>
-              <dt>Attempt {attempt.attempt}</dt>
-              <dd>
-                <Moment at={attempt.startedAt} />,{' '}
-                {attempt.errorCode ?? attempt.outcome?.toLowerCase() ?? 'no answer'}
-              </dd>
-            </div>
-          ))}
-          <div>
-            <dt>Idempotency-Key</dt>
+    <FormDialog
+      title={`What became of ${call.name}?`}
+      submit={outcome === 'RUN_AGAIN' ? (isSure ? 'Send it again' : 'Send it again …') : 'Save'}
+      isDanger={outcome === 'RUN_AGAIN'}
+      isReady
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <Arguments value={(call.arguments ?? {}) as Record<string, unknown>} />
+      <dl className="attempts">
+        {call.attempts.map((attempt) => (
+          <div key={attempt.attempt}>
+            <dt>Attempt {attempt.attempt}</dt>
             <dd>
-              <CopyId id={key} label="key" />
+              <Moment at={attempt.startedAt} />,{' '}
+              {attempt.errorCode ?? attempt.outcome?.toLowerCase() ?? 'no answer'}
             </dd>
           </div>
-        </dl>
-        <Choice
-          label="Outcome"
-          value={outcome}
-          options={outcomes}
-          onChange={(next) => {
-            setOutcome(next)
-            setSure(false)
-          }}
+        ))}
+        <div>
+          <dt>Idempotency-Key</dt>
+          <dd>
+            <CopyId id={key} label="key" />
+          </dd>
+        </div>
+      </dl>
+      <Choice
+        label="Outcome"
+        value={outcome}
+        options={outcomes}
+        onChange={(next) => {
+          setOutcome(next)
+          setSure(false)
+        }}
+      />
+      {outcome !== 'RUN_AGAIN' && (
+        <Field
+          label={outcome === 'SUCCEEDED' ? 'Its result, as text or JSON' : 'What went wrong'}
+          name="output"
+          value={output}
+          onChange={setOutput}
+          issues={form.refused?.issues ?? []}
         />
-        {outcome !== 'RUN_AGAIN' && (
-          <Field
-            label={outcome === 'SUCCEEDED' ? 'Its result, as text or JSON' : 'What went wrong'}
-            name="output"
-            value={output}
-            onChange={setOutput}
-            issues={refused?.issues ?? []}
-          />
-        )}
-        <Field label="Why you know, kept in the audit" name="reason" value={reason} onChange={setReason} />
-        {isSure && (
-          <p className="tone-bad" role="alert">
-            If the first sending took effect, and the tool does not know the Idempotency-Key, this happens
-            twice. Press once more to send it.
-          </p>
-        )}
-        <Refusal message={refused?.message ?? refusalOf(null, error)?.message ?? null} />
-        <button type="submit" className={outcome === 'RUN_AGAIN' ? 'danger' : 'primary'} disabled={isRunning}>
-          {outcome === 'RUN_AGAIN' ? (isSure ? 'Send it again' : 'Send it again …') : 'Save'}
-        </button>
-      </form>
-    </Dialog>
+      )}
+      <Field label="Why you know, kept in the audit" name="reason" value={reason} onChange={setReason} />
+      {isSure && (
+        <p className="tone-bad" role="alert">
+          If the first sending took effect, and the tool does not know the Idempotency-Key, this happens
+          twice. Press once more to send it.
+        </p>
+      )}
+    </FormDialog>
   )
 }
 

@@ -61,7 +61,7 @@ export interface Opened {
   children: ReadonlySet<string>
   /** Those of them that have been read. */
   runs: ReadonlyMap<string, DrawnRun>
-  /** How many rows of a run are shown, where it is not the usual number. */
+  /** How many rows of a run are shown, where it is not the default number. */
   shown: ReadonlyMap<string, number>
 }
 

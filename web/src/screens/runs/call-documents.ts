@@ -1,6 +1,7 @@
 /** What the pane of one call reads and does. */
 import { graphql, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { faults } from '../../api/faults.ts'
 
 export const callQuery = graphql(
   `
@@ -81,53 +82,25 @@ export const callQuery = graphql(
   [principal],
 )
 
-export const submitMutation = graphql(`
-  mutation SubmitOutputs($input: SubmitToolOutputsInput!) {
-    submitToolOutputs(input: $input) {
-      __typename
-      ... on SubmitToolOutputsPayload {
-        outcomes {
-          status
-          error {
-            code
-            message
+export const submitMutation = graphql(
+  `
+    mutation SubmitOutputs($input: SubmitToolOutputsInput!) {
+      submitToolOutputs(input: $input) {
+        __typename
+        ... on SubmitToolOutputsPayload {
+          outcomes {
+            status
+            error {
+              code
+              message
+            }
           }
         }
-      }
-      ... on Error {
-        message
-      }
-      ... on ValidationError {
-        issues {
-          path
-          message
-        }
+        ...Faults
       }
     }
-  }
-`)
-
-export const resolveMutation = graphql(`
-  mutation ResolveCall($input: ResolveUnknownCallInput!) {
-    resolveUnknownCall(input: $input) {
-      __typename
-      ... on ResolveUnknownCallPayload {
-        toolCall {
-          id
-          status
-        }
-      }
-      ... on Error {
-        message
-      }
-      ... on ValidationError {
-        issues {
-          path
-          message
-        }
-      }
-    }
-  }
-`)
+  `,
+  [faults],
+)
 
 export type Call = NonNullable<ResultOf<typeof callQuery>['toolCall']>

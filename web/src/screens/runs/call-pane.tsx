@@ -10,7 +10,7 @@ import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Attempts } from './attempts.tsx'
-import { Fact } from './fact.tsx'
+import { Fact } from '../../parts/fact.tsx'
 import { ResolveCall } from './resolve-call.tsx'
 import { Result } from './result.tsx'
 import { callQuery, type Call } from './call-documents.ts'
@@ -26,7 +26,7 @@ interface Props {
 }
 
 export function CallPane({ id, run, runs }: Props) {
-  const read = useQuery(callQuery, { id }, { hears: ['UNKNOWN_CALL_RESOLVED'] })
+  const read = useQuery(callQuery, { id }, { eventTypes: ['UNKNOWN_CALL_RESOLVED'] })
   const call = read.data?.toolCall
   const row = rowIn([run, ...runs.children.values()], id)
   useReloadOnChange(row, read.reload)

@@ -1,6 +1,7 @@
 /** What the screens of runs read and do. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { faults } from '../../api/faults.ts'
 
 const runRow = graphql(
   `
@@ -73,28 +74,22 @@ export const runIdsQuery = graphql(`
   }
 `)
 
-export const startMutation = graphql(`
-  mutation StartRun($input: StartGenerationInput!) {
-    startGeneration(input: $input) {
-      __typename
-      ... on StartGenerationPayload {
-        generation {
-          id
+export const startMutation = graphql(
+  `
+    mutation StartRun($input: StartGenerationInput!) {
+      startGeneration(input: $input) {
+        __typename
+        ... on StartGenerationPayload {
+          generation {
+            id
+          }
         }
-      }
-      ... on Error {
-        code
-        message
-      }
-      ... on ValidationError {
-        issues {
-          path
-          message
-        }
+        ...Faults
       }
     }
-  }
-`)
+  `,
+  [faults],
+)
 
 export const cancelMutation = graphql(`
   mutation CancelRun($input: CancelGenerationInput!) {

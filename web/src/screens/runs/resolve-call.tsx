@@ -2,11 +2,14 @@
 import { useState } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Failure } from '../../parts/states.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { noOutput, OutputField, readOutput, type Output } from './output-field.tsx'
-import { resolveMutation, type Call } from './call-documents.ts'
+import { type Call } from './call-documents.ts'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { command } from '../../api/command.ts'
+import { wholeText } from '../../api/outcome.ts'
+
+const resolveMutation = command('resolveUnknownCall')
 
 type Outcome = 'SUCCEEDED' | 'FAILED' | 'RUN_AGAIN'
 
@@ -54,82 +57,59 @@ function ResolveDialog({ call, outcome, onClose }: { call: Call; outcome: Outcom
   const [output, setOutput] = useState<Output>(noOutput)
   const [reason, setReason] = useState('')
   const [isSure, setSure] = useState(false)
-  const [refusal, setRefusal] = useState<string | null>(null)
-  const { mutate, isRunning, error } = useMutation(resolveMutation)
+  const form = useMutation(resolveMutation)
   const isAgain = outcome === 'RUN_AGAIN'
   const read = readOutput(output)
   const isBroken = !isAgain && 'broken' in read
   const resolve = async () => {
-    setRefusal(null)
     const given = isAgain || 'broken' in read || output.text.trim() === '' ? {} : { output: read.value }
     const said = reason.trim() === '' ? {} : { reason: reason.trim() }
-    const result = (await mutate({ input: { toolCallId: call.id, outcome, ...given, ...said } }))
-      ?.resolveUnknownCall
-    if (!result) return
-    if (result.__typename !== 'ResolveUnknownCallPayload') {
-      const issues = result.__typename === 'ValidationError' ? result.issues : []
-      return setRefusal([result.message, ...issues.map(({ message }) => message)].join(' '))
-    }
+    if (!(await form.send({ input: { toolCallId: call.id, outcome, ...given, ...said } }))) return
     toast(isAgain ? `${call.name} runs again.` : `${call.name} is resolved.`, { tone: 'good' })
     onClose()
   }
   return (
-    <Dialog title={`${titles[outcome]}?`} onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void resolve()
-        }}
-      >
-        {isAgain ? (
-          <>
-            <p>
-              The tool is called a second time with the same Idempotency-Key. If it took effect and does not
-              know keys, it happens twice.
-            </p>
-            <p className="small">
-              <CopyId id={call.attempts.at(-1)?.idempotencyKey ?? call.id} label="key" />
-            </p>
-            <label className="row run-check">
-              <input type="checkbox" checked={isSure} onChange={(event) => setSure(event.target.checked)} />I
-              know that it may happen twice
-            </label>
-          </>
-        ) : (
-          <div>
-            <p className="label">{outcome === 'FAILED' ? 'The error' : 'The output'}, for the record</p>
-            <OutputField output={output} label="Output of the call" onChange={setOutput} />
-          </div>
-        )}
-        <label>
-          <span>Reason, for the audit</span>
-          <textarea
-            rows={2}
-            maxLength={2000}
-            value={reason}
-            onChange={(event) => setReason(event.target.value)}
-          />
-        </label>
-        {refusal && (
-          <p className="tone-bad" role="alert">
-            {refusal}
+    <FormDialog
+      title={`${titles[outcome]}?`}
+      submit={isAgain ? `Run ${call.name} again` : titles[outcome]}
+      busy="Sending …"
+      isDanger={isAgain}
+      isReady={!isBroken && (!isAgain || isSure)}
+      form={form}
+      textOf={wholeText}
+      onSubmit={resolve}
+      onClose={onClose}
+      cancel="Not now"
+    >
+      {isAgain ? (
+        <>
+          <p>
+            The tool is called a second time with the same Idempotency-Key. If it took effect and does not
+            know keys, it happens twice.
           </p>
-        )}
-        {error !== null && <Failure error={error} />}
-        <div className="row">
-          <button
-            type="submit"
-            className={isAgain ? 'danger' : 'primary'}
-            disabled={isRunning || isBroken || (isAgain && !isSure)}
-          >
-            {isRunning ? 'Sending …' : isAgain ? `Run ${call.name} again` : titles[outcome]}
-          </button>
-          <button type="button" onClick={onClose}>
-            Not now
-          </button>
+          <p className="small">
+            <CopyId id={call.attempts.at(-1)?.idempotencyKey ?? call.id} label="key" />
+          </p>
+          <label className="row run-check">
+            <input type="checkbox" checked={isSure} onChange={(event) => setSure(event.target.checked)} />I
+            know that it may happen twice
+          </label>
+        </>
+      ) : (
+        <div>
+          <p className="label">{outcome === 'FAILED' ? 'The error' : 'The output'}, for the record</p>
+          <OutputField output={output} label="Output of the call" onChange={setOutput} />
         </div>
-      </form>
-    </Dialog>
+      )}
+      <label>
+        <span>Reason, for the audit</span>
+        <textarea
+          rows={2}
+          maxLength={2000}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </label>
+    </FormDialog>
   )
 }

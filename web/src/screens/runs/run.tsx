@@ -22,6 +22,7 @@ import { useRunKeys } from './use-run-keys.ts'
 import { lastList } from './use-run-list.ts'
 import { useRuns, type RunsOnScreen } from './use-runs.tsx'
 import { Waiting } from './waiting.tsx'
+import { SegmentLinks } from '../../parts/segments.tsx'
 
 export function RunScreen({ id }: { id: string }) {
   const runs = useRuns(id)
@@ -60,18 +61,14 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
       {runs.top.error !== null && <Failure error={runs.top.error} retry={runs.reload} />}
       <div className="run-body">
         <div className="run-main">
-          <nav className="segments" aria-label="Views">
-            {views.map(({ view: one, name }) => (
-              <Link
-                key={one}
-                href={runHref(run.id, one, choice)}
-                aria-current={one === view ? 'page' : undefined}
-                className="button"
-              >
-                {name}
-              </Link>
-            ))}
-          </nav>
+          <SegmentLinks
+            label="Views"
+            links={views.map((one) => ({
+              href: runHref(run.id, one.view, choice),
+              name: one.name,
+              isCurrent: one.view === view,
+            }))}
+          />
           {view === 'timeline' && <Timeline run={run} runs={runs} choice={choice} onChoose={choose} />}
           {view === 'conversation' && <Conversation run={run} writing={runs.writing} onChoose={choose} />}
           {view === 'events' && <RawEvents run={run} heard={runs.heard} />}

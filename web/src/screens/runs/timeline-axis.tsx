@@ -11,7 +11,7 @@ interface Props {
   onZoom(view: View): void
 }
 
-/** Ticks on a plot of usual width. */
+/** Ticks on a plot of default width. */
 const mostTicks = 6
 
 export function TimelineAxis({ scale, view, onZoom }: Props) {

@@ -53,7 +53,7 @@ function filterInput({ statuses, text, agentId, requestedBy, threadId, range }: 
 export function useRunList(href: string, isHeld: boolean): RunList {
   const given = useMemo(() => filterInput(filterOf(href.slice('/runs'.length)), serverNow()), [href])
   const { nodes, ...pages } = usePages(runsQuery, { filter: given }, (data) => data.generations, {
-    hears: runTypes,
+    eventTypes: runTypes,
   })
   const rows = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes])
   const [shown, setShown] = useState<Shown & { href: string }>({ nodes: null, ids: [], waiting: 0, href })

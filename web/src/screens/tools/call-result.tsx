@@ -25,7 +25,7 @@ const ended = new Set([
 const readMs = 1_000
 
 export function CallResult({ id }: { id: string }) {
-  const { data, error, reload } = useQuery(callQuery, { id }, { hears: callTypes })
+  const { data, error, reload } = useQuery(callQuery, { id }, { eventTypes: callTypes })
   const call = data?.toolCall
   const status = call?.status
   useEffect(() => {

@@ -52,7 +52,7 @@ export function Calls({ toolId }: { toolId: string }) {
   const { params, go } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(toolId, search), [toolId, search])
-  const pages = usePages(callsQuery, { filter }, (data) => data.toolCalls, { hears: callTypes })
+  const pages = usePages(callsQuery, { filter }, (data) => data.toolCalls, { eventTypes: callTypes })
   usePlace(`/tools/${toolId}?${search}`, pages.nodes.length, pages)
   const { statuses: chosen, agentId, generationId } = filter
   const isFiltered = [...params.keys()].some((name) => name !== 'tab')
@@ -78,7 +78,7 @@ export function Calls({ toolId }: { toolId: string }) {
           )}
         </Filters>
         <button type="button" className="spread" onClick={pages.reload}>
-          Read again
+          Refresh
         </button>
       </div>
       {pages.error !== null && pages.nodes.length === 0 ? (

@@ -1,4 +1,5 @@
 /** What the screens of tools read and do. */
+import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
 
@@ -211,17 +212,7 @@ export const updateToolMutation = graphql(
   [toolDetail, faults],
 )
 
-export const deleteToolMutation = graphql(
-  `
-    mutation DeleteTool($input: DeleteToolInput!) {
-      deleteTool(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+export const deleteToolMutation = command('deleteTool')
 
 export const platformActionsQuery = graphql(`
   query PlatformActions {

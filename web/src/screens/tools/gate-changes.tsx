@@ -1,23 +1,22 @@
 /** Changes of gates that one person proposed and another must confirm. */
-import { useState } from 'react'
 import { Link } from 'wouter'
-import { refusalOf } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
-import { useMutation, useQuery } from '../../api/query.ts'
+import { useMutation } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
-import { decideChangeMutation, gateChangesQuery, rulesQuery, type GateChange } from './gate-documents.ts'
+import { decideChangeMutation, gateChangesQuery, type GateChange } from './gate-documents.ts'
+import { useViewer } from '../../api/viewer.ts'
 
 const changeTypes = ['GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'] as const
 
 /** The pending changes, of one tool or of all; nothing when there are none or they may not be read. */
 export function PendingGateChanges({ targetId }: { targetId?: string }) {
-  const pages = usePages(gateChangesQuery, {}, (data) => data.gateChanges, { hears: changeTypes })
-  const { data } = useQuery(rulesQuery, {})
+  const pages = usePages(gateChangesQuery, {}, (data) => data.gateChanges, { eventTypes: changeTypes })
+  const viewer = useViewer()
   const shown = pages.nodes.filter((one) => targetId === undefined || one.targetId === targetId)
   if (shown.length === 0) return null
   return (
@@ -26,7 +25,7 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
       <ul>
         {shown.map((change) => (
           <li key={change.id}>
-            <Change change={change} isOwn={change.proposer.id === data?.viewer.id} onDone={pages.reload} />
+            <Change change={change} isOwn={change.proposer.id === viewer?.id} onDone={pages.reload} />
           </li>
         ))}
       </ul>
@@ -35,13 +34,9 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
 }
 
 function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean; onDone(): void }) {
-  const { mutate, isRunning, error } = useMutation(decideChangeMutation)
-  const [result, setResult] = useState<object | null>(null)
-  const refused = refusalOf(result, error)
+  const { send, isRunning, refused } = useMutation(decideChangeMutation)
   const decide = async (verdict: 'APPROVE' | 'REJECT') => {
-    const answer = await mutate({ input: { id: change.id, verdict } })
-    setResult(answer?.decideGateChange ?? null)
-    if (answer?.decideGateChange.__typename === 'DecideGateChangePayload')
+    if (await send({ input: { id: change.id, verdict } }))
       toast(verdict === 'APPROVE' ? 'The gate is changed.' : 'The change is rejected.', { tone: 'good' })
     onDone()
   }

@@ -1,7 +1,7 @@
 /** What is read and done about gates. */
-import { graphql, type FragmentOf, type ResultOf, type VariablesOf } from '../../api/document.ts'
+import { command } from '../../api/command.ts'
+import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
-import { faults } from '../../api/faults.ts'
 
 export const previewQuery = graphql(`
   query PreviewGate($toolId: ID!, $action: String, $gate: GateInput!) {
@@ -22,18 +22,6 @@ export const previewQuery = graphql(`
         arguments
         createdAt
       }
-    }
-  }
-`)
-
-export const rulesQuery = graphql(`
-  query GateRules($projectId: ID!) {
-    project(id: $projectId) {
-      id
-      gatesNeedSecond
-    }
-    viewer {
-      id
     }
   }
 `)
@@ -74,30 +62,7 @@ export const gateChangesQuery = graphql(
   [gateChange],
 )
 
-export const proposeMutation = graphql(
-  `
-    mutation ProposeGateChange($input: ProposeGateChangeInput!) {
-      proposeGateChange(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-export const decideChangeMutation = graphql(
-  `
-    mutation DecideGateChange($input: DecideGateChangeInput!) {
-      decideGateChange(input: $input) {
-        __typename
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+export const decideChangeMutation = command('decideGateChange')
 
 export type GateChange = FragmentOf<typeof gateChange>
 export type Preview = ResultOf<typeof previewQuery>['previewGate']
-export type ProposeInput = VariablesOf<typeof proposeMutation>['input']

@@ -1,9 +1,9 @@
 /** The inputs that set the gate of a tool or of one action, at once or as a proposal. Pure. */
 import { gateInputOf, type PolicyInput } from '../../parts/gate-draft.ts'
 import type { ToolDetail, UpdateInput } from './documents.ts'
-import type { ProposeInput } from './gate-documents.ts'
 import { configOf } from './tool-config.ts'
 import { draftOfTool } from './tool-draft.ts'
+import type { ProposeInput } from '../../parts/gate-proposal.ts'
 
 /** The gates of single actions with one of them set, or removed with null. */
 function actionGates(tool: ToolDetail, action: string, gate: PolicyInput | null) {

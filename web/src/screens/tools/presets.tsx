@@ -1,6 +1,6 @@
 /** The fixed arguments of a tool: hidden from models and clients, and always as they are here. */
 import { useMemo, useState } from 'react'
-import { refusalOf, type Issue } from '../../api/outcome.ts'
+import { type Issue } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { Conflict } from '../../parts/conflict.tsx'
 import { isDeepSame } from '../../parts/deep-same.ts'
@@ -65,7 +65,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
   const presets = usePresets({ tool, reload })
   const { base, state, setState, fixed, edition, value, isDirty, isStale, isComplete, isRunning, refused } =
     presets
-  const { start, fix, free, save } = presets
+  const { again, fix, free, save } = presets
   const others = names.filter((name) => !fixed.includes(name))
   const issues = useMemo(() => presetIssues(refused?.issues ?? []), [refused?.issues])
   return (
@@ -76,7 +76,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
           mine={value}
           theirs={tool.presetParameters}
           nameOf={(name) => name}
-          onTake={(next) => start(tool, next)}
+          onTake={again}
         />
       )}
       {others.length > 0 && (
@@ -122,7 +122,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
           {isRunning ? 'Saving …' : 'Save'}
         </button>
         {isDirty && (
-          <button type="button" onClick={() => start(tool, tool.presetParameters)}>
+          <button type="button" onClick={() => again(tool.presetParameters)}>
             Drop the changes
           </button>
         )}
@@ -138,9 +138,7 @@ function usePresets({ tool, reload }: Props) {
   // The arguments that shall be fixed, also those whose value is still missing.
   const [fixed, setFixed] = useState<readonly string[]>(Object.keys(tool.presetParameters))
   const [edition, setEdition] = useState(0)
-  const { mutate, isRunning, error } = useMutation(updateToolMutation)
-  const [result, setResult] = useState<object | null>(null)
-  const refused = refusalOf(result, error)
+  const { send, isRunning, refused, clear } = useMutation(updateToolMutation)
   const value = (state.value ?? {}) as Record<string, unknown>
   const isDirty = !isDeepSame(value, base.presetParameters)
   const isStale = tool.version !== base.version
@@ -149,7 +147,6 @@ function usePresets({ tool, reload }: Props) {
     setState({ value: next, fault: null })
     setFixed(Object.keys(next))
     setEdition(edition + 1)
-    setResult(null)
   }
   const fix = (name: string) => {
     setState({ value: withPreset(tool, value, name), fault: null })
@@ -163,16 +160,18 @@ function usePresets({ tool, reload }: Props) {
   }
   if (isStale && !isDirty) start(tool, tool.presetParameters)
   const save = async () => {
-    setResult(null)
     const input = { id: tool.id, expectedVersion: base.version, presetParameters: value }
-    const answer = (await mutate({ input }))?.updateTool
+    const answer = await send({ input })
     reload()
-    setResult(answer ?? null)
-    if (answer?.__typename !== 'UpdateToolPayload') return
+    if (!answer) return
     toast(`Saved the presets of ${answer.tool.name}.`, { tone: 'good' })
     start(answer.tool, answer.tool.presetParameters)
   }
   const isComplete = fixed.every((name) => Object.hasOwn(value, name))
+  const again = (next: Record<string, unknown>) => {
+    start(tool, next)
+    clear()
+  }
   return {
     base,
     state,
@@ -185,7 +184,7 @@ function usePresets({ tool, reload }: Props) {
     isComplete,
     isRunning,
     refused,
-    start,
+    again,
     fix,
     free,
     save,

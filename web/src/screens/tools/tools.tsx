@@ -1,27 +1,24 @@
 /** The tools of the project, by kind and name, with their gates; and the changes of gates that wait for a second person. */
-import '../../parts/forms.css'
 import './tools.css'
-import { Link, useLocation } from 'wouter'
+import { Link } from 'wouter'
 import { usePages } from '../../api/pages.ts'
 import { useAddress } from '../../parts/address.ts'
 import { Badge } from '../../parts/badge.tsx'
-import { SearchField } from '../../parts/filters.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { Listing } from '../../parts/listing.tsx'
+import { ListPage, nameIn } from '../../parts/list-page.tsx'
 import { Ago } from '../../parts/moments.tsx'
-import { usePlace } from '../../parts/place.ts'
-import { useRowKeys } from '../../parts/row-keys.ts'
+import { Segments } from '../../parts/segments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toolsQuery, toolTypes, kinds, type ToolRow } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
 
 const filters = [
-  { kind: null, name: 'All' },
-  { kind: 'HTTP', name: 'http' },
-  { kind: 'CLIENT', name: 'client' },
-  { kind: 'MCP', name: 'mcp' },
-  { kind: 'PLATFORM', name: 'platform' },
+  { value: null, name: 'All' },
+  { value: 'HTTP', name: 'http' },
+  { value: 'CLIENT', name: 'client' },
+  { value: 'MCP', name: 'mcp' },
+  { value: 'PLATFORM', name: 'platform' },
 ] as const
 
 const noTools = {
@@ -31,49 +28,27 @@ const noTools = {
 const noneLikeThis = { title: 'No tool is like this', text: 'Change the kind or the word above.' }
 
 export function Tools() {
-  const { params, go, replace } = useAddress()
-  const [, open] = useLocation()
-  const kind = filters.find((one) => one.kind === params.get('kind'))?.kind ?? null
-  const text = params.get('q') ?? ''
-  const pages = usePages(toolsQuery, { kind, name: text.trim() || null }, (data) => data.tools, {
-    hears: toolTypes,
-  })
-  usePlace(`/tools?${params}`, pages.nodes.length, pages)
-  useRowKeys()
+  const { params, go } = useAddress()
+  const kind = filters.find(({ value }) => value === params.get('kind'))?.value ?? null
+  const name = nameIn(params)
+  const pages = usePages(toolsQuery, { kind, name }, (data) => data.tools, { eventTypes: toolTypes })
   return (
-    <>
-      <header className="screen-head">
-        <h1>Tools</h1>
-        <div className="segments" role="group" aria-label="Kind">
-          {filters.map((one) => (
-            <button
-              key={one.name}
-              type="button"
-              aria-pressed={one.kind === kind}
-              onClick={() => go({ kind: one.kind })}
-            >
-              {one.name}
-            </button>
-          ))}
-        </div>
-        <button type="button" className="primary spread" onClick={() => open('/tools/new')}>
-          <Icon name="plus" /> New tool
-        </button>
-      </header>
-      <div className="screen-body">
-        <PendingGateChanges />
-        <SearchField label="Filter by name" value={text} isFirst onChange={(q) => replace({ q })} />
-        <div className="tool-list">
-          <Listing
-            pages={pages}
-            label="Tools"
-            columns={['Tool', 'Kind', 'Gate', 'Changed']}
-            empty={kind === null && text === '' ? noTools : noneLikeThis}
-            renderRow={(tool) => <Row key={tool.id} tool={tool} />}
-          />
-        </div>
-      </div>
-    </>
+    <ListPage
+      title="Tools"
+      list="/tools"
+      kind="tool"
+      bodyClass="tool-list"
+      head={
+        <Segments label="Kind" value={kind} options={filters} onChange={(value) => go({ kind: value })} />
+      }
+      pages={pages}
+      label="Tools"
+      columns={['Tool', 'Kind', 'Gate', 'Changed']}
+      empty={kind === null && name === null ? noTools : noneLikeThis}
+      renderRow={(tool) => <Row key={tool.id} tool={tool} />}
+    >
+      <PendingGateChanges />
+    </ListPage>
   )
 }
 

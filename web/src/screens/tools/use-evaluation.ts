@@ -9,7 +9,7 @@ const quietMs = 300
 
 export type Evaluation = ResultOf<typeof evaluateQuery>['evaluateGate']
 
-interface Asked {
+interface EvaluationRequest {
   toolId: string
   action: string | null
   args: Record<string, unknown>
@@ -17,7 +17,7 @@ interface Asked {
 }
 
 /** The newest answer; null while there is none for these arguments. A failure is no news here: calling tells it. */
-export function useEvaluation({ toolId, action, args, version }: Asked): Evaluation | null {
+export function useEvaluation({ toolId, action, args, version }: EvaluationRequest): Evaluation | null {
   const key = JSON.stringify([toolId, action, args, version])
   const [known, setKnown] = useState<{ key: string; evaluation: Evaluation } | null>(null)
   useEffect(() => {

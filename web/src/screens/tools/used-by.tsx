@@ -9,7 +9,7 @@ import { usersQuery } from './call-documents.ts'
 const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
 export function UsedBy({ tool }: { tool: ToolDetail }) {
-  const pages = usePages(usersQuery, {}, (data) => data.agents, { hears: agentTypes })
+  const pages = usePages(usersQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
   const users = pages.nodes.filter(({ toolIds }) => toolIds.includes(tool.id))
   if (pages.error !== null && pages.nodes.length === 0)
     return <Failure error={pages.error} retry={pages.reload} />

@@ -1,5 +1,7 @@
 /** What the doctor of upstreams reads and does. */
+import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { faults } from '../../api/faults.ts'
 
 const upstreamTool = graphql(`
   fragment UpstreamRow on McpTool {
@@ -82,16 +84,7 @@ export const upstreamQuery = graphql(
 )
 
 /** What the server has changed lately, the newest last. */
-export const refreshMutation = graphql(`
-  mutation RefreshUpstream($input: RefreshUpstreamInput!) {
-    refreshUpstream(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+export const refreshMutation = command('refreshUpstream')
 
 export const connectMutation = graphql(`
   mutation ConnectUpstream($input: ConnectUpstreamInput!) {
@@ -107,44 +100,30 @@ export const connectMutation = graphql(`
   }
 `)
 
-export const disconnectMutation = graphql(`
-  mutation DisconnectUpstream($input: DisconnectUpstreamInput!) {
-    disconnectUpstream(input: $input) {
-      __typename
-      ... on Error {
-        message
-      }
-    }
-  }
-`)
+export const disconnectMutation = command('disconnectUpstream')
 
-export const testMutation = graphql(`
-  mutation TestUpstream($input: TestUpstreamInput!) {
-    testUpstream(input: $input) {
-      __typename
-      ... on TestUpstreamPayload {
-        ok
-        status
-        era
-        transport
-        tools
-        error {
-          code
-          message
+export const testMutation = graphql(
+  `
+    mutation TestUpstream($input: TestUpstreamInput!) {
+      testUpstream(input: $input) {
+        __typename
+        ... on TestUpstreamPayload {
+          ok
+          status
+          era
+          transport
+          tools
+          error {
+            code
+            message
+          }
         }
-      }
-      ... on Error {
-        message
-      }
-      ... on ValidationError {
-        issues {
-          path
-          message
-        }
+        ...Faults
       }
     }
-  }
-`)
+  `,
+  [faults],
+)
 
 export type UpstreamRow = FragmentOf<typeof upstreamTool>
 export const upstreamTypes = [

@@ -1,50 +1,49 @@
 /** Asks a server once, before a tool is made of it. Nothing is stored. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
 import type { ResultOf } from '../../api/document.ts'
-import { refusalOf } from '../../api/outcome.ts'
-import { useMutation } from '../../api/query.ts'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Field, Refusal } from '../../parts/fields.tsx'
+import { Field } from '../../parts/fields.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { testMutation } from './documents.ts'
 import { UpstreamStatus } from './upstream-status.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { useMutation, type Payload } from '../../api/query.ts'
 
-type Result = ResultOf<typeof testMutation>['testUpstream']
+type Result = Payload<ResultOf<typeof testMutation>>
 
 export function TryServer({ onClose }: { onClose(): void }) {
   const [url, setUrl] = useState('')
   const [result, setResult] = useState<Result | null>(null)
-  const { mutate, isRunning, error } = useMutation(testMutation)
-  const run = async (event: FormEvent) => {
-    event.preventDefault()
+  const form = useMutation(testMutation)
+  const run = async () => {
     setResult(null)
-    setResult((await mutate({ input: { url } }))?.testUpstream ?? null)
+    setResult(await form.send({ input: { url } }))
   }
-  const refused = refusalOf(result, error)
   return (
-    <Dialog title="Try a server" onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void run(event)}>
-        <Field
-          label="URL of the MCP server"
-          name="url"
-          type="url"
-          value={url}
-          onChange={setUrl}
-          isRequired
-          issues={refused?.issues ?? []}
-          placeholder="https://mcp.example.com/mcp"
-        />
-        <Refusal message={refused?.message ?? null} />
-        <button type="submit" className="primary" disabled={isRunning || url === ''}>
-          {isRunning ? 'Asking …' : 'Ask it'}
-        </button>
-        {result?.__typename === 'TestUpstreamPayload' && <Answer result={result} />}
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Try a server"
+      submit="Ask it"
+      busy="Asking …"
+      isReady={url !== ''}
+      form={form}
+      onSubmit={run}
+      onClose={onClose}
+      foot={result && <Answer result={result} />}
+    >
+      <Field
+        label="URL of the MCP server"
+        name="url"
+        type="url"
+        value={url}
+        onChange={setUrl}
+        isRequired
+        issues={form.refused?.issues ?? []}
+        placeholder="https://mcp.example.com/mcp"
+      />
+    </FormDialog>
   )
 }
 
-function Answer({ result }: { result: Extract<Result, { __typename: 'TestUpstreamPayload' }> }) {
+function Answer({ result }: { result: Result }) {
   return (
     <div className="stack" role="status">
       <p>

@@ -1,14 +1,12 @@
 /** One upstream: its state, its tools, what changed while one looked, and the ways to mend it. */
 import { useState } from 'react'
-import { Link } from 'wouter'
-import { refusalOf } from '../../api/outcome.ts'
-import { useMutation, useQuery } from '../../api/query.ts'
+import { useQuery } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
-import { Icon } from '../../parts/icons.tsx'
+import { DetailPage } from '../../parts/detail-page.tsx'
+import { Fact } from '../../parts/fact.tsx'
 import { Ago } from '../../parts/moments.tsx'
-import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
-import { toast } from '../../parts/toasts.tsx'
+import { useAction } from '../../parts/use-action.ts'
 import { catalogChanges } from './changes.ts'
 import {
   connectMutation,
@@ -21,62 +19,49 @@ import {
 import { UpstreamStatus } from './upstream-status.tsx'
 
 export function UpstreamScreen({ id }: { id: string }) {
-  const { data, error, reload } = useQuery(upstreamQuery, { id }, { hears: upstreamTypes })
-  const tool = data?.tool
-  if (error && !tool) return <Failure error={error} retry={reload} />
-  if (!data) return <Skeleton lines={6} />
-  if (tool?.__typename !== 'McpTool')
-    return (
-      <Empty title="This upstream does not exist any more">
-        <Link href="/upstreams">All upstreams</Link>
-      </Empty>
-    )
+  const read = useQuery(upstreamQuery, { id }, { eventTypes: upstreamTypes })
+  const tool = read.data?.tool
   return (
-    <>
-      <header className="screen-head">
-        <Link href="/upstreams" className="mute" aria-label="All upstreams">
-          <Icon name="back" />
-        </Link>
-        <h1>
-          <Foreign text={tool.title ?? tool.name} max={80} />
-        </h1>
-        <UpstreamStatus status={tool.upstream?.status ?? 'PENDING'} />
-        <Ways tool={tool} reload={reload} />
-      </header>
-      <div className="screen-body upstream">
-        <Diagnosis tool={tool} />
-        <Catalog key={tool.id} tool={tool} />
-      </div>
-    </>
+    <DetailPage
+      kind="upstream"
+      list="/upstreams"
+      read={read}
+      thing={tool?.__typename === 'McpTool' ? tool : null}
+      title={({ title, name }) => title ?? name}
+      bodyClass="upstream"
+      renderHead={(one) => (
+        <>
+          <UpstreamStatus status={one.upstream?.status ?? 'PENDING'} />
+          <Ways tool={one} reload={read.reload} />
+        </>
+      )}
+      render={(one) => (
+        <>
+          <Diagnosis tool={one} />
+          <Catalog key={one.id} tool={one} />
+        </>
+      )}
+    />
   )
 }
 
 function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
-  const refresh = useMutation(refreshMutation)
-  const connect = useMutation(connectMutation)
-  const disconnect = useMutation(disconnectMutation)
+  const refresh = useAction(refreshMutation)
+  const connect = useAction(connectMutation)
+  const disconnect = useAction(disconnectMutation)
   const input = { toolId: tool.id }
-  const report = (result: object | null | undefined, failure: unknown, done: string) => {
-    const refused = refusalOf(result, failure)
-    toast(refused ? refused.message : done, { tone: refused ? 'bad' : 'plain' })
-    reload()
-  }
   const signIn = async () => {
-    const result = (await connect.mutate({ input }))?.connectUpstream
+    const asked = await connect.act({ input })
     // The server asks for a confirmation first; its answer comes over the feed.
-    if (result?.__typename === 'ConnectUpstreamPayload') window.open(result.url, '_blank', 'noopener')
-    else report(result, connect.error, '')
+    if (asked) window.open(asked.url, '_blank', 'noopener')
+    else reload()
   }
   return (
     <div className="row spread">
       <button
         type="button"
         disabled={refresh.isRunning}
-        onClick={() =>
-          void refresh
-            .mutate({ input })
-            .then((result) => report(result?.refreshUpstream, refresh.error, 'The lists were read.'))
-        }
+        onClick={() => void refresh.act({ input }, 'The lists were read.').then(reload)}
       >
         {refresh.isRunning ? 'Reading …' : 'Read its lists now'}
       </button>
@@ -87,11 +72,7 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
         word="Disconnect"
         question={`Disconnect ${tool.name}?`}
         isBusy={disconnect.isRunning}
-        onConfirm={() =>
-          void disconnect
-            .mutate({ input })
-            .then((result) => report(result?.disconnectUpstream, disconnect.error, 'Its tokens are deleted.'))
-        }
+        onConfirm={() => void disconnect.act({ input }, 'Its tokens are deleted.').then(reload)}
       >
         <p>Tokens, client registration and pending sign-ins of this server are deleted.</p>
       </Confirm>
@@ -112,48 +93,32 @@ function Diagnosis({ tool }: { tool: UpstreamRow }) {
         </div>
       )}
       <dl className="facts">
-        <div>
-          <dt>Address</dt>
-          <dd className="mono">
+        <Fact name="Address">
+          <span className="mono">
             <Foreign text={tool.url} max={300} />
-          </dd>
-        </div>
-        <div>
-          <dt>Server</dt>
-          <dd>
-            {upstream?.serverName ? (
-              <Foreign text={`${upstream.serverName} ${upstream.serverVersion ?? ''}`} max={120} />
-            ) : (
-              <span className="mute">not known</span>
-            )}
-          </dd>
-        </div>
-        <div>
-          <dt>Protocol</dt>
-          <dd>
-            {upstream?.era ? upstream.era.toLowerCase() : <span className="mute">not known</span>}
-            {upstream?.transport && `, ${upstream.transport.toLowerCase().replaceAll('_', ' ')}`}
-          </dd>
-        </div>
-        <div>
-          <dt>Signs in</dt>
-          <dd>
-            {tool.auth ? tool.auth.kind.toLowerCase().replaceAll('_', ' ') : 'by a person, or not at all'}
-          </dd>
-        </div>
-        <div>
-          <dt>Last answered</dt>
-          <dd>
-            {upstream?.lastSeenAt ? <Ago at={upstream.lastSeenAt} /> : <span className="mute">never</span>}
-          </dd>
-        </div>
-        <div>
-          <dt>Offers</dt>
-          <dd>
-            {upstream?.tools.length ?? 0} tools, {upstream?.resourceCount ?? 0} resources,{' '}
-            {upstream?.promptCount ?? 0} prompts
-          </dd>
-        </div>
+          </span>
+        </Fact>
+        <Fact name="Server">
+          {upstream?.serverName ? (
+            <Foreign text={`${upstream.serverName} ${upstream.serverVersion ?? ''}`} max={120} />
+          ) : (
+            <span className="mute">not known</span>
+          )}
+        </Fact>
+        <Fact name="Protocol">
+          {upstream?.era ? upstream.era.toLowerCase() : <span className="mute">not known</span>}
+          {upstream?.transport && `, ${upstream.transport.toLowerCase().replaceAll('_', ' ')}`}
+        </Fact>
+        <Fact name="Signs in">
+          {tool.auth ? tool.auth.kind.toLowerCase().replaceAll('_', ' ') : 'by a person, or not at all'}
+        </Fact>
+        <Fact name="Last answered">
+          {upstream?.lastSeenAt ? <Ago at={upstream.lastSeenAt} /> : <span className="mute">never</span>}
+        </Fact>
+        <Fact name="Offers">
+          {upstream?.tools.length ?? 0} tools, {upstream?.resourceCount ?? 0} resources,{' '}
+          {upstream?.promptCount ?? 0} prompts
+        </Fact>
       </dl>
       {upstream?.instructions && (
         <details>

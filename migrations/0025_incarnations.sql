@@ -1,0 +1,1 @@
+ALTER TABLE "installation" ADD COLUMN "earlier" jsonb DEFAULT '[]' NOT NULL;

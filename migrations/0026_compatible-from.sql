@@ -1,0 +1,1 @@
+ALTER TABLE "installation" ADD COLUMN "compatible_from" bigint;

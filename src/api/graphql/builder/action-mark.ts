@@ -1,0 +1,30 @@
+/** The mark of a field that is also a platform action: the selection of its result. The schema has everything else. */
+
+export interface ActionMark {
+  /** The selection set of the result as GraphQL text; for a mutation, that of its payload. */
+  selection: string
+  /** Arguments that may loosen a rule, a gate above all: a call with one of them is stopped by default. */
+  loosening: readonly string[]
+}
+
+/** The selection set of each type in the result of an action. */
+export const shown = {
+  tool: `{ __typename id name title description version inputSchema createdAt updatedAt }`,
+  agent: `{ id name instructions model version tools { id name } createdAt updatedAt }`,
+  generation: `{ id status stopReason threadId stepCount output { text object } error { code message }
+    requiredAction { toolCalls { id name arguments } } createdAt finishedAt }`,
+  toolCall: `{ id name status arguments isError errorCode content structuredContent approval { id status expiresAt }
+    createdAt settledAt }`,
+  approval: `{ id status toolCall { id name } expiresAt createdAt }`,
+}
+
+/** The selection set of a connection. */
+export const listOf = (selection: string) => `{ nodes ${selection} pageInfo { hasNextPage endCursor } }`
+
+/** Marks a field as a platform action: `t.field({ …, ...actionMark(shown.tool) })`. */
+export function actionMark(
+  selection: string,
+  loosening: readonly string[] = [],
+): { extensions: { action: ActionMark } } {
+  return { extensions: { action: { selection, loosening } } }
+}

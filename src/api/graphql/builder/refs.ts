@@ -1,0 +1,80 @@
+/**
+ * The refs of all shared object types, declared here so that the files that implement them need not import each other.
+ */
+import type { ApiKey, NamedPrincipal, Session } from '../../../domain/access/index.ts'
+import type { Project } from '../../../domain/projects/index.ts'
+import type { AuditEntry } from '../../../domain/audit/index.ts'
+import type { Approval, Grant } from '../../../domain/approvals/index.ts'
+import type { Agent, AgentSettings } from '../../../domain/agents/index.ts'
+import type { StoredFile } from '../../../domain/files/index.ts'
+import type { GateChange } from '../../../domain/gates/index.ts'
+import type { EventType, RecordedEvent } from '../../../domain/events/index.ts'
+import type { Generation, Step } from '../../../domain/generations/index.ts'
+import type { Provider } from '../../../domain/models/index.ts'
+import type { Thread } from '../../../domain/threads/index.ts'
+import type { Secret } from '../../../domain/secrets/index.ts'
+import type { Tool } from '../../../domain/tools/index.ts'
+import type { ToolCall } from '../../../domain/tool-calls/index.ts'
+import type { Delivery, Webhook } from '../../../domain/followers/index.ts'
+import { builder } from './builder.ts'
+import { addErrorTypes } from './errors.ts'
+
+/** An event of the log, with the cursor to go on from. */
+export type Fact<Type extends EventType = EventType> = Extract<RecordedEvent, { type: Type }> & {
+  cursor: string
+}
+
+/** A piece of text on its way. Its cursor is that of the newest event before it. */
+export interface DeltaShape {
+  type: 'TEXT_DELTA'
+  generationId: string
+  projectId: string
+  stepIndex: number
+  attempt: number
+  offset: number
+  text: string
+  at: Date
+  cursor: string
+}
+
+export type EventShape = Fact | DeltaShape
+
+export function declareRefs() {
+  return {
+    builder,
+    ...addErrorTypes(builder),
+    Project: builder.objectRef<Project>('Project'),
+    ApiKey: builder.objectRef<ApiKey>('ApiKey'),
+    Session: builder.objectRef<Session>('Session'),
+    Principal: builder.objectRef<NamedPrincipal>('Principal'),
+    Tool: builder.interfaceRef<Tool>('Tool'),
+    HttpTool: builder.objectRef<Tool>('HttpTool'),
+    ClientTool: builder.objectRef<Tool>('ClientTool'),
+    McpTool: builder.objectRef<Tool>('McpTool'),
+    PlatformTool: builder.objectRef<Tool>('PlatformTool'),
+    ToolCall: builder.objectRef<ToolCall>('ToolCall'),
+    Approval: builder.objectRef<Approval>('Approval'),
+    Grant: builder.objectRef<Grant>('Grant'),
+    GateChange: builder.objectRef<GateChange>('GateChange'),
+    File: builder.objectRef<StoredFile>('File'),
+    Agent: builder.objectRef<Agent>('Agent'),
+    AgentSettings: builder.interfaceRef<AgentSettings>('AgentSettings'),
+    Generation: builder.objectRef<Generation>('Generation'),
+    Step: builder.objectRef<Step>('Step'),
+    Thread: builder.objectRef<Thread>('Thread'),
+    MessageRole: builder.enumType('MessageRole', {
+      description: 'The author of a message.',
+      values: {
+        USER: { description: 'The user wrote the message.' },
+        ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
+      },
+    }),
+    Provider: builder.objectRef<Provider>('Provider'),
+    Secret: builder.objectRef<Secret>('Secret'),
+    Webhook: builder.objectRef<Webhook>('Webhook'),
+    WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
+    AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
+  }
+}
+
+export type Refs = ReturnType<typeof declareRefs>

@@ -1,0 +1,43 @@
+/** Subscriptions over server-sent events: each has its own stream and cursor, and sends results that others share. */
+import { getOperationAST, type ExecutionResult } from 'graphql'
+import type { Operation } from './operation-guard.ts'
+import { isSource, openSource, type OperationParts } from './operations.ts'
+import { resultTexts, type ResultTexts } from './shared-results.ts'
+
+/** The stream of results; the result with its errors when the subscription is refused. Never rejects. */
+export async function openEventStream(
+  parts: OperationParts,
+  given: Operation,
+): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>> {
+  const opened = await openSource(parts, given)
+  if (!isSource(opened)) return opened
+  const operation = getOperationAST(given.document, given.operationName)!
+  return resultsOf(opened, resultTexts({ ...given, operation }, parts.log))
+}
+
+/** Not an `async function*`: its `return()` must end a pending `next()` at once. */
+function resultsOf(
+  source: AsyncIterator<object>,
+  texts: ResultTexts,
+): AsyncIterableIterator<ExecutionResult> {
+  return {
+    async next() {
+      const item = await source.next()
+      if (item.done) return { done: true, value: undefined }
+      const text = texts.textOf(item.value)
+      return { done: false, value: written(typeof text === 'string' ? text : await text) }
+    },
+    async return() {
+      await source.return?.()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+/** A result whose JSON is known. Yoga calls `stringify` of a result in place of `JSON.stringify`. */
+function written(text: string): ExecutionResult {
+  return { stringify: () => text } as ExecutionResult
+}

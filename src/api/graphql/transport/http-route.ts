@@ -1,0 +1,112 @@
+/** The HTTP route of GraphQL: the caller is authenticated before the body is read. */
+import type { IncomingMessage } from 'node:http'
+import type { GraphQLError } from 'graphql'
+import { invalidAt } from '../../../core/errors.ts'
+import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues } from '../../../core/json.ts'
+import type { Log } from '../../../core/log.ts'
+import type { RouteGroup } from '../../http/route.ts'
+import type { GraphQLContext } from '../builder/context.ts'
+import { createDocuments, type Documents } from './documents.ts'
+import { maskError } from '../builder/errors.ts'
+import { jsonRoute } from './json-route.ts'
+import { operationGuard } from './operation-guard.ts'
+import type { OperationParts } from './operations.ts'
+import type { Yoga } from './yoga.ts'
+
+export interface Credentials {
+  authorization: string | null
+  /** The token in the session cookie, for a request from a page of this server; else null. */
+  session: string | null
+  remoteAddress: string | null
+  requestId: string
+}
+
+/** Creates the context of a request. Throws AppError when the request must be refused as a whole. */
+export type ContextOf = (credentials: Credentials) => Promise<GraphQLContext>
+
+export interface RouteOptions {
+  yoga: Yoga
+  log: Log
+  documents: Documents
+  parts: OperationParts
+  corsOrigins: string[]
+  contextOf: ContextOf
+  /** The address of the client, behind trusted proxies. */
+  addressOf(request: IncomingMessage): string | null
+  /** The token in the session cookie of a request for which it counts; else null. */
+  sessionOf(request: IncomingMessage): string | null
+  /** The maximum size of a body, in bytes, for authenticated and anonymous callers. */
+  maxBodyBytes: { known: number; anonymous: number }
+}
+
+/** What HTTP and sockets share: prepared documents and checks. `production`: introspection requires authentication. */
+export function createOperations(log: Log, production: boolean) {
+  const parts: OperationParts = { guard: operationGuard(log, production), log }
+  return { documents: createDocuments(log), parts }
+}
+
+/** The result of reading the head of a request. */
+interface Admitted {
+  maxBodyBytes: number
+  sender: string
+  context: GraphQLContext | null
+  /** Why the request is refused; then its body is not read. */
+  refusal: GraphQLError | null
+}
+
+export function graphqlRoute(options: RouteOptions): RouteGroup {
+  const { yoga, log, documents, parts, corsOrigins } = options
+  const json = jsonRoute({ documents, parts, cors: corsOrigins.length > 0 })
+  return {
+    serves: (path) => path === '/graphql',
+    async serve(request, response, readBody) {
+      const { context, refusal: refused, sender, maxBodyBytes } = await admit(options, request)
+      const reads = !refused && request.method === 'POST'
+      const body = reads ? await readBody(sender, maxBodyBytes) : undefined
+      if (body === null) return
+      const fault = body && bodyFault(body)
+      const refusal = refused ?? (fault ? maskError(invalidAt(['body'], fault), log) : null)
+      if (body && context && !refusal && (await json(request, response, context, body))) return
+      if (body) Object.assign(request, { body })
+      await yoga(request, response, {
+        ...(context ? { prepared: context } : {}),
+        ...(refusal ? { refusal } : {}),
+      })
+    },
+  }
+}
+
+/** Authenticates the caller before any byte of the body is read. */
+async function admit(
+  { log, contextOf, addressOf, sessionOf, maxBodyBytes }: RouteOptions,
+  request: IncomingMessage,
+): Promise<Admitted> {
+  const remoteAddress = addressOf(request)
+  const nobody = { maxBodyBytes: 0, sender: `address ${remoteAddress}`, context: null, refusal: null }
+  // A CORS preflight has no credentials; Yoga responds to it.
+  if (request.method === 'OPTIONS') return nobody
+  try {
+    const context = await contextOf({
+      authorization: request.headers.authorization ?? null,
+      session: sessionOf(request),
+      remoteAddress,
+      requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
+    })
+    return context.anonymous
+      ? { ...nobody, maxBodyBytes: maxBodyBytes.anonymous, context }
+      : { maxBodyBytes: maxBodyBytes.known, sender: context.ctx.principal.id, context, refusal: null }
+  } catch (error) {
+    return { ...nobody, refusal: maskError(error, log) }
+  }
+}
+
+/** Why a body is not parsed, or null. */
+function bodyFault(body: Buffer): string | null {
+  if (hasManyValues(body)) return `has more than ${maxJsonValues} values`
+  return isNestedTooDeep(body) ? `is nested deeper than ${maxJsonDepth} levels` : null
+}
+
+/** The request id that a proxy gave, or null when it is not a plain token: it is written to logs and responses. */
+function safeId(given: string | string[] | undefined): string | null {
+  return typeof given === 'string' && /^[\w.:/=+-]{1,100}$/.test(given) ? given : null
+}

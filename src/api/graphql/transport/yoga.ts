@@ -1,0 +1,161 @@
+/**
+ * What Yoga does for /graphql: content negotiation, CORS, GraphiQL and server-sent events, with secure settings in place of
+ * its open defaults. Documents are prepared and operations run as on every other transport.
+ */
+import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
+import type { Log } from '../../../core/log.ts'
+import type { GraphQLContext, ServerContext } from '../builder/context.ts'
+import { maskError } from '../builder/errors.ts'
+import type { Documents } from './documents.ts'
+import { openEventStream } from './event-streams.ts'
+import { quotaHeadersOf } from './operation-cost.ts'
+import type { Operation } from './operation-guard.ts'
+import { runOperation, type OperationParts } from './operations.ts'
+import { pageHeaders, renderPage } from './page.ts'
+
+export interface YogaOptions {
+  log: Log
+  graphiql: boolean
+  corsOrigins: string[]
+  documents: Documents
+  parts: OperationParts
+}
+
+/** The default query of GraphiQL. */
+const firstQuery = `# Put this under Headers, with the key that the server printed, then press the button:
+# { "authorization": "Bearer gh_..." }
+{
+  viewer { name project { name } }
+  agents(first: 5) { nodes { id name } }
+  approvals(status: PENDING, first: 5) { nodes { id toolName arguments expiresAt } }
+}
+`
+
+export type Yoga = ReturnType<typeof makeYoga>
+
+/** Creates the server for /graphql. */
+export function makeYoga(options: YogaOptions) {
+  const { log, corsOrigins, documents, parts } = options
+  const page = options.graphiql
+    ? { title: 'Gatehouse', defaultQuery: firstQuery, shouldPersistHeaders: false }
+    : null
+  return createYoga<ServerContext, GraphQLContext>({
+    schema: documents.schema,
+    graphqlEndpoint: '/graphql',
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    logging: false,
+    graphiql: page ?? false,
+    renderGraphiQL: renderPage,
+    // Yoga's default reflects any origin with credentials.
+    cors:
+      corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
+    maskedErrors: { maskError: (error) => maskError(error, log) },
+    plugins: [
+      earlyRefusals(),
+      caller(),
+      jsonOnly(),
+      pageHeaders(page),
+      sseHeaders(),
+      preparedDocuments(documents),
+      operationsPlugin(parts),
+      quotaHeaders(),
+    ] as Plugin[],
+  })
+}
+
+/**
+ * Responds to requests that were refused before their body was read. As a plugin, so that they get CORS headers too.
+ */
+function earlyRefusals(): Plugin {
+  return {
+    onRequest({ request, serverContext, fetchAPI, endResponse }) {
+      const { refusal } = serverContext as ServerContext
+      if (!refusal || request.method === 'OPTIONS') return
+      const { http, ...extensions } = refusal.extensions as {
+        http?: { status: number; headers: Record<string, string> }
+      }
+      const body = JSON.stringify({ errors: [{ message: refusal.message, extensions }] })
+      const type = request.headers.get('accept')?.includes('application/graphql-response+json')
+        ? 'application/graphql-response+json'
+        : 'application/json'
+      endResponse(
+        new fetchAPI.Response(body, {
+          status: http?.status ?? 400,
+          headers: { ...http?.headers, 'content-type': `${type}; charset=utf-8` },
+        }),
+      )
+    },
+  }
+}
+
+/** Adds the prepared context to that of Yoga. */
+function caller(): Plugin<ServerContext & YogaInitialContext> {
+  return {
+    onContextBuilding({ context }) {
+      // Yoga would copy the values: that reads ctx when no resolver needs it, and freezes loaders that must be renewed.
+      Object.defineProperties(context, Object.getOwnPropertyDescriptors(context.prepared!))
+    },
+  }
+}
+
+/** Parses and validates as every transport does. */
+function preparedDocuments(documents: Documents): Plugin {
+  return {
+    onParse: ({ setParseFn }) =>
+      setParseFn((text: string) => {
+        const prepared = documents.prepare(text)
+        if ('errors' in prepared) throw new AggregateError(prepared.errors)
+        return prepared.document
+      }),
+    onValidate: ({ setResult }) => setResult([]),
+  }
+}
+
+/** Runs operations as every transport does. */
+export function operationsPlugin(parts: OperationParts): Plugin {
+  return {
+    onExecute: ({ setExecuteFn }) =>
+      setExecuteFn(((given: Operation) => runOperation(parts, given)) as never),
+    onSubscribe: ({ setSubscribeFn }) =>
+      setSubscribeFn(((given: Operation) => openEventStream(parts, given)) as never),
+  }
+}
+
+/** Sets the rate limit headers on each response to an authenticated caller. */
+function quotaHeaders(): Plugin {
+  return {
+    onResponse({ response, serverContext }) {
+      const { prepared } = serverContext as ServerContext
+      if (!prepared) return
+      for (const [header, value] of Object.entries(quotaHeadersOf(prepared)))
+        response.headers.set(header, value)
+    },
+  }
+}
+
+/** Accepts JSON only: a form of another site cannot send it without a CORS preflight. */
+function jsonOnly(): Plugin {
+  return {
+    onRequest({ request, fetchAPI, endResponse }) {
+      if (request.method !== 'POST') return
+      const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+      if (type === 'application/json') return
+      const body = JSON.stringify({ errors: [{ message: 'POST takes application/json only.' }] })
+      endResponse(
+        new fetchAPI.Response(body, { status: 415, headers: { 'content-type': 'application/json' } }),
+      )
+    },
+  }
+}
+
+/** Tells proxies not to buffer an event stream. */
+function sseHeaders(): Plugin {
+  return {
+    onResponse({ response }) {
+      if (response.headers.get('content-type')?.startsWith('text/event-stream'))
+        response.headers.set('x-accel-buffering', 'no')
+    },
+  }
+}

@@ -1,0 +1,263 @@
+/** Approvals in GraphQL: queries for an inbox, and the mutations that decide. */
+import type { InputRef } from '@pothos/core'
+import {
+  approvalOrders,
+  countApprovals,
+  decideApproval,
+  decideApprovals,
+  decideEachApproval,
+  listApprovals,
+  type Approval,
+  type ApprovalCounts,
+  type DecideApprovalInput,
+  type DecisionOutcome,
+} from '../../../domain/approvals/index.ts'
+import { actionMark, listOf, shown } from '../builder/action-mark.ts'
+import { addApprovalType, type ApprovalEnums } from './approval-objects.ts'
+import { addApprovalTime } from './approval-time.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import type { GateTypes } from './gates.ts'
+import type { GrantTypes } from './grants.ts'
+import { addMutation } from '../builder/mutation.ts'
+import type { Refs } from '../builder/refs.ts'
+
+export function addApprovals(refs: Refs, gates: GateTypes, grants: GrantTypes): void {
+  const enums = addApprovalType(refs, gates)
+  addQueries(refs, enums)
+  addVerdicts(refs, grants, enums)
+  addApprovalTime(refs)
+}
+
+function addQueries(refs: Refs, { Status }: ApprovalEnums): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.Approval, 'Approval')
+  const Order = builder.enumType('ApprovalOrder', {
+    description: 'The order of a list of approvals.',
+    values: described(approvalOrders, {
+      CREATED_AT: 'The newest approval is first.',
+      EXPIRES_AT: 'The approval that expires soonest is first.',
+    }),
+  })
+  builder.queryField('approval', (t) =>
+    t.field({
+      ...actionMark(shown.approval),
+      type: refs.Approval,
+      nullable: true,
+      description:
+        'An approval by id; null when it does not exist for this API key. Permission: approvals:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the approval; it begins with apr_.' }) },
+      resolve: (_root, { id }, { loaders }) => loaders.approvals.load(id),
+    }),
+  )
+  builder.queryField('approvals', (t) =>
+    t.field({
+      ...actionMark(listOf(shown.approval)),
+      type: connection,
+      description:
+        'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        status: t.arg({ type: Status, description: 'Only approvals with this status.' }),
+        toolId: t.arg.id({ description: 'Only approvals for the tool with this id.' }),
+        agentId: t.arg.id({ description: 'Only approvals for the agent with this id.' }),
+        expiringBefore: t.arg({
+          type: 'DateTime',
+          description: 'Only approvals that expire at this time or earlier.',
+        }),
+        forMe: t.arg.boolean({
+          description: 'Whether to list only the approvals that the caller may decide now. Default: false.',
+        }),
+        orderBy: t.arg({
+          type: Order,
+          description:
+            'The order of the list; EXPIRES_AT only with status PENDING or forMe. Default: CREATED_AT.',
+        }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { first, last, after, before, ...filter }, { ctx }) =>
+        page(
+          { first, last, after, before },
+          (p) => listApprovals(ctx, { ...filter, page: p }),
+          (approval) => (filter.orderBy === 'EXPIRES_AT' ? approval.expiresAt : approval.createdAt),
+        ),
+    }),
+  )
+  const Counts = builder.objectRef<ApprovalCounts>('ApprovalCounts').implement({
+    description: 'Numbers of approvals of a project by status, each counted up to 10,000.',
+    fields: (t) => ({
+      pending: t.exposeInt('pending', { description: 'The number of pending approvals.' }),
+      approved: t.exposeInt('approved', {
+        description: 'The number of approvals approved in the last 24 hours.',
+      }),
+      rejected: t.exposeInt('rejected', {
+        description: 'The number of approvals rejected in the last 24 hours.',
+      }),
+      expired: t.exposeInt('expired', {
+        description: 'The number of approvals expired in the last 24 hours.',
+      }),
+    }),
+  })
+  builder.queryField('approvalCounts', (t) =>
+    t.field({
+      type: Counts,
+      description: 'Numbers of approvals of a project by status. Permission: approvals:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        toolId: t.arg.id({ description: 'Only approvals for the tool with this id.' }),
+        agentId: t.arg.id({ description: 'Only approvals for the agent with this id.' }),
+      },
+      resolve: (_root, args, { ctx }) => countApprovals(ctx, args),
+    }),
+  )
+}
+
+const decideErrors = [
+  'NotFoundError',
+  'ApprovalAlreadyDecidedError',
+  'ApprovalExpiredError',
+  'ConflictError',
+  'LimitReachedError',
+] as const
+
+function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: ApprovalEnums): void {
+  const { builder } = refs
+  const Decision = builder.inputType('DecideApprovalInput', {
+    description: 'A verdict about one approval.',
+    fields: (t) => ({
+      approvalId: t.id({ required: true, description: 'The id of the approval; it begins with apr_.' }),
+      verdict: t.field({ type: Verdict, required: true, description: 'The verdict about the approval.' }),
+      reason: t.string({
+        description: 'The reason, which the model receives with a rejection; at most 2,000 characters.',
+      }),
+      note: t.string({
+        description: 'A note for other approvers, which the model never receives; at most 2,000 characters.',
+      }),
+      arguments: t.field({
+        type: 'JSONObject',
+        description:
+          'Edited arguments without presets, for APPROVE only; they are validated, and the model learns ' +
+          'which ones changed. Default: the frozen arguments.',
+      }),
+      expectedDigest: t.string({
+        description:
+          'The digest that the verdict is for: with another current digest the mutation returns ' +
+          'ConflictError. Default: the digest at the time of the request.',
+      }),
+      grant: t.field({
+        type: GrantInput,
+        description: 'A grant that lets later calls pass the gate, for APPROVE only. Default: none.',
+      }),
+    }),
+  })
+  addMutation(refs, {
+    name: 'decideApproval',
+    description:
+      'Gives a verdict about an approval. The first deciding verdict wins; later ones return ' +
+      'ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide.',
+    input: Decision,
+    payload: builder.objectRef<{ approval: Approval }>('DecideApprovalPayload').implement({
+      description: 'The result of a verdict that was accepted.',
+      fields: (t) => ({
+        approval: t.expose('approval', {
+          type: refs.Approval,
+          // As in the errors, so that one document can select it in all members of the union.
+          nullable: true,
+          description: 'The approval after the mutation, never null here.',
+        }),
+      }),
+    }),
+    errors: decideErrors,
+    run: async (ctx, input) => ({ approval: await decideApproval(ctx, input as DecideApprovalInput) }),
+  })
+  addMutation(refs, {
+    name: 'decideApprovals',
+    description:
+      'Gives several verdicts atomically: one that is refused refuses all. Permission: approvals:Decide.',
+    input: builder.inputType('DecideApprovalsInput', {
+      description: 'Verdicts about several approvals.',
+      fields: (t) => ({
+        decisions: t.field({ type: [Decision], required: true, description: 'The verdicts, 1 to 50.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ approvals: Approval[] }>('DecideApprovalsPayload').implement({
+      description: 'The result of verdicts that were accepted.',
+      fields: (t) => ({
+        approvals: t.expose('approvals', {
+          type: [refs.Approval],
+          description: 'The approvals in the order of the decisions.',
+        }),
+      }),
+    }),
+    errors: decideErrors,
+    run: async (ctx, input) => ({
+      approvals: await decideApprovals(ctx, input as { decisions: DecideApprovalInput[] }),
+    }),
+  })
+  addEach(refs, Decision)
+  for (const name of ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'ConflictError'] as const)
+    builder.objectField(refs.errors[name], 'approval', (t) =>
+      t.field({
+        type: refs.Approval,
+        nullable: true,
+        description:
+          'The approval of the refused verdict, as it is now; null when the error is about another object.',
+        resolve: (refusal, _args, { loaders }) => {
+          const id = (refusal as { details: { conflictingId?: string } }).details.conflictingId
+          return id?.startsWith('apr_') ? loaders.approvals.load(id) : null
+        },
+      }),
+    )
+}
+
+function addEach(refs: Refs, Decision: InputRef<object>): void {
+  const { builder } = refs
+  const Fault = builder.objectRef<NonNullable<DecisionOutcome['error']>>('DecisionError').implement({
+    description: 'The reason for which one verdict was refused.',
+    interfaces: [refs.Error],
+  })
+  const Outcome = builder.objectRef<DecisionOutcome>('DecisionOutcome').implement({
+    description: 'The outcome of one verdict.',
+    fields: (t) => ({
+      approvalId: t.exposeID('approvalId', { description: 'The id of the approval, as in the input.' }),
+      approval: t.field({
+        type: refs.Approval,
+        nullable: true,
+        description: 'The approval as it is now; null when it does not exist for this API key.',
+        resolve: ({ approval, error, approvalId }, _args, { loaders }) =>
+          approval ?? (error?.code === 'NOT_FOUND' ? null : loaders.approvals.load(approvalId)),
+      }),
+      error: t.expose('error', {
+        type: Fault,
+        nullable: true,
+        description: 'The reason for which the verdict was refused; null when it was accepted.',
+      }),
+    }),
+  })
+  addMutation(refs, {
+    name: 'decideEachApproval',
+    description:
+      'Gives several verdicts, each with its own outcome; an error for all only when each is invalid, unknown or not allowed. ' +
+      'Permission: approvals:Decide.',
+    input: builder.inputType('DecideEachApprovalInput', {
+      description: 'Verdicts about several approvals.',
+      fields: (t) => ({
+        decisions: t.field({ type: [Decision], required: true, description: 'The verdicts, 1 to 50.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ outcomes: DecisionOutcome[] }>('DecideEachApprovalPayload').implement({
+      description: 'The outcomes of several verdicts.',
+      fields: (t) => ({
+        outcomes: t.expose('outcomes', {
+          type: [Outcome],
+          description: 'The outcomes in the order of the decisions.',
+        }),
+      }),
+    }),
+    errors: ['NotFoundError'],
+    run: async (ctx, input) => ({
+      outcomes: await decideEachApproval(ctx, input as { decisions: DecideApprovalInput[] }),
+    }),
+  })
+}

@@ -1,0 +1,72 @@
+/** The audit in GraphQL. */
+import { listAudit } from '../../../domain/access/index.ts'
+import { auditOutcomes } from '../../../domain/audit/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import { createdFields } from '../builder/filters.ts'
+import type { Refs } from '../builder/refs.ts'
+
+export function addAudit(refs: Refs): void {
+  const { builder } = refs
+  refs.AuditEntry.implement({
+    description: 'An entry of the audit: what a caller did or was denied. Entries never change.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the audit entry; it begins with aud_.' }),
+      principalId: t.exposeID('principalId', {
+        description: 'The id of the API key or person that acted, or "system".',
+      }),
+      action: t.exposeString('action', {
+        description: 'The permission action of the operation, such as tools:Create.',
+      }),
+      resource: t.exposeString('resource', {
+        description: 'The resource that the action applied to, such as tool/tool_… of a tool.',
+      }),
+      outcome: t.exposeString('outcome', {
+        description: 'The outcome of the action: ALLOWED, DENIED or EXECUTED.',
+      }),
+      details: t.expose('details', {
+        type: 'JSONObject',
+        description: 'Further facts about the action, never a secret.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the action happened.' }),
+    }),
+  })
+  const connection = connectionOf(refs.AuditEntry, 'AuditEntry')
+  builder.queryField('auditEntries', (t) =>
+    t.field({
+      type: connection,
+      description: 'The audit of a project, newest first. Permission: audit:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filter: t.arg({ type: filterInput(refs), description: 'Only entries that match all given fields.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, filter, ...args }, { ctx }) =>
+        page(args, (p) => listAudit(ctx, { projectId, filter, page: p })),
+    }),
+  )
+}
+
+function filterInput({ builder }: Refs) {
+  const Outcome = builder.enumType('AuditOutcome', {
+    description: 'The outcome of an audited action.',
+    values: described(auditOutcomes, {
+      ALLOWED: 'The caller was allowed to do the action.',
+      DENIED: 'The caller was refused, and nothing was changed.',
+      EXECUTED: 'A tool was run, or the server acted by itself.',
+    }),
+  })
+  return builder.inputType('AuditFilter', {
+    description: 'Which entries of the audit are listed: those that match all given fields.',
+    fields: (t) => ({
+      action: t.string({ description: 'Only entries of this permission action, such as tools:Update.' }),
+      principalId: t.id({
+        description: 'Only entries of the API key or person with this id, or of the server for "system".',
+      }),
+      resource: t.string({ description: 'Only entries about this resource, such as tool/tool_… of a tool.' }),
+      outcome: t.field({ type: Outcome, description: 'Only entries with this outcome.' }),
+      ...createdFields(t, 'entries'),
+    }),
+  })
+}

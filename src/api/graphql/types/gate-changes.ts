@@ -1,0 +1,193 @@
+/** Proposed gate changes in GraphQL, which another person confirms or rejects. */
+import {
+  decideGateChange,
+  gateChangeStatuses,
+  listGateChanges,
+  proposeGateChange,
+  type GateChange,
+  type ProposeGateChangeInput,
+} from '../../../domain/gates/index.ts'
+import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import type { GateTypes } from './gates.ts'
+import { addMutation } from '../builder/mutation.ts'
+import type { Refs } from '../builder/refs.ts'
+
+export function addGateChanges(refs: Refs, gates: GateTypes): void {
+  addType(refs)
+  addQueries(refs)
+  addMutations(refs, gates)
+}
+
+function addType(refs: Refs): void {
+  const { builder } = refs
+  const Status = builder.enumType('GateChangeStatus', {
+    description: 'The status of a proposed gate change. All but PENDING are final.',
+    values: described(gateChangeStatuses, {
+      PENDING: 'The change waits for another person to confirm it.',
+      CONFIRMED: 'Another person confirmed the change, and it was applied.',
+      REJECTED: 'The change was rejected, or withdrawn by its proposer.',
+      EXPIRED: 'No person decided about the change in time.',
+    }),
+  })
+  refs.GateChange.implement({
+    description: 'A proposed gate change that another person must confirm.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'gch_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the proposed gate change; it begins with gch_.' }),
+      targetId: t.exposeID('target', {
+        description:
+          'The id of the tool or agent whose gate would change, or of the project whose gatesNeedSecond would end.',
+      }),
+      targetVersion: t.exposeInt('targetVersion', {
+        description:
+          'The version of the tool or agent that the change is for; another version makes it invalid. 0 for a project.',
+      }),
+      change: t.field({
+        type: 'JSONObject',
+        description:
+          'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do ' +
+          'not change.',
+        resolve: ({ change }) => change,
+      }),
+      note: t.exposeString('note', {
+        nullable: true,
+        description: 'The reason that the proposer gave; null when none was given.',
+      }),
+      status: t.expose('status', { type: Status, description: 'The status of the proposed change.' }),
+      proposedBy: t.exposeID('proposedBy', {
+        description: 'The id of the API key or person that proposed the change.',
+      }),
+      decidedBy: t.exposeID('decidedBy', {
+        nullable: true,
+        description:
+          'The id of the API key or person that confirmed or rejected the change; null while it is pending.',
+      }),
+      decidedAt: t.expose('decidedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the change was confirmed or rejected; null while it is pending.',
+      }),
+      expiresAt: t.expose('expiresAt', {
+        type: 'DateTime',
+        description: 'When the change expires without a decision.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the change was proposed.' }),
+    }),
+  })
+}
+
+function addQueries(refs: Refs): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.GateChange, 'GateChange')
+  builder.queryField('gateChange', (t) =>
+    t.field({
+      type: refs.GateChange,
+      nullable: true,
+      description:
+        'A proposed gate change by id; null when it does not exist for this API key. Permission: gates:Get.',
+      args: {
+        id: t.arg.id({
+          required: true,
+          description: 'The id of the proposed gate change; it begins with gch_.',
+        }),
+      },
+      resolve: (_root, { id }, { loaders }) => loaders.gateChanges.load(id),
+    }),
+  )
+  builder.queryField('gateChanges', (t) =>
+    t.field({
+      type: connection,
+      description: 'The proposed gate changes of a project, newest first. Permission: gates:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        pending: t.arg.boolean({ description: 'Whether only pending changes are returned. Default: false.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, pending, ...args }, { ctx }) =>
+        page(args, (p) => listGateChanges(ctx, { projectId, pending, page: p })),
+    }),
+  )
+}
+
+function addMutations(refs: Refs, gates: GateTypes): void {
+  const { builder } = refs
+  const payload = (name: string) =>
+    builder.objectRef<{ gateChange: GateChange }>(name).implement({
+      description: 'The proposed gate change after the mutation.',
+      fields: (t) => ({
+        gateChange: t.expose('gateChange', {
+          type: refs.GateChange,
+          description: 'The proposed gate change after the mutation.',
+        }),
+      }),
+    })
+  const ActionGate = builder.inputType('ProposedActionGateInput', {
+    description: 'The proposed gate of one action of an mcp tool.',
+    fields: (t) => ({
+      action: t.string({ required: true, description: 'The name of the tool at the upstream server.' }),
+      gate: t.field({
+        type: gates.Input,
+        required: true,
+        description: 'The policy that stops calls of the action for approval.',
+      }),
+    }),
+  })
+  addMutation(refs, {
+    name: 'proposeGateChange',
+    description:
+      'Proposes a gate change, which another person must confirm within seven days before it applies. ' +
+      'Permission: gates:Update.',
+    input: builder.inputType('ProposeGateChangeInput', {
+      description: 'The proposed gate change. Fields that are left out do not change.',
+      fields: (t) => ({
+        targetId: t.id({
+          required: true,
+          description: 'The id of a tool or agent; or that of the project, to set gatesNeedSecond to false.',
+        }),
+        gate: t.field({ type: gates.Input, description: 'The new gate of the tool or agent.' }),
+        removeGate: t.boolean({
+          description: 'Whether the gate is removed; not together with gate. Default: false.',
+        }),
+        actionGates: t.field({
+          type: [ActionGate],
+          description: 'The gates of single actions of an mcp tool, which replace all present ones.',
+        }),
+        agentsOnly: t.boolean({ description: 'Whether only agents may call the tool; not for an agent.' }),
+        note: t.string({ description: 'The reason for the change, at most 2,000 characters.' }),
+      }),
+    }),
+    payload: payload('ProposeGateChangePayload'),
+    errors: ['NotFoundError', 'LimitReachedError'],
+    run: async (ctx, input) => ({
+      gateChange: await proposeGateChange(ctx, input as ProposeGateChangeInput),
+    }),
+  })
+  const Verdict = builder.enumType('GateChangeVerdict', {
+    description: 'The verdict of a person about a proposed gate change.',
+    values: {
+      APPROVE: {
+        description: 'The change is applied at once. Only another person than the proposer may approve.',
+      },
+      REJECT: { description: 'The change is rejected for good.' },
+    } as const,
+  })
+  addMutation(refs, {
+    name: 'decideGateChange',
+    description:
+      'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once. Permission: ' +
+      'gates:Update.',
+    input: builder.inputType('DecideGateChangeInput', {
+      description: 'A verdict about a proposed gate change.',
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'The id of the proposed gate change; it begins with gch_.' }),
+        verdict: t.field({ type: Verdict, required: true, description: 'The verdict about the change.' }),
+      }),
+    }),
+    payload: payload('DecideGateChangePayload'),
+    errors: ['NotFoundError', 'ConflictError'],
+    run: async (ctx, input) => ({ gateChange: await decideGateChange(ctx, input) }),
+  })
+}

@@ -1,0 +1,178 @@
+/** Grants in GraphQL: verdicts that let later calls pass the gate. */
+import {
+  grantHolders,
+  grantScopes,
+  listGrants,
+  revokeGrant,
+  type Grant,
+} from '../../../domain/approvals/index.ts'
+import type { EnumOf } from '../builder/builder.ts'
+import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import { addMutation } from '../builder/mutation.ts'
+import type { Refs } from '../builder/refs.ts'
+
+export type GrantTypes = ReturnType<typeof addGrants>
+
+/** Adds the type, queries and mutations of grants; returns the input with which a verdict creates one. */
+export function addGrants(refs: Refs) {
+  const { builder } = refs
+  const Scope = builder.enumType('GrantScope', {
+    description: 'Which calls a grant covers.',
+    values: described(grantScopes, {
+      EXACT: 'The grant covers calls with exactly the approved arguments.',
+      SCHEMA: 'The grant covers calls whose arguments match its schema.',
+      TOOL: 'The grant covers every call of the tool.',
+    }),
+  })
+  const Holder = builder.enumType('GrantHolder', {
+    description: 'Whose calls a grant covers.',
+    values: described(grantHolders, {
+      AGENT: 'The grant covers calls of the agent, in all its generations of the same requester.',
+      THREAD: 'The grant covers calls of the same thread, in generations of the same requester.',
+      CALLER: 'The grant covers calls of the same API key or person, direct calls included.',
+    }),
+  })
+  addGrantType(refs, Scope)
+  addGrantQueries(refs)
+  return {
+    GrantInput: builder.inputType('GrantInput', {
+      description: 'A grant that lets later calls pass the gate, limited in time and in number of uses.',
+      fields: (t) => ({
+        scope: t.field({ type: Scope, required: true, description: 'Which calls the grant covers.' }),
+        schema: t.field({
+          type: 'JSONSchema',
+          description:
+            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call ' +
+            'must match it.',
+        }),
+        holder: t.field({
+          type: Holder,
+          required: true,
+          description:
+            'Whose calls the grant covers. They are always calls of the requester of the approved call.',
+        }),
+        expiresInSeconds: t.int({
+          required: true,
+          description: 'The lifetime of the grant in seconds, 1 to 2,592,000 (30 days).',
+        }),
+        maxUses: t.int({
+          required: true,
+          description: 'The maximum number of calls that may pass, 1 to 1,000.',
+        }),
+      }),
+    }),
+  }
+}
+
+function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
+  const { builder } = refs
+  refs.Grant.implement({
+    description:
+      'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did ' +
+      'for that verdict. A grant is for one version of the tool.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'grt_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the grant; it begins with grt_.' }),
+      toolName: t.exposeString('runtimeName', { description: 'The runtime name of the tool.' }),
+      toolVersion: t.exposeInt('toolVersion', {
+        description: 'The version of the tool that the grant is for.',
+      }),
+      tool: t.field({
+        type: refs.Tool,
+        nullable: true,
+        description: 'The tool as it is now; null when it was deleted or is hidden from this API key.',
+        resolve: (grant, _args, { loaders }) => loaders.tools.load(grant.toolId),
+      }),
+      scope: t.field({
+        type: Scope,
+        description: 'Which calls the grant covers.',
+        resolve: (grant) => grant.scope,
+      }),
+      schema: t.expose('schema', {
+        type: 'JSONSchema',
+        nullable: true,
+        description: 'The JSON Schema that the arguments must match; null unless the scope is SCHEMA.',
+      }),
+      agentId: t.exposeID('agentId', {
+        nullable: true,
+        description: 'The id of the agent whose calls are covered; null for another holder.',
+      }),
+      threadId: t.exposeID('threadId', {
+        nullable: true,
+        description: 'The id of the thread whose calls are covered; null for another holder.',
+      }),
+      requestedBy: t.exposeID('requestedBy', {
+        nullable: true,
+        description: 'The id of the API key or person whose calls are covered; null for another holder.',
+      }),
+      maxUses: t.exposeInt('maxUses', { description: 'The maximum number of calls that may pass.' }),
+      uses: t.exposeInt('uses', {
+        description: 'The number of calls that have passed; each has this grant in ToolCall.grant.',
+      }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the grant expires.' }),
+      approval: t.field({
+        type: refs.Approval,
+        nullable: true,
+        description:
+          'The approval whose verdict created the grant; null when it is hidden from this API key.',
+        resolve: (grant, _args, { loaders }) => loaders.approvals.load(grant.approvalId),
+      }),
+      grantedBy: t.exposeID('grantedBy', {
+        description: 'The id of the API key or person that gave the verdict.',
+      }),
+      revokedAt: t.expose('revokedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the grant was revoked; null when it was not.',
+      }),
+      revokedBy: t.exposeID('revokedBy', {
+        nullable: true,
+        description: 'The id of the API key or person that revoked the grant; null when it was not revoked.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the grant was created.' }),
+    }),
+  })
+}
+
+function addGrantQueries(refs: Refs): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.Grant, 'Grant')
+  builder.queryField('grants', (t) =>
+    t.field({
+      type: connection,
+      description: 'The grants of a project, newest first. Permission: grants:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        toolId: t.arg.id({ description: 'Only grants for the tool with this id.' }),
+        active: t.arg.boolean({
+          description: 'Whether only grants that can still let a call pass are returned. Default: false.',
+        }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, toolId, active, ...args }, { ctx }) =>
+        page(args, (p) => listGrants(ctx, { projectId, toolId, active, page: p })),
+    }),
+  )
+  addMutation(refs, {
+    name: 'revokeGrant',
+    description:
+      'Revokes a grant at once; calls that have passed go on. Idempotent. Permission: grants:Revoke.',
+    input: builder.inputType('RevokeGrantInput', {
+      description: 'The grant to revoke.',
+      fields: (t) => ({
+        grantId: t.id({ required: true, description: 'The id of the grant; it begins with grt_.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ grant: Grant }>('RevokeGrantPayload').implement({
+      description: 'The grant after the mutation.',
+      fields: (t) => ({
+        grant: t.expose('grant', { type: refs.Grant, description: 'The grant after the mutation.' }),
+      }),
+    }),
+    errors: ['NotFoundError'],
+    run: async (ctx, input) => ({ grant: await revokeGrant(ctx, input) }),
+  })
+}

@@ -1,0 +1,91 @@
+/** Builds the schema from one file for each module of the domain. */
+import type { GraphQLSchema } from 'graphql'
+import { addAgents } from './agents.ts'
+import { addApprovals } from './approvals.ts'
+import { meterAnswers } from '../builder/answer-size.ts'
+import { addAudit } from './audit.ts'
+import { builder } from '../builder/builder.ts'
+import { addEventPages } from './event-pages.ts'
+import { addEvents } from './events.ts'
+import { addFiles } from './files.ts'
+import { addGateChanges } from './gate-changes.ts'
+import { addGateTrials, addGateTypes } from './gates.ts'
+import { addGenerationInput } from './generation-input.ts'
+import { addGenerations } from './generations.ts'
+import { addGrants } from './grants.ts'
+import { addKeys, addRole } from './keys.ts'
+import { boundLists } from '../builder/list-bounds.ts'
+import { addLimits } from '../builder/limits.ts'
+import { addMcpSettings } from './mcp-settings.ts'
+import { addNodes } from './nodes.ts'
+import { addProjectSummary } from './project-summary.ts'
+import { addProjects } from './projects.ts'
+import { addProviders } from './providers.ts'
+import { addStatistics } from './statistics.ts'
+import { addUsableProviders } from './usable-providers.ts'
+import { addCallbacks } from './callbacks.ts'
+import { addPrincipals } from './principals.ts'
+import { declareRefs } from '../builder/refs.ts'
+import { addScalars } from '../builder/scalars.ts'
+import { addSecrets } from './secrets.ts'
+import { addSessions } from './sessions.ts'
+import { addSettingInputs } from './settings.ts'
+import { addSlack } from './slack.ts'
+import { addSubscriptions } from './subscriptions.ts'
+import { addThreads } from './threads.ts'
+import { addToolCalls } from './tool-calls.ts'
+import { addTools } from './tools.ts'
+import { addVersions } from './versions.ts'
+import { addViewer } from './viewer.ts'
+import { addWebhooks } from './webhooks.ts'
+
+let cached: GraphQLSchema | null = null
+
+/** The schema, built once for each process. It holds no state. */
+export function schemaOf(): GraphQLSchema {
+  return (cached ??= build())
+}
+
+function build(): GraphQLSchema {
+  addScalars(builder)
+  builder.queryType({ description: 'The queries: everything that a caller can read.' })
+  builder.mutationType({
+    description: 'The mutations: each returns a union of its payload and typed errors.',
+  })
+  builder.subscriptionType({
+    description: 'The subscriptions: each stream resumes after a cursor.',
+  })
+  const refs = declareRefs()
+  addNodes(refs)
+  const Role = addRole(refs)
+  addProjects(refs)
+  addViewer(refs, Role, addPrincipals(refs))
+  addKeys(refs, Role)
+  addSessions(refs)
+  addSecrets(refs)
+  addAudit(refs)
+  const gates = addGateTypes(refs, Role)
+  addGateTrials(refs, gates)
+  addTools(refs, gates)
+  const files = addFiles(refs)
+  const callback = addCallbacks(builder)
+  addToolCalls(refs, files, callback)
+  const settings = addSettingInputs(builder)
+  addAgents(refs, settings, gates, addMcpSettings(builder))
+  addVersions(refs)
+  addGateChanges(refs, gates)
+  addApprovals(refs, gates, addGrants(refs))
+  const events = addEvents(refs)
+  addSubscriptions(refs, events)
+  addEventPages(refs, events)
+  addWebhooks(refs, events)
+  addSlack(refs)
+  const generations = addGenerations(refs, settings, events, files, callback)
+  addThreads(refs, { ...generations, ...addGenerationInput(refs) })
+  addProjectSummary(refs)
+  addProviders(refs)
+  addUsableProviders(refs)
+  addStatistics(refs)
+  addLimits(refs)
+  return meterAnswers(boundLists(builder.toSchema()))
+}

@@ -1,0 +1,115 @@
+/** Secrets in GraphQL: values are write-only. */
+import { deleteSecret, listSecrets, setSecret, type Secret } from '../../../domain/secrets/index.ts'
+import { type SecretUse, secretUserKinds } from '../../../domain/statistics/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import { addMutation } from '../builder/mutation.ts'
+import type { Refs } from '../builder/refs.ts'
+
+export function addSecrets(refs: Refs): void {
+  const { builder } = refs
+  const Kind = builder.enumType('SecretUserKind', {
+    description: 'The kind of an object that refers to a secret.',
+    values: described(secretUserKinds, {
+      TOOL: 'An http tool sends the secret.',
+      UPSTREAM: 'The server behind an mcp tool is sent the secret.',
+      PROVIDER: 'A model provider has the secret as its API key.',
+    }),
+  })
+  const Use = builder.objectRef<SecretUse>('SecretUse').implement({
+    description: 'An object that refers to a secret, and fails without it.',
+    fields: (t) => ({
+      kind: t.expose('kind', { type: Kind, description: 'The kind of the object.' }),
+      id: t.exposeID('id', {
+        description: 'The id of the tool or model provider; for an upstream server, of its mcp tool.',
+      }),
+      name: t.exposeString('name', { description: 'The name of the tool or model provider.' }),
+    }),
+  })
+  refs.Secret.implement({
+    description: 'A secret of a project. Its value is write-only.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the secret; it begins with sec_.' }),
+      name: t.exposeString('name', { description: 'The name, used as {{secret:NAME}} in URLs and headers.' }),
+      allowedHosts: t.exposeStringList('allowedHosts', {
+        nullable: true,
+        description: 'The hosts that the secret may be sent to; null: any host.',
+      }),
+      usedBy: t.field({
+        type: [Use],
+        description:
+          'The tools, upstream servers and model providers that refer to the secret, by name; only those that the ' +
+          'caller may read. Permissions: tools:Get, providers:List.',
+        resolve: (secret, _args, { loaders }) => loaders.secretUses.load(secret),
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the secret was first set.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the secret was last set.' }),
+    }),
+  })
+  const connection = connectionOf(refs.Secret, 'Secret')
+  builder.queryField('secrets', (t) =>
+    t.field({
+      type: connection,
+      description: 'The secrets of a project without their values, newest first. Permission: secrets:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, ...args }, { ctx }) =>
+        page(args, (p) => listSecrets(ctx, { projectId, page: p })),
+    }),
+  )
+  addMutation(refs, {
+    name: 'setSecret',
+    description:
+      'Creates or replaces a secret; the value is stored encrypted and cannot be read back. Permission: secrets:Set.',
+    input: builder.inputType('SetSecretInput', {
+      description: 'The secret to create or replace.',
+      fields: (t) => ({
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({
+          required: true,
+          description: 'The name of letters, digits and _, used as {{secret:NAME}} in URLs and headers.',
+        }),
+        value: t.string({
+          required: true,
+          description: 'The value of the secret, at most 16,384 characters.',
+        }),
+        allowedHosts: t.stringList({
+          description:
+            'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or ' +
+            '*.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
+        }),
+      }),
+    }),
+    payload: builder.objectRef<{ secret: Secret }>('SetSecretPayload').implement({
+      description: 'The secret that was set, without its value.',
+      fields: (t) => ({
+        secret: t.expose('secret', { type: refs.Secret, description: 'The secret, without its value.' }),
+      }),
+    }),
+    errors: ['ValidationError', 'NotFoundError', 'LimitReachedError'],
+    run: async (ctx, input) => ({ secret: await setSecret(ctx, input) }),
+  })
+  addMutation(refs, {
+    name: 'deleteSecret',
+    description:
+      'Deletes a secret; tools that use it fail from then on. Idempotent. Permission: secrets:Delete.',
+    input: builder.inputType('DeleteSecretInput', {
+      description: 'The secret to delete.',
+      fields: (t) => ({
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({ required: true, description: 'The name of the secret.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ deleted: boolean }>('DeleteSecretPayload').implement({
+      description: 'The result of the deletion.',
+      fields: (t) => ({
+        deleted: t.exposeBoolean('deleted', { description: 'Whether the secret existed.' }),
+      }),
+    }),
+    errors: ['NotFoundError'],
+    run: async (ctx, input) => ({ deleted: await deleteSecret(ctx, input) }),
+  })
+}

@@ -1,0 +1,289 @@
+/** Tool calls in GraphQL: the object type and the queries. */
+import { masked } from '../../../domain/tools/index.ts'
+import {
+  listToolCalls,
+  toolCallStatuses,
+  type ToolCallFilter,
+  type ToolCallStatus,
+} from '../../../domain/tool-calls/index.ts'
+import { actionMark, listOf, shown } from '../builder/action-mark.ts'
+import type { EnumOf } from '../builder/builder.ts'
+import { addCallTool, addCancelToolCall } from './call-tool.ts'
+import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import type { CallbackTypes } from './callbacks.ts'
+import type { FileTypes } from './files.ts'
+import { joined, toolCallFilter } from '../builder/filters.ts'
+import type { Refs } from '../builder/refs.ts'
+import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
+
+export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTypes): void {
+  const { builder } = refs
+  const Status = builder.enumType('ToolCallStatus', {
+    description:
+      'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are ' +
+      'open, the others final, except that a person may resolve UNKNOWN.',
+    values: described(toolCallStatuses, statusDescriptions),
+  })
+  const Source = builder.enumType('ToolCallSource', {
+    description: 'The origin of a tool call.',
+    values: {
+      GENERATION: { description: 'The model of a generation requested the call.' },
+      DIRECT: { description: 'A caller requested the call with callTool.' },
+      BRIDGE: { description: 'An MCP client requested the call through an agent.' },
+    },
+  })
+  const ResolutionEnum = resolutionEnum(refs)
+  const Attempt = attemptType(refs, Status)
+  refs.ToolCall.implement({
+    description: 'One request to run a tool, with its result.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'call_'),
+    fields: (t) => ({
+      id: t.exposeID('id', {
+        description: 'The id of the tool call; it begins with call_. Tools receive it as Idempotency-Key.',
+      }),
+      name: t.exposeString('runtimeName', { description: 'The runtime name of the called tool or agent.' }),
+      action: t.exposeString('action', {
+        nullable: true,
+        description: 'The name of the action; null for a tool without actions.',
+      }),
+      status: t.field({
+        type: Status,
+        description: 'The status of the call.',
+        resolve: (call) => call.status,
+      }),
+      source: t.field({
+        type: Source,
+        description: 'The origin of the call.',
+        resolve: (call) => call.source,
+      }),
+      arguments: t.field({
+        type: 'JSONObject',
+        nullable: true,
+        description:
+          'The arguments without presets, as requested or as an approver edited them; null when the model ' +
+          'wrote invalid ones. writeOnly values are masked, except while the call waits for a client.',
+        resolve: (call) =>
+          call.arguments && call.status !== 'AWAITING_CLIENT'
+            ? masked(call.arguments, call.masked)
+            : call.arguments,
+      }),
+      rawArguments: t.exposeString('rawArguments', {
+        nullable: true,
+        description:
+          'The text that the model wrote in place of valid arguments, writeOnly values masked; null when the ' +
+          'arguments are valid.',
+      }),
+      attachments: t.field({
+        type: [refs.File],
+        description: 'The files attached to the call that still exist for this API key.',
+        resolve: async ({ attachments }, _args, { loaders }) => {
+          const found = await Promise.all((attachments ?? []).map(({ fileId }) => loaders.files.load(fileId)))
+          return found.filter((file) => file !== null)
+        },
+      }),
+      isError: t.exposeBoolean('isError', {
+        nullable: true,
+        description: 'Whether the call failed; null while it is open.',
+      }),
+      errorCode: t.exposeString('errorCode', {
+        nullable: true,
+        description: 'The stable code of the failure for programs; null when the call did not fail.',
+      }),
+      content: t.field({
+        type: 'JSON',
+        nullable: true,
+        description: 'The result as a list of MCP content blocks; null while the call is open.',
+        resolve: (call) => call.result?.content ?? null,
+      }),
+      structuredContent: t.field({
+        type: 'JSON',
+        nullable: true,
+        description: 'The structured result as JSON; null when the tool returned none.',
+        resolve: (call) => call.result?.structuredContent ?? null,
+      }),
+      attempt: t.exposeInt('attempt', { description: 'The number of times that the call was sent.' }),
+      attempts: t.expose('attempts', {
+        type: [Attempt],
+        description: 'The attempts to send the call, oldest first. Empty for a client tool.',
+      }),
+      approval: t.field({
+        type: refs.Approval,
+        nullable: true,
+        description: 'The newest approval of the call; null when the gate let it pass.',
+        resolve: (call, _args, { loaders }) =>
+          call.approvalId ? loaders.approvals.load(call.approvalId) : null,
+      }),
+      grant: t.field({
+        type: refs.Grant,
+        nullable: true,
+        description: 'The grant that let the call pass the gate; null when none was needed or used.',
+        resolve: (call, _args, { loaders }) => (call.grantId ? loaders.grants.load(call.grantId) : null),
+      }),
+      editedArguments: t.field({
+        type: ['String'],
+        description: 'The names of the arguments that an approver changed.',
+        resolve: (call) => call.editedKeys ?? [],
+      }),
+      resolution: t.expose('resolution', {
+        type: ResolutionEnum,
+        nullable: true,
+        description: 'The outcome that a person set with resolveUnknownCall; null when none was set.',
+      }),
+      resolvedBy: t.exposeID('resolvedBy', {
+        nullable: true,
+        description: 'The id of the API key or person that resolved the call; null when it was not resolved.',
+      }),
+      resolvedAt: t.expose('resolvedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the call was resolved; null when it was not.',
+      }),
+      stepIndex: t.exposeInt('stepIndex', {
+        nullable: true,
+        description: 'The number of the step in the generation, from 1; null outside a generation.',
+      }),
+      toolVersion: t.exposeInt('toolVersion', {
+        nullable: true,
+        description:
+          'The version of the tool, or of the called agent, that the call runs with; null when neither exists.',
+      }),
+      tool: t.field({
+        type: refs.Tool,
+        nullable: true,
+        description:
+          'The tool as it is now; null when it was deleted, never existed or is hidden from this API key.',
+        resolve: (call, _args, { loaders }) =>
+          call.toolId && call.kind !== 'agent' ? loaders.tools.load(call.toolId) : null,
+      }),
+      generation: t.field({
+        type: refs.Generation,
+        nullable: true,
+        description: 'The generation of the call; null for a direct call.',
+        resolve: (call, _args, { loaders }) =>
+          call.generationId ? loaders.generations.load(call.generationId) : null,
+      }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description: 'The agent through which an MCP client called; null for any other call.',
+        resolve: (call, _args, { loaders }) => (call.agentId ? loaders.agents.load(call.agentId) : null),
+      }),
+      askedAgent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description:
+          'The called agent as it is now, when an agent calls an agent; null for a call of a tool.',
+        resolve: (call, _args, { loaders }) =>
+          call.kind === 'agent' ? loaders.agents.load(call.toolId!) : null,
+      }),
+      child: t.field({
+        type: refs.Generation,
+        nullable: true,
+        description:
+          'The child run whose final answer is the result of the call; null for a call without one.',
+        resolve: (call, _args, { loaders }) => (call.childId ? loaders.generations.load(call.childId) : null),
+      }),
+      requestedBy: t.exposeID('requestedBy', {
+        description: 'The id of the API key or person that requested the call.',
+      }),
+      deadlineAt: t.expose('deadlineAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the call of a client tool times out; null for a call of another tool.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the call was requested.' }),
+      startedAt: t.expose('startedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the call was first sent; null before that.',
+      }),
+      settledAt: t.expose('settledAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the call was settled; null while it is open.',
+      }),
+    }),
+  })
+  addQueries(refs, Status)
+  addResolve(refs, ResolutionEnum)
+  addCallTool(refs, files, callback)
+  addCancelToolCall(refs)
+}
+
+function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
+  const { builder } = refs
+  const Filter = toolCallFilter(refs, Status)
+  const connection = connectionOf(refs.ToolCall, 'ToolCall')
+  builder.queryField('toolCall', (t) =>
+    t.field({
+      ...actionMark(shown.toolCall),
+      type: refs.ToolCall,
+      nullable: true,
+      description:
+        'A tool call by id; null when it does not exist for this API key. Permission: toolCalls:Get.',
+      args: {
+        id: t.arg.id({ required: true, description: 'The id of the tool call; it begins with call_.' }),
+      },
+      resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
+    }),
+  )
+  builder.queryField('unknownToolCalls', (t) =>
+    t.field({
+      type: connection,
+      description:
+        'The tool calls with status UNKNOWN of a project, newest first: resolveUnknownCall settles them. ' +
+        'Permission: toolCalls:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, toolId, ...args }, { ctx }) =>
+        page(args, (p) =>
+          listToolCalls(ctx, { projectId, filter: { statuses: ['UNKNOWN'], toolId }, page: p }),
+        ),
+    }),
+  )
+  builder.queryField('toolCalls', (t) =>
+    t.field({
+      ...actionMark(listOf(shown.toolCall)),
+      type: connection,
+      description:
+        'The tool calls of a project, newest first, those of generations and direct ones. Permission: toolCalls:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        status: t.arg({ type: Status, description: 'Only calls with this status.' }),
+        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
+        filter: t.arg({ type: Filter, description: 'Only calls that match all given fields.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, status, toolId, filter, ...args }, { ctx }) =>
+        page(args, (p) => {
+          const all = joined<ToolCallFilter>(filter, { toolId, statuses: status ? [status] : null })
+          return listToolCalls(ctx, { projectId, filter: all, page: p })
+        }),
+    }),
+  )
+}
+
+const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
+  PROPOSED: 'The call is accepted and not sent yet.',
+  AWAITING_APPROVAL: 'The gate stopped the call until it is approved; see approval.',
+  APPROVED: 'The call is approved and not sent yet.',
+  EXECUTING: 'The call was sent and has no result yet.',
+  AWAITING_CLIENT: 'The call waits for the output of a client: submitToolOutputs.',
+  SUCCEEDED: 'The call returned a result without error.',
+  ERRORED: 'The call failed, or was refused with a reason.',
+  INVALID: 'The arguments do not match the schema; the call was not sent.',
+  UNKNOWN:
+    'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken ' +
+    'effect and is not repeated.',
+  REJECTED: 'An approver rejected the call; it was not sent.',
+  EXPIRED: 'No approver approved the call in time; it was not sent.',
+  SKIPPED: 'The generation ended with the step of the call; it was not sent.',
+  CANCELLED: 'The generation ended, or the caller withdrew the call, before it had a result.',
+}

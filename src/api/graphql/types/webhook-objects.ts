@@ -1,0 +1,231 @@
+/** The object types of webhooks: the webhook, a delivery that failed, and an answer of the endpoint. */
+import {
+  deliveryStatuses,
+  disabledReasons,
+  listDeliveries,
+  webhookStatuses,
+  type Answer,
+  type Recipient,
+} from '../../../domain/followers/index.ts'
+import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { described } from '../builder/described.ts'
+import type { EventTypes } from './events.ts'
+import { principalField } from './principals.ts'
+import type { Refs } from '../builder/refs.ts'
+
+/** Adds the types; returns the answer of an endpoint. */
+export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
+  const { builder } = refs
+  const Status = builder.enumType('WebhookStatus', {
+    description: 'Whether a webhook is sent events.',
+    values: described(webhookStatuses, {
+      ENABLED: 'The webhook is sent events.',
+      DISABLED: 'The webhook is sent nothing and keeps its place in the log.',
+    }),
+  })
+  const Reason = builder.enumType('WebhookDisabledReason', {
+    description: 'Why a webhook is disabled.',
+    values: described(disabledReasons, {
+      BY_REQUEST: 'A request disabled it.',
+      GONE: 'The endpoint answered 410.',
+      FAILING: 'Every delivery failed for five days, or a callback could not be delivered.',
+    }),
+  })
+  const DeliveryAnswer = addAnswer(refs)
+  const Recipient = builder.objectRef<Recipient>('WebhookRecipient').implement({
+    description: 'An approver that gets links and one-time codes by way of a webhook.',
+    fields: (t) => ({
+      principalId: t.exposeID('principalId', {
+        description: 'The id of the API key or person whose vote a verdict with the link is.',
+      }),
+      principal: t.field(
+        principalField(
+          refs,
+          (row) => row.principalId,
+          'The principal whose vote a verdict with the link is.',
+        ),
+      ),
+      address: t.exposeString('address', {
+        description: 'The address of the person, such as an e-mail address, for the endpoint.',
+      }),
+    }),
+  })
+  const deliveries = addDelivery(refs, EventType, DeliveryAnswer)
+  refs.Webhook.implement({
+    description:
+      'An endpoint that is sent the events of a project, each at least once, signed as Standard Webhooks defines.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'whk_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the webhook; it begins with whk_.' }),
+      url: t.exposeString('url', { description: 'The URL to which events are sent with POST.' }),
+      description: t.exposeString('description', {
+        nullable: true,
+        description: 'What the endpoint is for; null when nothing was said.',
+      }),
+      types: t.field({
+        type: [EventType],
+        nullable: true,
+        description: 'The types of the events that are sent, at most 100; null: all types.',
+        resolve: ({ types }) => types,
+      }),
+      full: t.exposeBoolean('full', {
+        description: 'Whether payloads include the arguments of calls, writeOnly values masked.',
+      }),
+      ordered: t.exposeBoolean('ordered', {
+        description:
+          'Whether one event is sent at a time, in the order of the feed; an event that fails holds up those after it.',
+      }),
+      status: t.expose('status', { type: Status, description: 'Whether the webhook is sent events.' }),
+      disabledReason: t.expose('disabledReason', {
+        type: Reason,
+        nullable: true,
+        description: 'Why the webhook is disabled; null when it is not.',
+      }),
+      disabledAt: t.expose('disabledAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the webhook was disabled; null when it is not.',
+      }),
+      failingSince: t.expose('failingSince', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'The time since which every delivery has failed; null after one that was accepted.',
+      }),
+      previousSecretUntil: t.expose('previousUntil', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'The time until which deliveries are signed with the previous secret too; null when they are not.',
+      }),
+      callbackOf: t.exposeID('callbackOf', {
+        nullable: true,
+        description: 'The id of the generation or tool call whose callback this is; null for other webhooks.',
+      }),
+      recipients: t.field({
+        type: [Recipient],
+        description:
+          'The approvers that get a link and a one-time code with each approval that allows verdictLinks, at most 20.',
+        resolve: ({ recipients }) => recipients ?? [],
+      }),
+      deliveredCount: t.int({
+        description: 'The number of events that the endpoint has accepted.',
+        resolve: async ({ id }, _args, { loaders }) => (await loaders.webhookProgress.load(id)).delivered,
+      }),
+      lastDeliveredAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the endpoint last accepted an event; null when it never did.',
+        resolve: async ({ id }, _args, { loaders }) =>
+          (await loaders.webhookProgress.load(id)).lastDeliveredAt,
+      }),
+      pendingCount: t.int({
+        description: 'The number of deliveries that failed and will be sent again.',
+        resolve: async ({ id }, _args, { loaders }) => (await loaders.webhookProgress.load(id)).pending,
+      }),
+      replayCount: t.int({
+        description: 'The number of replays that have not ended.',
+        resolve: async ({ id }, _args, { loaders }) => (await loaders.webhookProgress.load(id)).replays,
+      }),
+      deliveries: t.field({
+        type: deliveries.connection,
+        description:
+          'Events that the endpoint did not accept at first, newest first, for 30 days; events that it accepted at ' +
+          'once are not listed. Permission: webhooks:Get.',
+        args: {
+          status: t.arg({ type: deliveries.Status, description: 'Only deliveries with this status.' }),
+          ...t.arg.connectionArgs(),
+        },
+        complexity: listCost,
+        resolve: ({ id }, { status, ...args }, { ctx }) =>
+          page(args, (p) => listDeliveries(ctx, { webhookId: id, status: status ?? null, page: p })),
+      }),
+      version: t.exposeInt('version', {
+        description:
+          'The version: it rises with every change of settings, recipients or secret by a request.',
+      }),
+      createdBy: t.exposeID('createdBy', {
+        description: 'The id of the API key or person that created the webhook.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the webhook was created.' }),
+      updatedAt: t.expose('updatedAt', {
+        type: 'DateTime',
+        description: 'When the webhook was last changed.',
+      }),
+    }),
+  })
+  return { DeliveryAnswer }
+}
+
+function addAnswer({ builder }: Refs) {
+  return builder.objectRef<Answer>('WebhookAnswer').implement({
+    description: 'The result of one attempt to send an event to an endpoint.',
+    fields: (t) => ({
+      at: t.field({
+        type: 'DateTime',
+        description: 'When the attempt was made.',
+        resolve: ({ at }) => new Date(at),
+      }),
+      status: t.exposeInt('status', {
+        nullable: true,
+        description: 'The HTTP status of the response; null when there was none.',
+      }),
+      error: t.exposeString('error', {
+        nullable: true,
+        description: 'Why the attempt failed; null when the endpoint accepted the event.',
+      }),
+      body: t.exposeString('body', {
+        nullable: true,
+        description:
+          'The beginning of the body of a response that was not a success; null when it was empty.',
+      }),
+      milliseconds: t.exposeInt('milliseconds', {
+        description: 'How long the attempt took, in milliseconds.',
+      }),
+    }),
+  })
+}
+
+function addDelivery(
+  refs: Refs,
+  EventType: EventTypes['EventType'],
+  DeliveryAnswer: ReturnType<typeof addAnswer>,
+) {
+  const { builder } = refs
+  const Status = builder.enumType('WebhookDeliveryStatus', {
+    description: 'The status of a delivery that failed at first.',
+    values: described(deliveryStatuses, {
+      PENDING: 'The event will be sent again.',
+      DELIVERED: 'The endpoint accepted the event later.',
+      DEAD: 'Every attempt failed; the event is sent again only by redeliverWebhook or replayWebhook.',
+    }),
+  })
+  refs.WebhookDelivery.implement({
+    description: 'An event that an endpoint did not accept at first.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the delivery; it begins with whd_.' }),
+      webhookId: t.exposeID('webhookId', { description: 'The id of the webhook.' }),
+      type: t.field({
+        type: EventType,
+        description: 'The type of the event.',
+        resolve: ({ type }) => type,
+      }),
+      status: t.expose('status', { type: Status, description: 'The status of the delivery.' }),
+      attempts: t.exposeInt('attempts', { description: 'The number of attempts so far.' }),
+      answers: t.field({
+        type: [DeliveryAnswer],
+        description: 'The results of the newest attempts, oldest first, at most 8.',
+        resolve: ({ answers }) => answers,
+      }),
+      nextAttemptAt: t.expose('nextAt', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When the event is sent again; null when it is settled, or holds up those after it at an ordered endpoint.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was first sent.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the delivery last changed.' }),
+    }),
+  })
+  return { Status, connection: connectionOf(refs.WebhookDelivery, 'WebhookDelivery') }
+}

@@ -1,0 +1,118 @@
+/** Reads what the AI SDK's chat transport posts: a chat and its messages. What would not be kept is refused and named. */
+import { z } from 'zod'
+import { check, text } from '../../../core/check.ts'
+import { invalidAt } from '../../../core/errors.ts'
+import { kindOfId } from '../../../core/ids.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+import type { StartGenerationInput } from '../../../domain/generations/index.ts'
+import type { GivenAnswers } from '../segments/answers.ts'
+import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
+import { readQuestionId } from '../segments/question-id.ts'
+import type { TurnMessage } from '../segments/thread-runs.ts'
+
+export interface ChatRequest {
+  chatId: string
+  /** The user asked for another answer to the last message. */
+  regenerates: boolean
+  /** All of the conversation as the client has it; the last one is the user's, or ours with its answers. */
+  messages: TurnMessage[]
+  /** What the last message, which is ours, answers; null for a message of the user. */
+  answers: GivenAnswers | null
+  clientTools: StartGenerationInput['clientTools']
+}
+
+const messageShape = z.object({
+  id: text(200, 1),
+  role: z.enum(['user', 'assistant'], 'must be user or assistant; the agent has its instructions'),
+  parts: z.array(z.custom<JsonObject>((part) => isJsonObject(part), 'must be an object')).max(2000),
+})
+
+const shape = z.strictObject({
+  id: text(200, 1),
+  messages: z.array(messageShape).min(1).max(1000),
+  trigger: z.enum(['submit-message', 'regenerate-message']),
+  messageId: z.string().nullish(),
+  clientTools: z.unknown().optional(),
+})
+
+/** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
+export function readChat(body: Json | undefined): ChatRequest {
+  const given = check(shape, body ?? {}, [])
+  const last = given.messages.at(-1)!
+  const at = ['messages', String(given.messages.length - 1)]
+  const messages = given.messages.map((message, i) => ({
+    id: message.id,
+    role: message.role,
+    ...(message.role === 'user'
+      ? userContent(message.parts, ['messages', String(i), 'parts'])
+      : { text: textIn(message.parts), files: [] }),
+  }))
+  const answers = last.role === 'assistant' ? answersIn(last.parts, [...at, 'parts']) : null
+  if (answers && answers.outputs.length + answers.verdicts.length === 0)
+    throw invalidAt(
+      at,
+      'must be a message of the user, or have an output or an answer that the run waits for',
+    )
+  return {
+    chatId: given.id,
+    regenerates: given.trigger === 'regenerate-message',
+    messages,
+    answers,
+    // Its shape is checked with the run that it is for.
+    clientTools: given.clientTools as StartGenerationInput['clientTools'],
+  }
+}
+
+function textIn(parts: readonly JsonObject[]): string {
+  return parts
+    .flatMap((part) => (part['type'] === 'text' && typeof part['text'] === 'string' ? part['text'] : []))
+    .join('\n')
+}
+
+function userContent(parts: readonly JsonObject[], path: string[]): Pick<TurnMessage, 'text' | 'files'> {
+  const files = parts.flatMap((part, i): GivenFile[] => {
+    const { type, url, filename } = part
+    if (type === 'text') return []
+    if (type !== 'file')
+      throw invalidAt(
+        [...path, String(i), 'type'],
+        'must be text or file: other parts of a message are not kept here',
+      )
+    return [fileOfUrl(url, typeof filename === 'string' ? filename : null, [...path, String(i), 'url'])]
+  })
+  const found = textIn(parts)
+  if (!found) throw invalidAt(path, 'must have text')
+  return { text: found, files }
+}
+
+/** The answers in the last step of our message: those before it were given to earlier pauses. */
+function answersIn(parts: readonly JsonObject[], path: string[]): GivenAnswers {
+  const from = parts.findLastIndex((part) => part['type'] === 'step-start') + 1
+  const answers: GivenAnswers = { outputs: [], verdicts: [] }
+  parts.slice(from).forEach((part, i) => {
+    if (typeof part['type'] !== 'string' || !part['type'].startsWith('tool-')) return
+    const at = [...path, String(from + i)]
+    const { state, providerExecuted } = part
+    if (state === 'approval-responded') answers.verdicts.push(verdictOf(part, at))
+    else if (providerExecuted !== true && (state === 'output-available' || state === 'output-error'))
+      answers.outputs.push(outputOf(part, at))
+  })
+  return answers
+}
+
+function outputOf(part: JsonObject, at: string[]): GivenAnswers['outputs'][number] {
+  const { toolCallId, state, output, errorText } = part
+  if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
+    throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
+  if (state === 'output-available') return { toolCallId, output: output ?? null }
+  if (typeof errorText !== 'string') throw invalidAt([...at, 'errorText'], 'must be a text')
+  return { toolCallId, output: errorText, isError: true }
+}
+
+function verdictOf(part: JsonObject, at: string[]): GivenAnswers['verdicts'][number] {
+  const { id, approved, reason } = isJsonObject(part['approval']) ? part['approval'] : ({} as JsonObject)
+  const shown = readQuestionId(id)
+  if (!shown) throw invalidAt([...at, 'approval', 'id'], 'is not the id of a question of a run')
+  if (typeof approved !== 'boolean') throw invalidAt([...at, 'approval', 'approved'], 'must be true or false')
+  return { ...shown, approve: approved, reason: typeof reason === 'string' ? reason : null }
+}

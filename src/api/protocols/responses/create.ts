@@ -1,0 +1,92 @@
+/** Begins a segment: starts a run, continues a thread, or answers what a run waits for. A repeat finds the same segment. */
+import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { Ctx } from '../../../domain/access/index.ts'
+import { findAgentToStart } from '../../../domain/agents/index.ts'
+import { getApprovals } from '../../../domain/approvals/index.ts'
+import { getGenerations, startGeneration, type Generation } from '../../../domain/generations/index.ts'
+import { getToolCalls } from '../../../domain/tool-calls/index.ts'
+import { answerSegment, type StartedSegment } from '../segments/answers.ts'
+import { assertOnlyLast, attachmentsOf } from '../segments/given-files.ts'
+import { runOf } from '../segments/segment-log.ts'
+import { segmentOf } from '../segments/segments.ts'
+import type { GivenInput, GivenRequest } from './input.ts'
+
+/** `idempotencyKey`, or without one `joins`, makes repeats of a request that starts a run find that run. */
+export async function beginSegment(
+  ctx: Ctx,
+  given: GivenRequest,
+  body: JsonObject,
+  { idempotencyKey, joins }: { idempotencyKey: string | null; joins: boolean },
+): Promise<StartedSegment> {
+  const agent = await findAgentToStart(ctx, given.model)
+  const { input, previousId } = given
+  const earlier = previousId ? await previousSegment(ctx, previousId) : await runNamedBy(ctx, input)
+  if (earlier && earlier.generation.agentId !== agent.id)
+    throw invalidAt(['model'], 'is another agent than the one of the earlier response')
+  if (input.outputs.length + input.verdicts.length > 0) {
+    if (!earlier) throw invalidAt(['input'], 'answers no call or question of a response')
+    return answerSegment(ctx, earlier.generation, input, ['input'])
+  }
+  const messages = earlier ? afterLastAnswer(input) : input.messages
+  if (messages.at(-1)?.role !== 'USER')
+    throw invalidAt(
+      ['input'],
+      'must end with a message of the user, or with what the response before asked for',
+    )
+  const { generation } = earlier ?? { generation: null }
+  if (generation && !generation.finishedAt)
+    throw new AppError(
+      'CONFLICT',
+      'The earlier response has not ended: answer its calls, or wait for its end.',
+    )
+  if (!earlier) assertOnlyLast(input.earlierFiles)
+  const attachments = await attachmentsOf(ctx, agent.projectId, input.files)
+  const started = await startGeneration(
+    ctx,
+    {
+      agentId: agent.id,
+      messages,
+      ...given.settings,
+      ...(attachments.length > 0 ? { attachments } : {}),
+      ...(generation ? { threadId: generation.threadId } : {}),
+      ...(idempotencyKey ? { idempotencyKey } : {}),
+    },
+    {
+      operation: 'responses:Create',
+      request: idempotencyKey ? body : { ...runOnly(body), model: agent.id },
+      joins,
+    },
+  )
+  return { generation: started, segment: { generationId: started.id, after: 0 } }
+}
+
+/** Without what only says how the client wants to be answered. */
+function runOnly({ stream: _s, stream_options: _o, background: _b, ...asked }: JsonObject): JsonObject {
+  return asked
+}
+
+async function previousSegment(ctx: Ctx, id: string): Promise<StartedSegment> {
+  const segment = segmentOf('resp', id)
+  if (!segment) throw notFound('response', id)
+  return { segment, generation: await runOf(ctx, segment, id) }
+}
+
+/** The run that the input goes on with: of what it answers, else of the newest item of ours in it. Null for none. */
+async function runNamedBy(ctx: Ctx, input: GivenInput): Promise<{ generation: Generation } | null> {
+  const approvalId = input.verdicts.at(-1)?.approvalId
+  const [approval] = approvalId ? await getApprovals(ctx, [approvalId]) : []
+  if (approvalId && !approval) throw notFound('approval', approvalId)
+  const [call] = !approval && input.callId ? await getToolCalls(ctx, [input.callId]) : []
+  if (input.outputs.length > 0 && !approval && !call) throw notFound('call', input.callId ?? '')
+  const id = approval?.generationId ?? call?.generationId ?? input.generationId
+  const [generation] = id ? await getGenerations(ctx, [id]) : []
+  if (!generation) return null
+  const [root] = generation.rootId ? await getGenerations(ctx, [generation.rootId]) : [generation]
+  return root ? { generation: root } : null
+}
+
+/** The new messages of a client that sends the whole conversation: the thread has the rest. */
+function afterLastAnswer({ messages }: GivenInput): GivenInput['messages'] {
+  return messages.slice(messages.findLastIndex(({ role }) => role === 'ASSISTANT') + 1)
+}

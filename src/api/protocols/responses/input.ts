@@ -1,0 +1,242 @@
+/** Reads the body of a request for a response. What would not be kept is refused and named, never dropped. */
+import { z } from 'zod'
+import { check } from '../../../core/check.ts'
+import { invalidAt } from '../../../core/errors.ts'
+import { kindOfId } from '../../../core/ids.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+import type { StartGenerationInput } from '../../../domain/generations/index.ts'
+import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
+import { runOfMessage } from '../segments/message-ids.ts'
+import { readQuestionId } from '../segments/question-id.ts'
+import { callOfItem } from './items.ts'
+
+type Message = { role: 'USER' | 'ASSISTANT'; content: string }
+
+/** The input after its last message of the user, or what follows from its newest item. */
+export interface GivenInput {
+  /** What a new run begins with; empty when the input only goes on with a run. */
+  messages: Message[]
+  /** Texts of system and developer messages. */
+  instructions: string[]
+  /** Files of the last message, and of those before it. */
+  files: GivenFile[]
+  earlierFiles: GivenFile[]
+  outputs: { toolCallId: string; output: Json }[]
+  verdicts: { approvalId: string; digest: string | null; approve: boolean; reason: string | null }[]
+  /** The newest call, and the run of the newest message, that the input names as ours. */
+  callId: string | null
+  generationId: string | null
+}
+
+export interface GivenRequest {
+  model: string
+  stream: boolean
+  background: boolean
+  previousId: string | null
+  input: GivenInput
+  /** The overrides for a new run. */
+  settings: Omit<StartGenerationInput, 'agentId'>
+}
+
+const tool = z.object({
+  type: z.literal('function', 'only function tools can be given; other tools are those of the agent'),
+  name: z.string(),
+  description: z.string().nullish(),
+  parameters: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema').nullish(),
+  strict: z.boolean().nullish(),
+})
+
+const absent = (why: string) => z.null(why).optional()
+const ignored = z.unknown().optional()
+
+const shape = z.strictObject({
+  model: z.string().min(1).max(200),
+  input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(2000)]),
+  instructions: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  store: z.literal(true, 'must not be false: every run is stored').nullish(),
+  previous_response_id: z.string().nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['auto', 'none', 'required']),
+      z.object({ type: z.literal('function'), name: z.string() }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  temperature: z.number().nullish(),
+  max_output_tokens: z.number().nullish(),
+  text: z
+    .object({
+      format: z
+        .union([
+          z.object({ type: z.literal('text') }),
+          z.object({ type: z.literal('json_schema'), schema: z.custom<JsonObject>((v) => isJsonObject(v)) }),
+        ])
+        .nullish(),
+      verbosity: ignored,
+    })
+    .nullish(),
+  metadata: z.record(z.string(), z.never('is not kept; leave it out')).nullish(),
+  include: z.array(z.never('is not served; leave it out')).nullish(),
+  truncation: z.enum(['disabled', 'auto']).nullish(),
+  service_tier: z.enum(['auto', 'default']).nullish(),
+  top_p: z.literal(1, 'is set by the provider of the agent; leave it out').nullish(),
+  conversation: absent('is not kept; use previous_response_id'),
+  prompt: absent('is not kept; the agent has its instructions'),
+  max_tool_calls: absent('is not kept; the agent has its own limits'),
+  reasoning: absent('is set by the agent; leave it out'),
+  // These say nothing about the response.
+  stream_options: ignored,
+  user: ignored,
+  safety_identifier: ignored,
+  prompt_cache_key: ignored,
+  prompt_cache_retention: ignored,
+})
+
+/** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
+export function readRequest(body: JsonObject): GivenRequest {
+  const given = check(shape, body, [])
+  const { input } = given
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  const read = readInput(items)
+  const instructions = [given.instructions ?? '', ...read.instructions].filter(Boolean).join('\n\n')
+  const format = given.text?.format
+  const choice = given.tool_choice
+  const rule =
+    choice === 'required'
+      ? { mode: 'REQUIRED' as const }
+      : isJsonObject(choice)
+        ? { tool: (choice as { name: string }).name }
+        : null
+  return {
+    model: given.model,
+    stream: given.stream ?? false,
+    background: given.background ?? false,
+    previousId: given.previous_response_id ?? null,
+    input: read,
+    settings: {
+      ...(instructions ? { instructions } : {}),
+      ...(given.tools?.length
+        ? {
+            clientTools: given.tools.map(({ name, description, parameters }) => ({
+              name,
+              description,
+              inputSchema: parameters,
+            })),
+          }
+        : {}),
+      // In every step it would never end: OpenAI's tool_choice is about the first one.
+      ...(rule ? { stepRules: [{ step: 1, toolChoice: rule }] } : {}),
+      ...(choice === 'none' ? { toolChoice: { mode: 'NONE' as const } } : {}),
+      ...(given.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
+      ...(typeof given.temperature === 'number' ? { temperature: given.temperature } : {}),
+      ...(given.max_output_tokens ? { maxOutputTokens: given.max_output_tokens } : {}),
+      ...(format?.type === 'json_schema' ? { outputSchema: format.schema } : {}),
+    },
+  }
+}
+
+function readInput(items: readonly unknown[]): GivenInput {
+  const read: GivenInput = {
+    messages: [],
+    instructions: [],
+    files: [],
+    earlierFiles: [],
+    outputs: [],
+    verdicts: [],
+    callId: null,
+    generationId: null,
+  }
+  items.forEach((item, i) => {
+    if (!isJsonObject(item)) throw invalidAt(['input', String(i)], 'must be an object')
+    readItem(item, ['input', String(i)], read)
+  })
+  return read
+}
+
+function readItem(item: JsonObject, path: string[], read: GivenInput): void {
+  const { type = 'message', id, role } = item
+  if (typeof id === 'string') noteOwn(id, read)
+  if (type === 'item_reference') return
+  if (type === 'function_call' || type === 'mcp_call' || type === 'mcp_approval_request') {
+    if (typeof item['call_id'] === 'string') noteCall(item['call_id'], read)
+    return
+  }
+  if (type === 'function_call_output') {
+    const toolCallId = idAt(item, 'call_id', 'toolCall', path)
+    noteCall(toolCallId, read)
+    read.outputs.push({ toolCallId, output: outputOf(item['output'] ?? null, path) })
+    return
+  }
+  if (type === 'mcp_approval_response') {
+    const shown = readQuestionId(item['approval_request_id'])
+    if (!shown)
+      throw invalidAt([...path, 'approval_request_id'], 'is not the id of a call or question of a response')
+    const { approve, reason } = item
+    if (typeof approve !== 'boolean') throw invalidAt([...path, 'approve'], 'must be true or false')
+    read.verdicts.push({ ...shown, approve, reason: typeof reason === 'string' ? reason : null })
+    return
+  }
+  if (type !== 'message') throw invalidAt([...path, 'type'], 'is an item that is not kept here')
+  const { text, files } = contentOf(item['content'] ?? null, [...path, 'content'])
+  if (role === 'system' || role === 'developer') read.instructions.push(text)
+  else if (role === 'assistant') read.messages.push({ role: 'ASSISTANT', content: text || '(no text)' })
+  else if (role === 'user') {
+    if (!text) throw invalidAt([...path, 'content'], 'must have text')
+    // What came before was answered before this message.
+    const earlierFiles = [...read.earlierFiles, ...read.files]
+    Object.assign(read, { outputs: [], verdicts: [], files, earlierFiles })
+    read.messages.push({ role: 'USER', content: text })
+  } else throw invalidAt([...path, 'role'], 'must be user, assistant, system or developer')
+}
+
+function noteOwn(id: string, read: GivenInput): void {
+  const [generationId, callId] = [runOfMessage(id), callOfItem(id)]
+  // The thread has what came before an item of ours.
+  if (generationId ?? callId) read.messages = []
+  read.generationId = generationId ?? read.generationId
+  if (callId) noteCall(callId, read)
+}
+
+function noteCall(id: string, read: GivenInput): void {
+  if (kindOfId(id) === 'toolCall') read.callId = id
+}
+
+function idAt(item: JsonObject, name: string, kind: 'toolCall' | 'approval', path: string[]): string {
+  const id = item[name]
+  if (typeof id !== 'string' || kindOfId(id) !== kind)
+    throw invalidAt([...path, name], 'is not the id of a call or question of a response')
+  return id
+}
+
+/** A text is the output itself; a list of parts is joined as far as it is text. */
+function outputOf(output: Json, path: string[]): Json {
+  if (!Array.isArray(output)) return output
+  return output
+    .map((part, i) => {
+      if (isJsonObject(part) && typeof part['text'] === 'string') return part['text']
+      throw invalidAt([...path, 'output', String(i), 'type'], 'must be input_text')
+    })
+    .join('\n')
+}
+
+function contentOf(content: Json, path: string[]): { text: string; files: GivenFile[] } {
+  if (typeof content === 'string') return { text: content, files: [] }
+  if (!Array.isArray(content)) throw invalidAt(path, 'must be a text or a list of parts')
+  const texts: string[] = []
+  const files: GivenFile[] = []
+  content.forEach((part, i) => {
+    const at = [...path, String(i)]
+    if (!isJsonObject(part)) throw invalidAt(at, 'must be an object')
+    const { text, type, file_id: fileId, filename } = part
+    const name = typeof filename === 'string' ? filename : null
+    if (typeof text === 'string') texts.push(text)
+    else if (typeof fileId === 'string') files.push({ fileId, path: [...at, 'file_id'] })
+    else if (type === 'input_image') files.push(fileOfUrl(part['image_url'], null, [...at, 'image_url']))
+    else if (type === 'input_file') files.push(fileOfUrl(part['file_data'], name, [...at, 'file_data']))
+    else throw invalidAt([...at, 'type'], 'must be input_text, input_image or input_file')
+  })
+  return { text: texts.join('\n'), files }
+}

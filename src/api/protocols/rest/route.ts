@@ -1,0 +1,50 @@
+/** What a route is: its path and method, the shapes of its input, and the operation behind it. */
+import { z } from 'zod'
+import { invalid, type Issue } from '../../../core/errors.ts'
+import type { ApiCall, ApiReply } from '../../http/authenticated-api.ts'
+import type { RouteHead } from '../../http/route.ts'
+
+export interface RouteCall<Body, Query> extends ApiCall {
+  body: Body
+  query: Query
+}
+
+export interface Route<
+  Body extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+> extends RouteHead {
+  /** The name of the operation in generated clients. */
+  operationId: string
+  tag: string
+  summary: string
+  /** The shape of the JSON body; an empty body counts as {}. Left out: no body is read. */
+  body?: Body
+  /** The shape of the query parameters. Left out: there are none. */
+  query?: Query
+  /** What it responds with, by status, beside errors. */
+  answers: Record<number, { description: string; schema?: z.ZodType; mediaType?: string }>
+  /** A reply, or null when the response was written. */
+  run(call: RouteCall<z.output<Body>, z.output<Query>>): Promise<ApiReply | null>
+}
+
+/** Declares a route, with the types of body and query from their shapes. */
+export function route<
+  Body extends z.ZodType = z.ZodType<unknown>,
+  Query extends z.ZodType = z.ZodType<unknown>,
+>(made: Route<Body, Query>): Route {
+  return made as unknown as Route
+}
+
+/** The parsed value; INVALID with at most 20 faults, each at its path. A field that the shape does not have is one. */
+export function checked<Shape extends z.ZodType>(shape: Shape, value: unknown): z.output<Shape> {
+  const result = shape.safeParse(value)
+  if (result.success) return result.data
+  throw invalid(result.error.issues.flatMap(issuesOf).slice(0, 20))
+}
+
+function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+  const path = issue.path.map(String)
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 80)], message: 'is not supported here' }))
+  return [{ path: path.length > 0 ? path : ['body'], message: issue.message }]
+}

@@ -1,0 +1,81 @@
+/**
+ * What belongs to the principal that requested it: generations, threads, tool calls, approvals, files and the events of
+ * all these. Without the action `generations:ReachOthers` a caller reaches only its own.
+ */
+import { query } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import type { Ctx } from './context.ts'
+import { memberOf } from './persons.ts'
+import { allows, type Action } from './policy.ts'
+
+/** Actions on things that belong to who requested them. A check that does not say whose they are is for all of them. */
+const onOwned = new Set<Action>([
+  'generations:Get',
+  'generations:List',
+  'generations:SubmitToolOutputs',
+  'generations:Cancel',
+  'toolCalls:Get',
+  'toolCalls:List',
+  'toolCalls:Resolve',
+  'approvals:Get',
+  'approvals:List',
+  'files:Get',
+  'files:List',
+  'files:Delete',
+  'events:Subscribe',
+])
+
+/** Whose a thing is. Absent: not known, or things of several principals. */
+export interface Ownership {
+  /** The principal that requested it; null when that is not known. */
+  by?: string | null | undefined
+  /** The agent for whose bound keys it was made. */
+  agentId?: string | null | undefined
+  /** Its reach is judged elsewhere: by another right, or by `ownedBy` as a condition of the statement. */
+  reached?: boolean | undefined
+}
+
+/**
+ * Whether the caller reaches a thing of that owner: its policy allows `generations:ReachOthers` on the resource, or the
+ * thing was requested by the caller or by a key that was made with the caller's, directly or through others.
+ */
+export async function isWithinReach(
+  ctx: Pick<Ctx, 'db' | 'principal'>,
+  action: Action,
+  resource: string,
+  { by, agentId, reached }: Ownership,
+): Promise<boolean> {
+  if (reached || (by === undefined && !onOwned.has(action))) return true
+  const { principal } = ctx
+  if (by === principal.id || (principal.agentId !== null && agentId === principal.agentId)) return true
+  return reachesOthers(ctx, resource) || (by ? (await ownRequesters(ctx)).includes(by) : false)
+}
+
+/** Whether the caller reaches what others requested. */
+export function reachesOthers({ principal }: Pick<Ctx, 'principal'>, resource: string): boolean {
+  return allows(principal.policy, 'generations:ReachOthers', resource)
+}
+
+/** The ids of the caller and of the keys made with it, at most 1,000. */
+async function ownRequesters({ db, principal }: Pick<Ctx, 'db' | 'principal'>): Promise<string[]> {
+  const rows = await query<{ id: string }>(db, sql`${memberOf(principal.id)} limit 1000`)
+  return rows.map(({ id }) => id)
+}
+
+/** The principals to whose things a list for the caller is narrowed; null: a list of all. */
+export async function narrowedTo(
+  ctx: Pick<Ctx, 'db' | 'principal'>,
+  resource: string,
+): Promise<string[] | null> {
+  return reachesOthers(ctx, resource) ? null : ownRequesters(ctx)
+}
+
+/** The condition that narrows a list to what the caller reaches, over the column that names the requester. */
+export async function ownedBy(
+  ctx: Pick<Ctx, 'db' | 'principal'>,
+  resource: string,
+  column: unknown,
+): Promise<SQL | undefined> {
+  const requesters = await narrowedTo(ctx, resource)
+  return requesters ? sql`${column} in ${requesters}` : undefined
+}

@@ -1,0 +1,54 @@
+/** The entry point of followers of the event log: webhooks, with verdict links, and Slack. */
+export {
+  assertCallback,
+  callbackSecret,
+  callbackShape,
+  insertCallback,
+  takeCallbackPlace,
+  type Callback,
+} from './webhooks/callbacks.ts'
+export {
+  createWebhook,
+  deleteWebhook,
+  getWebhooks,
+  listWebhooks,
+  rotateWebhookSecret,
+  updateWebhook,
+  type CreateWebhookInput,
+  type UpdateWebhookInput,
+} from './webhooks/operations.ts'
+export { listDeliveries, redeliverWebhook, replayWebhook, testWebhook } from './webhooks/resend.ts'
+export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
+export type { Answer } from './webhooks/send.ts'
+export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
+export {
+  deliveryStatuses,
+  disabledReasons,
+  loadProgress,
+  webhookStatuses,
+  type Delivery,
+  type Progress,
+  type Recipient,
+  type Webhook,
+} from './webhooks/webhook.ts'
+export { verdictPath } from './webhooks/verdict-link.ts'
+export { startWebhooks, type WebhookWorker } from './webhooks/worker.ts'
+export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'
+export { forgetOldTries } from './webhooks/link-tries.ts'
+export {
+  slackDisabledReasons,
+  slackStatuses,
+  type SlackIntegration,
+  type SlackUser,
+} from './slack/integration.ts'
+export { serveInteraction, type SlackReply, type SlackRequest } from './slack/interactions.ts'
+export { forgetOldMessages } from './slack/messages.ts'
+export {
+  deleteSlackIntegration,
+  getSlackIntegration,
+  resealSlack,
+  setSlackIntegration,
+  type SetSlackInput,
+} from './slack/operations.ts'
+export { linkSlackUser, listSlackUsers } from './slack/users.ts'
+export { startSlack } from './slack/worker.ts'

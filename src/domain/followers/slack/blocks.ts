@@ -1,0 +1,180 @@
+/** The message of an approval as blocks of Slack. Foreign text is plain text, never markup. Pure. */
+import type { Json, JsonObject } from '../../../core/json.ts'
+import { shownArguments, type Approval, type Vote } from '../../approvals/index.ts'
+
+/** Action ids of the buttons, and of the modal with the reason. */
+export const approveAction = 'gatehouse_approve'
+export const rejectAction = 'gatehouse_reject'
+export const openAction = 'gatehouse_open'
+export const reasonView = 'gatehouse_reason'
+export const reasonBlock = 'reason'
+
+/** What a message shows beside the approval itself. */
+export interface Shown {
+  approval: Approval
+  agentName: string | null
+  /** The name of who requested the call. */
+  requesterName: string | null
+  destructive: boolean
+  showArguments: boolean
+  link: string
+}
+
+/** The state that a message shows; another one means that it is out of date. */
+export function stateOf({ status, votes, digest, escalatedAt }: Approval): string {
+  return [status, votes.length, digest, escalatedAt ? 'escalated' : ''].join(' ')
+}
+
+/** The arguments of chat.postMessage and chat.update, without channel and ts. */
+export function messageOf(shown: Shown): JsonObject {
+  const { approval } = shown
+  const open = approval.status === 'PENDING'
+  const title = open ? 'Approval needed' : headlineOf(approval)
+  return {
+    // Shown in notifications, where it is markup: names have no place in it.
+    text: open ? 'A tool call needs approval.' : 'A tool call was settled.',
+    unfurl_links: false,
+    unfurl_media: false,
+    blocks: [
+      { type: 'header', text: plain(title, 150) },
+      { type: 'section', fields: fieldsOf(shown) },
+      ...whyOf(approval),
+      ...(shown.showArguments ? [argumentsOf(approval)] : []),
+      ...votesOf(approval),
+      open ? actionsOf(shown) : linkOf(shown),
+    ],
+  }
+}
+
+/** The modal that asks for the reason of a rejection. */
+export function reasonModal(approval: Approval): JsonObject {
+  return {
+    type: 'modal',
+    callback_id: reasonView,
+    private_metadata: valueOf(approval),
+    title: plain('Reject the call', 24),
+    submit: plain('Reject', 24),
+    close: plain('Cancel', 24),
+    blocks: [
+      {
+        type: 'input',
+        block_id: reasonBlock,
+        optional: true,
+        label: plain('Reason, which the agent is told', 100),
+        element: { type: 'plain_text_input', action_id: reasonBlock, multiline: true, max_length: 1000 },
+      },
+    ],
+  }
+}
+
+/** What a button carries: the approval, and the digest of the question that is shown beside it. */
+function valueOf({ id, digest }: Approval): string {
+  return `${id} ${digest}`
+}
+
+/** The approval and digest that a button or modal of ours carries; null for anything else. */
+export function readValue(value: unknown): { approvalId: string; digest: string } | null {
+  const found = typeof value === 'string' ? /^(apr_\w{1,60}) (\S{1,120})$/.exec(value) : null
+  return found ? { approvalId: found[1]!, digest: found[2]! } : null
+}
+
+const headlines = {
+  APPROVED: 'Approved',
+  REJECTED: 'Rejected',
+  EXPIRED: 'Expired',
+  VOIDED: 'Void',
+  PENDING: '',
+}
+
+function headlineOf({ status }: Approval): string {
+  return headlines[status]
+}
+
+function fieldsOf({ approval, agentName, requesterName }: Shown): Json[] {
+  const { runtimeName, expiresAt, requestedBy } = approval
+  const seconds = Math.floor(expiresAt.getTime() / 1000)
+  return [
+    plain(`Tool: ${runtimeName}`, 300),
+    plain(`Agent: ${agentName ?? 'none, a direct call'}`, 300),
+    plain(`Requested by: ${requesterName ?? requestedBy}`, 300),
+    // The only markup: it shows the time of the reader.
+    {
+      type: 'mrkdwn',
+      text: `Until: <!date^${seconds}^{date_short_pretty} {time_secs}|${expiresAt.toISOString()}>`,
+    },
+  ]
+}
+
+/** What the tool does, and what its gate requires. */
+function whyOf({ question, requirement }: Approval): Json[] {
+  const { quorum, excludeRequester, approvers } = requirement
+  const what = [question?.title, question?.description].filter(Boolean).join(': ')
+  const rules = [
+    quorum > 1 ? `${quorum} people must approve.` : null,
+    excludeRequester ? 'Who requested it may not decide.' : null,
+    ...approvers.map((roles) => `Only for the role ${roles.join(' or ')}.`),
+  ].filter(Boolean)
+  const text = [what, rules.join(' ')].filter(Boolean).join('\n')
+  return text ? [{ type: 'section', text: plain(text, 2000) }] : []
+}
+
+function argumentsOf(approval: Approval): Json {
+  return { type: 'section', text: plain(JSON.stringify(shownArguments(approval), null, 1), 2900) }
+}
+
+function votesOf({ votes, status, voidReason }: Approval): Json[] {
+  const lines = votes.map(lineOf)
+  if (status === 'EXPIRED') lines.push('Nobody decided in time; the call was rejected.')
+  if (status === 'VOIDED') lines.push(`No verdict is needed any more (${voidReason ?? ''}).`)
+  return lines.length > 0 ? [{ type: 'section', text: plain(lines.join('\n'), 2900) }] : []
+}
+
+function lineOf({ verdict, byName, via, reason }: Vote): string {
+  const how = via === 'SLACK' ? ' in Slack' : via === 'LINK' ? ' with a link' : ''
+  return `${verdict === 'APPROVE' ? 'Approved' : 'Rejected'} by ${byName}${how}${reason ? `: ${reason}` : '.'}`
+}
+
+function actionsOf({ approval, destructive, link }: Shown): Json {
+  const value = valueOf(approval)
+  const confirm = destructive ? { confirm: secondPress() } : {}
+  return {
+    type: 'actions',
+    elements: [
+      {
+        type: 'button',
+        action_id: approveAction,
+        style: 'primary',
+        text: plain('Approve', 75),
+        value,
+        ...confirm,
+      },
+      { type: 'button', action_id: rejectAction, style: 'danger', text: plain('Reject', 75), value },
+      openButton(approval, link),
+    ],
+  }
+}
+
+function linkOf({ approval, link }: Shown): Json {
+  return { type: 'actions', elements: [openButton(approval, link)] }
+}
+
+function openButton(approval: Approval, url: string): Json {
+  return { type: 'button', action_id: openAction, text: plain('Open', 75), value: valueOf(approval), url }
+}
+
+function secondPress(): JsonObject {
+  return {
+    title: plain('This tool can destroy something', 100),
+    text: plain('Its effect may not be undone. Approve this call?', 300),
+    confirm: plain('Approve', 30),
+    deny: plain('Cancel', 30),
+    style: 'danger',
+  }
+}
+
+/** Text that Slack does not interpret, without control and bidirectional characters, cut to a length. */
+function plain(text: string, most: number): JsonObject {
+  const clean = text.replace(/[^\P{C}\n]/gu, '\uFFFD')
+  const cut = clean.length > most ? `${clean.slice(0, most - 1)}…` : clean
+  return { type: 'plain_text', emoji: false, text: cut || '–' }
+}

@@ -1,0 +1,185 @@
+/** Presses of buttons and submitted modals, as Slack signs and sends them. */
+import { randomUUID } from 'node:crypto'
+import { sha256Hex } from '../../../core/signing.ts'
+import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import { actingPrincipal, asAppError, spendOnce, type Ctx, type Services } from '../../access/index.ts'
+import { decideApproval, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
+import { callSlack } from './api.ts'
+import {
+  approveAction,
+  openAction,
+  readValue,
+  reasonBlock,
+  reasonModal,
+  reasonView,
+  rejectAction,
+} from './blocks.ts'
+import { openPart, rowOf, type IntegrationRow } from './integration.ts'
+import { isSigned, toleranceSeconds } from './signature.ts'
+import { userOf } from './users.ts'
+
+/** A request to the URL for interactions, as it came. */
+export interface SlackRequest {
+  timestamp: string
+  signature: string
+  /** The raw body. */
+  body: string
+}
+
+/** `denied`: not signed by Slack for the integration that it is about, or sent before. `done`: the body to answer. */
+export type SlackReply = { kind: 'denied' } | { kind: 'done'; body: JsonObject | null }
+
+const denied: SlackReply = { kind: 'denied' }
+const done: SlackReply = { kind: 'done', body: null }
+
+/**
+ * Serves one interaction. The approval that it names says whose signing secret counts; until the signature was
+ * verified over the raw body nothing else of it does, and every fault is answered alike. A request counts once, on all
+ * replicas together. The press is a vote of the principal to which an operator has linked the Slack user, with the
+ * rights of this moment, about the digest that the message showed, and goes the way of any other vote. What it changes
+ * is shown by the worker; why nothing was changed is told to the one who pressed. Throws what is no answer to a person.
+ */
+export async function serveInteraction(services: Services, request: SlackRequest): Promise<SlackReply> {
+  const { db, masterKey, clock } = services
+  const payload = payloadOf(request.body)
+  const pressed = payload ? pressOf(payload) : null
+  if (!payload || !pressed) return denied
+  const [approval] = await loadApprovals(db, [pressed.approvalId])
+  const row = approval ? await rowOf(db, approval.projectId) : undefined
+  if (!approval || !row) return denied
+  const secret = openPart(masterKey, row.id, 'signing', row.signingSecret)
+  if (!isSigned(secret, request, clock.now())) return denied
+  const key = sha256Hex(`${request.timestamp} ${request.signature}`)
+  const once = { projectId: row.projectId, principalId: row.id, operation: 'slack:interaction', key }
+  if (!(await spendOnce(db, once, 3 * toleranceSeconds * 1000))) return denied
+  return answer(services, row, approval, pressed, payload)
+}
+
+interface Press {
+  approvalId: string
+  digest: string
+  /** `open`: the link to the dashboard, of which Slack tells as well. */
+  what: 'approve' | 'ask' | 'reject' | 'open'
+  reason: string | null
+}
+
+const presses: Partial<Record<string, Press['what']>> = {
+  [approveAction]: 'approve',
+  [rejectAction]: 'ask',
+  [openAction]: 'open',
+}
+
+function payloadOf(body: string): JsonObject | null {
+  const payload = tryParseJson(new URLSearchParams(body).get('payload') ?? '')
+  return isJsonObject(payload) ? payload : null
+}
+
+/** What was pressed or submitted, when it is of ours. */
+function pressOf(payload: JsonObject): Press | null {
+  if (payload['type'] === 'block_actions') {
+    const action = Array.isArray(payload['actions']) ? objectOf(payload['actions'][0]) : {}
+    const value = readValue(action['value'])
+    const what = presses[String(action['action_id'])]
+    return value && what ? { ...value, what, reason: null } : null
+  }
+  const view = objectOf(payload['view'])
+  const value = readValue(view['private_metadata'])
+  if (payload['type'] !== 'view_submission' || view['callback_id'] !== reasonView || !value) return null
+  const state = objectOf(objectOf(objectOf(view['state'])['values'])[reasonBlock])
+  const typed = objectOf(state[reasonBlock])['value']
+  return { ...value, what: 'reject', reason: typeof typed === 'string' ? typed.slice(0, 2000) : null }
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+async function answer(
+  services: Services,
+  row: IntegrationRow,
+  approval: Approval,
+  press: Press,
+  payload: JsonObject,
+): Promise<SlackReply> {
+  if (press.what === 'open') return done
+  const userId = String(objectOf(payload['user'])['id'] ?? '')
+  const voter = await voterOf(services, row, payload)
+  if (typeof voter === 'string') return tell(services, row, userId, press, voter)
+  if (press.what === 'ask') {
+    const fault = approval.status === 'PENDING' ? null : 'This question was settled already.'
+    if (fault) return tell(services, row, userId, press, fault)
+    const token = openPart(services.masterKey, row.id, 'token', row.botToken)
+    // The reason is asked about what was shown: an edit meanwhile is found when it is submitted.
+    const view = reasonModal({ ...approval, digest: press.digest })
+    const opened = await callSlack(services, token, 'views.open', {
+      trigger_id: String(payload['trigger_id'] ?? ''),
+      view,
+    })
+    return opened.ok
+      ? done
+      : tell(services, row, userId, press, 'Slack could not open the form. Press again.')
+  }
+  const refusal = await decide(voter, press, press.what === 'approve' ? 'APPROVE' : 'REJECT')
+  return refusal === null ? done : tell(services, row, userId, press, refusal)
+}
+
+/** The context of the one who pressed, or why nobody's vote it is. */
+async function voterOf(services: Services, row: IntegrationRow, payload: JsonObject): Promise<Ctx | string> {
+  const { projectId, teamId } = row
+  const user = objectOf(payload['user'])
+  const userId = String(user['id'] ?? '')
+  const team = objectOf(payload['team'])['id']
+  // In a shared channel there are people of other workspaces, whose ids mean nothing here.
+  if (team !== teamId || (user['team_id'] !== undefined && user['team_id'] !== teamId))
+    return 'Only people of the workspace of this integration can decide here.'
+  if (row.status === 'DISABLED') return 'The Slack integration of this project is disabled.'
+  const linked = await userOf(services.db, projectId, userId)
+  if (!linked)
+    return `Your Slack account (${userId}) is not linked to anybody in Gatehouse, so your press does not count. Ask an operator, or decide in the dashboard.`
+  const principal = await actingPrincipal(services.db, projectId, linked.principalId, services.clock.now())
+  if (!principal)
+    return 'The account that your Slack account is linked to may not act any more. People must have signed in lately.'
+  return { ...services, principal, requestId: randomUUID(), remoteAddress: null, via: 'SLACK' }
+}
+
+/** Gives the vote; returns why it did not count, else null. */
+async function decide(
+  ctx: Ctx,
+  { approvalId, digest, reason }: Press,
+  verdict: Verdict,
+): Promise<string | null> {
+  try {
+    await decideApproval(ctx, { approvalId, verdict, reason, expectedDigest: digest })
+    return null
+  } catch (error) {
+    const known = asAppError(error)
+    if (!known) throw error
+    return known.message
+  }
+}
+
+/** Says a sentence to the one who pressed, and to nobody else: in the modal, or as an ephemeral message. */
+async function tell(
+  services: Services,
+  row: IntegrationRow,
+  user: string,
+  { what }: Press,
+  text: string,
+): Promise<SlackReply> {
+  if (what === 'reject')
+    return {
+      kind: 'done',
+      body: { response_action: 'errors', errors: { [reasonBlock]: text.slice(0, 1000) } },
+    }
+  const token = openPart(services.masterKey, row.id, 'token', row.botToken)
+  const message = { channel: row.channel, user, text: escaped(text) }
+  const said = await callSlack(services, token, 'chat.postEphemeral', message)
+  if (!said.ok)
+    services.log.warn({ id: row.id, error: said.error }, 'an answer to a press in Slack could not be sent')
+  return done
+}
+
+/** Text that Slack shows as it is. */
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

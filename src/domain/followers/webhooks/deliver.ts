@@ -1,0 +1,152 @@
+/** The rounds of the process that holds a cursor: it reads, sends and commits, until nothing is left. */
+import { sql } from '../../../store/db/sql.ts'
+import { LeaseLostError, type Held } from '../../../store/work/work.ts'
+import type { Services } from '../../access/index.ts'
+import { eventsById, isAboutDeliveries, type LogPage } from '../../events/index.ts'
+import { readBehind, type Follower, type SendGuard } from '../follower.ts'
+import { newsInFeed, positionOf, type Places } from '../place.ts'
+import { bury, commitRound, finishCallback, finishReplay, park } from './commit.ts'
+import { disable, goOnAfterLoss } from './endings.ts'
+import { wake } from './operations.ts'
+import { messagesOf } from './payload.ts'
+import { resultOf } from './result.ts'
+import { roundsUntilDown } from './retry.ts'
+import { inTurns, sendRound, type Job } from './round.ts'
+import { send } from './send.ts'
+import { loadCursor, type CursorState } from './state.ts'
+
+/** Events that are read at once; fewer with arguments, which may have 256 KiB each. */
+const pageSize = { thin: 200, full: 40 }
+/** An endpoint that has accepted nothing for so long is disabled, in milliseconds. */
+const longestFailingMs = 5 * 24 * 3_600_000
+
+/** How many attempts had which outcome, since the process has started. */
+export interface DeliveryCounts {
+  delivered: number
+  failed: number
+  dead: number
+}
+
+/** The places of endpoints in the log. */
+export const cursors: Places = {
+  table: 'webhook_cursors',
+  hasNews: sql`case
+      when c.generation_id is not null then exists (
+        select 1
+        from generations as g
+        where g.id = c.generation_id and g.last_seq > c.at
+      )
+      when c.at >= c.until then false
+      else ${newsInFeed(
+        sql`(c.types is null or c.types ? e.type)
+          and (c.tool_call_id is null or e.data->>'toolCallId' = c.tool_call_id)`,
+        sql`(c.types is null and c.tool_call_id is null)`,
+      )}
+    end`,
+}
+
+/** The follower that delivers what a cursor has behind it. */
+export function webhookFollower(services: Services, counts: DeliveryCounts): Follower {
+  return {
+    places: cursors,
+    name: 'a webhook',
+    // An endpoint that hangs keeps its own slot only.
+    slots: 256,
+    round: (held, guard) => round(services, held, guard, counts),
+  }
+}
+
+async function round(
+  services: Services,
+  held: Held,
+  guard: SendGuard,
+  counts: DeliveryCounts,
+): Promise<'on' | 'ended'> {
+  const { db } = services
+  const state = await loadCursor(services, held)
+  if (!state) throw new LeaseLostError(held.id)
+  const page = await readPage(services, held, state)
+  if (!page) return 'on'
+  const jobs = await jobsOf(services, state, page)
+  if (jobs.length === 0 && !page.more) return (await end(services, held, state, page)) ? 'ended' : 'on'
+  const { sent, isGone } = await sendJobs(services, state, jobs, guard)
+  const result = resultOf(state, page, sent)
+  const done = await commitRound(db, held, state, result)
+  if (!done) throw new LeaseLostError(held.id)
+  if (done.told) wake(services, state.projectId)
+  counts.delivered += result.delivered
+  counts.failed += sent.length - result.delivered
+  counts.dead += result.deliveries.filter(({ status }) => status === 'DEAD').length
+  const now = { id: held.id, epoch: done.epoch }
+  if (isGone) await disable(db, now, state, 'GONE')
+  else if (done.failingMs > longestFailingMs) await disable(db, now, state, 'FAILING')
+  else if (result.waitMs === null) return 'on'
+  return 'ended'
+}
+
+/** The next events of the cursor; null when its place was gone and it goes on after it. */
+async function readPage(services: Services, held: Held, state: CursorState): Promise<LogPage | null> {
+  const { part, at, until, webhookId, full } = state
+  if (until !== null && at.at >= until) return { events: [], end: at, more: false, isLast: true }
+  const page = await readBehind(services.db, part, at, full ? pageSize.full : pageSize.thin)
+  if (!page) {
+    await goOnAfterLoss(services.db, held, state)
+    services.log.warn({ webhookId }, 'the place of a webhook in the log is gone; it goes on after it')
+    return null
+  }
+  const isWanted = (event: LogPage['events'][number]) =>
+    (until === null || positionOf(event, part).at <= until) &&
+    // News of a webhook is for others: its own would cause each other.
+    (event.data as { webhookId?: string }).webhookId !== webhookId &&
+    !isAboutDeliveries(event.type)
+  return { ...page, events: page.events.filter(isWanted) }
+}
+
+/** What is to be sent: one event for an endpoint that is down, to find out whether it is back. */
+async function jobsOf({ db }: Services, state: CursorState, page: LogPage): Promise<Job[]> {
+  const { projectId, ordered, failures } = state
+  const failed = new Map(state.failed.map((one) => [one.eventId, one]))
+  const fresh = page.events.map((event) => ({ event, isNext: true, failed: failed.get(event.id) ?? null }))
+  for (const { event } of fresh) failed.delete(event.id)
+  // An endpoint was stuck at one of these if it was ordered, or wanted other types, before.
+  const behind = [...failed.values()]
+  const known = await eventsById(
+    db,
+    projectId,
+    behind.map(({ eventId }) => eventId),
+  )
+  const lost = behind.filter(({ eventId }) => !known.has(eventId))
+  if (lost.length > 0) await bury(db, lost)
+  const again = behind.flatMap((one) => {
+    const event = known.get(one.eventId)
+    return event ? [{ event, isNext: false, failed: one }] : []
+  })
+  const jobs = ordered ? [...again, ...fresh] : inTurns(again, fresh)
+  return !ordered && failures >= roundsUntilDown ? jobs.slice(0, 1) : jobs
+}
+
+async function sendJobs(
+  services: Services,
+  { full, part, ordered, target, webhookId, recipients }: CursorState,
+  jobs: readonly Job[],
+  guard: SendGuard,
+) {
+  const events = jobs.map(({ event }) => event)
+  const messages = await messagesOf(services, events, {
+    full,
+    links: recipients && { webhookId, recipients },
+    ofGeneration: part.generationId !== null,
+  })
+  return sendRound(jobs, messages, {
+    ordered,
+    send: (message) => send(services, target, message, guard),
+  })
+}
+
+/** Nothing is left to send now. False when the cursor must be read again. */
+async function end(services: Services, held: Held, state: CursorState, page: LogPage): Promise<boolean> {
+  const { db } = services
+  if (page.isLast && state.isCallback && (await finishCallback(db, held, state))) return true
+  if (page.isLast && !state.isCallback && (await finishReplay(db, held))) return true
+  return park(db, held, state, page.end)
+}

@@ -1,0 +1,145 @@
+/** The messages that are sent: thin ones with ids, names and statuses, full ones also with arguments, masked. */
+import type { Json, JsonObject } from '../../../core/json.ts'
+import { masked } from '../../../core/scrub.ts'
+import { query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import type { Services } from '../../access/index.ts'
+import {
+  approvalRequested,
+  encodeFeedCursor,
+  encodeGenerationCursor,
+  publicName,
+  type RecordedEvent,
+} from '../../events/index.ts'
+import type { Message } from './send.ts'
+import { codeOf, shownCode, tokenOf, verdictPath, type VerdictLink } from './verdict-link.ts'
+import type { Recipient } from './webhook.ts'
+
+/** The id of an event for receivers: another incarnation of the log may use the same numbers again. */
+function messageId({ incarnation, id }: RecordedEvent): string {
+  return `evt_${incarnation ?? 'first'}_${id}`
+}
+
+interface Options {
+  full: boolean
+  /** Whose links the messages of questions include, and the webhook they are sent to. */
+  links: { webhookId: string; recipients: readonly Recipient[] } | null
+  /** Whether the events are of the log of one generation, whose cursors are another kind. */
+  ofGeneration: boolean
+}
+
+/** The messages of events, in their order. One statement at most. */
+export async function messagesOf(
+  services: Pick<Services, 'db' | 'publicUrl' | 'masterKey'>,
+  events: readonly RecordedEvent[],
+  { full, links, ofGeneration }: Options,
+): Promise<Message[]> {
+  const details = await detailsOf(services, events, full)
+  return events.map((event) => {
+    const { projectId, generationId, seq } = event
+    const found = details.get(subjectOf(event) ?? '')
+    const asks = links && found?.asked && event.type === approvalRequested.type
+    const data = {
+      cursor: ofGeneration ? encodeGenerationCursor(event) : encodeFeedCursor(event),
+      projectId,
+      generationId,
+      seq,
+      ...event.data,
+      ...found?.shown,
+      ...(asks ? { verdictLinks: linksOf(services, found.asked!, links) } : {}),
+    }
+    return {
+      id: messageId(event),
+      body: JSON.stringify({ type: publicName(event.type), timestamp: event.at.toISOString(), data }),
+    }
+  })
+}
+
+/** A message that no event caused, to try an endpoint. */
+export function testMessage(webhookId: string, projectId: string, unique: string): Message {
+  const data = { projectId, webhookId }
+  return {
+    id: `evt_test_${unique}`,
+    body: JSON.stringify({ type: 'webhook.test', timestamp: new Date().toISOString(), data }),
+  }
+}
+
+/** The approval of an event, else its call. */
+function subjectOf({ data }: RecordedEvent): string | null {
+  const { approvalId, toolCallId } = data as { approvalId?: string; toolCallId?: string }
+  return approvalId ?? toolCallId ?? null
+}
+
+/** A question that may be decided with a link now. */
+type LinkedQuestion = Pick<VerdictLink, 'approvalId' | 'digest' | 'endMs'>
+
+/** A link and a code for each recipient; the code is not part of the link. */
+function linksOf(
+  { masterKey, publicUrl }: Pick<Services, 'masterKey' | 'publicUrl'>,
+  asked: LinkedQuestion,
+  { webhookId, recipients }: NonNullable<Options['links']>,
+): JsonObject[] {
+  return recipients.map(({ principalId, address }) => {
+    const link = { ...asked, webhookId, principalId }
+    return {
+      principalId,
+      address,
+      url: `${publicUrl()}${verdictPath}${tokenOf(masterKey, link)}`,
+      code: shownCode(codeOf(masterKey, link)),
+    }
+  })
+}
+
+interface Found {
+  id: string
+  digest: string | null
+  byLink: boolean
+  expiresMs: number | null
+  arguments: Json
+  masked: string[][] | null
+}
+
+interface Details {
+  shown: JsonObject
+  asked: LinkedQuestion | null
+}
+
+/** What the rows of approvals and calls add, by their ids. */
+async function detailsOf(
+  { db, publicUrl }: Pick<Services, 'db' | 'publicUrl'>,
+  events: readonly RecordedEvent[],
+  full: boolean,
+): Promise<Map<string, Details>> {
+  const ids = [...new Set(events.map(subjectOf).filter((id) => id !== null))]
+  const approvals = ids.filter((id) => id.startsWith('apr_'))
+  const calls = full ? ids.filter((id) => id.startsWith('call_')) : []
+  if (approvals.length + calls.length === 0) return new Map()
+  const shown = full ? sql`coalesce(edited_arguments, arguments)` : sql`null::jsonb`
+  const rows = await query<Found>(
+    db,
+    sql`select id, (extract(epoch from expires_at) * 1000)::float8 as "expiresMs", ${shown} as arguments, masked,
+        digest, coalesce(status = 'PENDING' and expires_at > now() and requirement->'verdictLinks' = 'true', false)
+          as "byLink"
+      from approvals
+      where id in ${approvals.length > 0 ? approvals : ['']}
+      union all
+      select id, null, arguments, masked, null, false
+      from tool_calls
+      where id in ${calls.length > 0 ? calls : ['']}`,
+  )
+  return new Map(
+    rows.map((row): [string, Details] => {
+      const args = full ? { arguments: masked(row.arguments, row.masked) } : {}
+      if (row.expiresMs === null) return [row.id, { shown: args, asked: null }]
+      const expiresAt = new Date(row.expiresMs).toISOString()
+      const asked = { approvalId: row.id, digest: row.digest!, endMs: row.expiresMs }
+      return [
+        row.id,
+        {
+          shown: { expiresAt, link: `${publicUrl()}/approvals/${row.id}`, ...args },
+          asked: row.byLink ? asked : null,
+        },
+      ]
+    }),
+  )
+}

@@ -1,0 +1,41 @@
+/** Upkeep of the rows of webhooks: a new master key, a restore, and deliveries that are long over. */
+import { eq } from 'drizzle-orm'
+import { query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { webhooks } from '../../../store/db/tables/webhooks.ts'
+import { openSecret, sealSecret } from './signature.ts'
+
+/** Encrypts every signing secret with another master key, in the caller's transaction. Returns the number of webhooks. */
+export async function resealWebhooks(tx: Database, from: Buffer, to: Buffer): Promise<number> {
+  const rows = await tx.select().from(webhooks).for('update')
+  for (const { id, secret, previousSecret } of rows) {
+    const again = (sealed: string) => sealSecret(to, id, openSecret(from, id, sealed))
+    await tx
+      .update(webhooks)
+      .set({ secret: again(secret), previousSecret: previousSecret === null ? null : again(previousSecret) })
+      .where(eq(webhooks.id, id))
+  }
+  return rows.length
+}
+
+const batch = 1000
+
+/** Deletes deliveries that were settled 30 days ago, and callbacks that ended so long ago, some at a time. */
+export async function forgetOldDeliveries(db: Database): Promise<void> {
+  await query(
+    db,
+    sql`delete from webhook_deliveries
+      where id in (
+        select id
+        from webhook_deliveries
+        where updated_at < now() - interval '30 days' and status <> 'PENDING'
+        order by updated_at
+        limit ${batch}
+      )`,
+  )
+  await query(
+    db,
+    sql`delete from webhooks
+      where callback_of is not null and status = 'DISABLED' and disabled_at < now() - interval '30 days'`,
+  )
+}

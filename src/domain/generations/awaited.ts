@@ -1,0 +1,101 @@
+/**
+ * Requests without an idempotency key: one that equals a request whose run still runs or waits at the gate, or whose answer
+ * was lost, joins it, so that nobody is asked twice for one intent.
+ */
+import { hashJson } from '../../core/json.ts'
+import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import { awaitedRequests } from '../../store/db/tables/generations.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import type { Ctx } from '../access/index.ts'
+import type { Generation } from './generation.ts'
+
+export interface AwaitedRequest {
+  projectId: string
+  principalId: string
+  operation: string
+  /** Everything in the request that changes the run. */
+  request: unknown
+}
+
+/**
+ * The generation of an equal request of the same caller that is not older than `windowMs` and either was not answered, or
+ * has not ended and is not being cancelled. Null binds the request to `generationId`. Call it first in the transaction that
+ * inserts that generation: of equal requests at once, on any replica, one is the first, and the others wait for it.
+ */
+export async function joinAwaited(
+  tx: Database,
+  { request, ...caller }: AwaitedRequest,
+  generationId: string,
+  windowMs: number,
+): Promise<string | null> {
+  if (windowMs === 0) return null
+  const { projectId, principalId, operation } = caller
+  const requestHash = hashJson(request)
+  // A run that this statement cannot see yet has not ended.
+  const fresh = await query(
+    tx,
+    sql`${insertSelect(awaitedRequests, {
+      projectId,
+      principalId,
+      operation,
+      requestHash,
+      generationId,
+      expiresAt: nowPlus(windowMs),
+    })}
+      on conflict (project_id, principal_id, operation, request_hash) do update set
+        generation_id = excluded.generation_id,
+        delivered = false,
+        expires_at = excluded.expires_at
+      where awaited_requests.expires_at <= now() or exists (
+        select 1
+        from generations as g
+        where g.id = awaited_requests.generation_id
+          and (g.cancel_requested_at is not null or (awaited_requests.delivered and g.finished_at is not null))
+      )
+      returning 1`,
+  )
+  if (fresh.length > 0) return null
+  const [known] = await query<{ id: string }>(
+    tx,
+    sql`select generation_id as id
+      from awaited_requests
+      where project_id = ${projectId}
+        and principal_id = ${principalId}
+        and operation = ${operation}
+        and request_hash = ${requestHash}`,
+  )
+  return known?.id ?? null
+}
+
+/**
+ * The caller of the generation has an answer: call it before the last bytes are sent. An equal request begins anew from now
+ * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended.
+ */
+export async function answerDelivered(ctx: Ctx, { id }: Generation): Promise<void> {
+  if (ctx.limits.joinWindowMs === 0) return
+  await query(
+    ctx.db,
+    sql`with gone as (
+        delete from awaited_requests
+        where generation_id = ${id} and exists (
+          select 1
+          from generations as g
+          where g.id = ${id} and (g.finished_at is not null or (
+            select bool_or(t.status = 'AWAITING_CLIENT') and not bool_or(t.status = 'AWAITING_APPROVAL')
+            from generations as r
+            join tool_calls as t on t.generation_id = r.id
+            where (r.id = ${id} or r.root_id = ${id}) and t.settled_at is null
+          ))
+        )
+        returning 1
+      )
+      update awaited_requests set delivered = true
+      where generation_id = ${id} and not delivered and not exists (select 1 from gone)`,
+  )
+}
+
+/** Deletes what is older than its window. */
+export async function forgetAwaited(db: Database): Promise<void> {
+  await query(db, sql`delete from awaited_requests where expires_at <= now()`)
+}

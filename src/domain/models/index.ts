@@ -1,0 +1,41 @@
+/** The entry point of models. */
+export { charactersOf, charactersOfTools, resultCharacters } from './message-size.ts'
+export {
+  type AssistantPart,
+  type FilePart,
+  type Message,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultPart,
+  callsOf,
+  textOf,
+  userMessage,
+} from './message.ts'
+export {
+  type FinishReason,
+  type ModelAnswer,
+  ModelError,
+  type ModelErrorCode,
+  type ModelEvent,
+  type ModelPort,
+  type ModelRequest,
+  type ModelTool,
+  type ProviderKind,
+  type ToolChoice,
+  type Usage,
+} from './port.ts'
+export {
+  type EnvironmentProvider,
+  type Models,
+  type Provider,
+  type SetProviderInput,
+  createModels,
+  deleteProvider,
+  findProvider,
+  listProviders,
+  rehearsalModel,
+  setProvider,
+} from './providers/provider-records.ts'
+export { rehearsalModelId } from './providers/rehearsal.ts'
+export { readCallInput } from './tool-input.ts'
+export { defaultCharsPerToken, zeroUsage } from './usage.ts'

@@ -1,0 +1,144 @@
+/** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
+import type { JSONSchema7, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
+import { onAbort } from '../../../core/abort.ts'
+import { charactersOf, charactersOfTools } from '../message-size.ts'
+import type { ModelCapabilities, ModelEvent, ModelPort, ModelRequest, ProviderKind } from '../port.ts'
+import { eventsOf } from './from-stream.ts'
+import { abortError, toModelError } from './model-error.ts'
+import { redactor } from './redaction.ts'
+import type { SdkModel, SdkPart, TargetModel } from './sdk-model.ts'
+import { toPrompt } from './to-prompt.ts'
+import { toTools, toolsOfHistory } from './to-tools.ts'
+
+export interface SdkPortOptions {
+  model: SdkModel
+  /** `provider/model`. */
+  name: string
+  providerKind: ProviderKind
+  capabilities: ModelCapabilities
+  contextWindow: number | null
+  /** Removed from every error message, besides whatever looks like a key or an address. */
+  secrets: (string | null)[]
+}
+
+/** A port over `model`. Stateless: any number of streams may run at the same time. */
+export function sdkPort(options: SdkPortOptions): ModelPort {
+  const { model, name, providerKind, capabilities, contextWindow } = options
+  const target: TargetModel = { kind: providerKind, name, version: model.specificationVersion, capabilities }
+  const redact = redactor(options.secrets)
+  return {
+    name,
+    providerKind,
+    capabilities,
+    contextWindow,
+    stream: (request) => attempt(model, target, request, redact),
+  }
+}
+
+async function* attempt(
+  model: SdkModel,
+  target: TargetModel,
+  request: ModelRequest,
+  redact: (text: string) => string,
+): AsyncGenerator<ModelEvent, void, undefined> {
+  // A controller of its own, so that a reader that stops early closes the connection too.
+  const connection = new AbortController()
+  const aborted = whenAborted(request.signal, connection)
+  try {
+    const options = callOptions(target, request, connection.signal)
+    const { stream } = await Promise.race([model.doStream(options), aborted.promise])
+    yield* eventsOf(partsOf(stream, aborted.promise), {
+      target,
+      inputCharacters: () => charactersOfRequest(request),
+    })
+  } catch (error) {
+    throw request.signal.aborted ? abortError() : toModelError(error, redact)
+  } finally {
+    aborted.forget()
+    connection.abort()
+  }
+}
+
+/** Rejects when the signal fires and closes the connection, so that an abort is prompt whatever the transport does. */
+function whenAborted(
+  signal: AbortSignal,
+  connection: AbortController,
+): { promise: Promise<never>; forget: () => void } {
+  let forget = () => {}
+  const promise = new Promise<never>((_, reject) => {
+    forget = onAbort(signal, () => {
+      connection.abort()
+      reject(abortError())
+    })
+  })
+  promise.catch(() => {})
+  return { promise, forget }
+}
+
+async function* partsOf(stream: ReadableStream<SdkPart>, aborted: Promise<never>): AsyncGenerator<SdkPart> {
+  const reader = stream.getReader()
+  try {
+    while (true) {
+      const next = await Promise.race([reader.read(), aborted])
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+function callOptions(
+  target: TargetModel,
+  request: ModelRequest,
+  abortSignal: AbortSignal,
+): LanguageModelV3CallOptions {
+  const { settings, outputSchema, toolChoice } = request
+  // Anthropic refuses calls in the history when no tool is declared.
+  const bare =
+    target.kind === 'anthropic' && request.tools.length === 0 ? toolsOfHistory(request.messages) : []
+  const tools = toTools(request.tools.length > 0 ? request.tools : bare)
+  const choice = bare.length > 0 ? ({ type: 'none' } as const) : toolChoice
+  return {
+    prompt: toPrompt(request.instructions, request.messages, target),
+    abortSignal,
+    providerOptions: providerOptions(target.kind, tools.length > 0 && settings.parallelToolCalls === false),
+    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
+    ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
+    ...(outputSchema
+      ? { responseFormat: { type: 'json', schema: outputSchema as JSONSchema7, name: 'answer' } }
+      : {}),
+    ...(tools.length > 0
+      ? { tools, toolChoice: choice.type === 'tool' ? { type: 'tool', toolName: choice.name } : choice }
+      : {}),
+  }
+}
+
+function providerOptions(kind: ProviderKind, oneCallAtATime: boolean): SharedV3ProviderOptions {
+  switch (kind) {
+    case 'openai':
+      // `store: false` keeps the history on our side, where a pause may take days. The package then requests
+      // encrypted reasoning itself, and only from models that support it: others return 400.
+      return {
+        openai: {
+          store: false,
+          strictJsonSchema: false,
+          ...(oneCallAtATime ? { parallelToolCalls: false } : {}),
+        },
+      }
+    case 'anthropic':
+      return oneCallAtATime ? { anthropic: { disableParallelToolUse: true } } : {}
+    case 'compatible':
+      return {
+        compatible: { strictJsonSchema: false, ...(oneCallAtATime ? { parallel_tool_calls: false } : {}) },
+      }
+    case 'google':
+    case 'builtin':
+      return {}
+  }
+}
+
+function charactersOfRequest(request: ModelRequest): number {
+  const messages = request.messages.reduce((sum, message) => sum + charactersOf(message), 0)
+  return messages + charactersOfTools(request.tools) + (request.instructions?.length ?? 0)
+}

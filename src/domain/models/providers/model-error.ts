@@ -1,0 +1,144 @@
+/** Classifies failures of providers: a message that users of the project may read, and whether a retry makes sense. */
+import { APICallError } from '@ai-sdk/provider'
+import { AppError } from '../../../core/errors.ts'
+import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { ModelError, type ModelErrorCode } from '../port.ts'
+import { retryAfterOf } from './retry-after.ts'
+
+interface Fault {
+  status: number | null
+  /** Every name of the kind of error that the provider's response contains. */
+  kinds: string
+  message: string
+  retryAfterMs: number | null
+  cause: unknown
+}
+
+/**
+ * Any failure of an attempt as a `ModelError`. `redact` removes what must not be read from the provider's text. A
+ * failure of an unknown kind (a closed connection, bytes that are not JSON) is a retryable MODEL_UNAVAILABLE.
+ */
+export function toModelError(error: unknown, redact: (text: string) => string): ModelError {
+  if (error instanceof ModelError) return error
+  const refused = refusedByUs(error)
+  if (refused) return refused
+  const fault = faultOf(error)
+  const { code, retryable, text } = verdictOf(fault)
+  const detail = code === 'MODEL_BAD_REQUEST' && fault.message ? ` It said: ${redact(fault.message)}` : ''
+  return new ModelError(code, text + detail, {
+    retryable,
+    retryAfterMs: retryable ? fault.retryAfterMs : null,
+    cause: error,
+  })
+}
+
+/** The error for a bare HTTP status, as for a provider's response with it. */
+export function errorForStatus(status: number, retryAfterMs: number | null = null): ModelError {
+  const { code, retryable, text } = verdictOf({
+    status,
+    kinds: '',
+    message: '',
+    retryAfterMs,
+    cause: undefined,
+  })
+  return new ModelError(code, text, { retryable, retryAfterMs: retryable ? retryAfterMs : null })
+}
+
+/** The error of an attempt whose own signal was aborted. Never a ModelError, never retried. */
+export function abortError(): Error {
+  return new DOMException('The model call was aborted.', 'AbortError')
+}
+
+/** Errors on our side: the guarded fetch refused the address, or the package cannot express the request. */
+function refusedByUs(error: unknown): ModelError | null {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (at instanceof AppError && (at.code === 'FORBIDDEN' || at.code === 'INVALID'))
+      return new ModelError(
+        'MODEL_BAD_REQUEST',
+        'The address of this provider may not be called from here.',
+        {
+          retryable: false,
+          cause: error,
+        },
+      )
+    if (/^AI_(UnsupportedFunctionality|InvalidPrompt|InvalidArgument)Error$/.test(at.name))
+      return new ModelError('MODEL_BAD_REQUEST', 'This request cannot be sent to this provider.', {
+        retryable: false,
+        cause: error,
+      })
+  }
+  return null
+}
+
+function faultOf(error: unknown): Fault {
+  const fault: Fault = { status: null, kinds: '', message: '', retryAfterMs: null, cause: error }
+  if (APICallError.isInstance(error)) {
+    const body = tryParseJson(error.responseBody ?? '')
+    fault.retryAfterMs = retryAfterOf(error.responseHeaders ?? {}, error.responseBody ?? '')
+    return {
+      ...fault,
+      status: error.statusCode ?? null,
+      ...wordsOf(isJsonObject(body) ? body : {}, error.message),
+    }
+  }
+  // Errors inside a stream are the provider's own objects.
+  if (isJsonObject(error) && !(error instanceof Error)) {
+    const status = typeof error['statusCode'] === 'number' ? error['statusCode'] : null
+    return { ...fault, status, ...wordsOf(error, '') }
+  }
+  return fault
+}
+
+function wordsOf(body: JsonObject, fallback: string): { kinds: string; message: string } {
+  const response = isJsonObject(body['response']) ? body['response'] : {}
+  const inner = [body['error'], response['error']].find(isJsonObject) ?? body
+  const kinds = [inner['type'], inner['code'], inner['status']]
+    .filter((word) => typeof word === 'string')
+    .join(' ')
+  const message = typeof inner['message'] === 'string' ? inner['message'] : fallback
+  return { kinds: kinds.toLowerCase(), message }
+}
+
+interface Verdict {
+  code: ModelErrorCode
+  retryable: boolean
+  text: string
+}
+
+const overflowWords =
+  /context[_ ](length|window|size)|maximum context|prompt is too long|exceeds? (the )?(maximum|available|model'?s) (number of tokens|context|input)|input token count|exceed_context|too many (input )?tokens|request_too_large|reduce the length/i
+
+function verdictOf({ status, kinds, message }: Fault): Verdict {
+  const matches = (pattern: RegExp) => pattern.test(kinds)
+  if (
+    status === 401 ||
+    status === 403 ||
+    (status === null && matches(/authentication|permission|unauthenticated/))
+  )
+    return { code: 'MODEL_AUTH', retryable: false, text: 'The provider refused the key.' }
+  if (matches(/insufficient_quota|billing/) || status === 402)
+    return { code: 'MODEL_RATE_LIMITED', retryable: false, text: 'The quota at the provider is used up.' }
+  if (status === 429 || matches(/rate_limit|resource_exhausted/))
+    return { code: 'MODEL_RATE_LIMITED', retryable: true, text: 'The provider is limiting our requests.' }
+  // Google returns 400 for a wrong key.
+  if (/api key not valid|api_key_invalid/i.test(message))
+    return { code: 'MODEL_AUTH', retryable: false, text: 'The provider refused the key.' }
+  const clientFault =
+    status !== null ? status >= 400 && status < 500 : matches(/invalid|not_found|bad_request/)
+  const overflow = status === 413 || matches(/context_length|request_too_large|exceed_context/)
+  if (overflow || (clientFault && overflowWords.test(message)))
+    return {
+      code: 'CONTEXT_OVERFLOW',
+      retryable: false,
+      text: 'The conversation is too long for this model.',
+    }
+  if (status === 404)
+    return {
+      code: 'MODEL_BAD_REQUEST',
+      retryable: false,
+      text: 'The provider does not know this model or path.',
+    }
+  if (clientFault && status !== 408 && status !== 409)
+    return { code: 'MODEL_BAD_REQUEST', retryable: false, text: 'The provider did not accept the request.' }
+  return { code: 'MODEL_UNAVAILABLE', retryable: true, text: 'The provider cannot be reached or broke off.' }
+}

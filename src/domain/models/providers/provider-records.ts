@@ -1,0 +1,258 @@
+/** Model providers of the environment and of each project, opened as ports. */
+import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text, whole } from '../../../core/check.ts'
+import { invalidAt } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { Page } from '../../../core/page.ts'
+import { atomically } from '../../../store/db/database.ts'
+import { listPage } from '../../../store/db/keyset.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { providers } from '../../../store/db/tables/generations.ts'
+import {
+  assertMay,
+  assertQuota,
+  projectOf,
+  recordChange,
+  type Ctx,
+  type Services,
+} from '../../access/index.ts'
+import { appendProjectEvents, providerDeleted, providerSet } from '../../events/index.ts'
+import { faultOfUse, openSecrets, SecretRefusedError } from '../../secrets/index.ts'
+import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from '../port.ts'
+import { addressOf, openModel, type ProviderSettings } from './open-model.ts'
+
+/** A provider of the whole installation, from the environment. */
+export interface EnvironmentProvider {
+  name: string
+  kind: Exclude<ProviderKind, 'builtin'>
+  baseUrl: string | null
+  apiKey: string | null
+}
+
+/** A provider as the API shows it: the key is a secret, of which only the name is here. */
+export interface Provider {
+  id: string
+  projectId: string
+  name: string
+  kind: Exclude<ProviderKind, 'builtin'>
+  baseUrl: string | null
+  secretName: string | null
+  defaultModel: string
+  capabilities: Partial<ModelCapabilities>
+  contextWindow: number | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The name of the builtin model, which needs no provider and is not an AI. */
+export const rehearsalModel = 'builtin/rehearsal'
+
+export interface Models {
+  /**
+   * The port of `provider/model`; the project's provider of that name takes precedence over the environment's. Null
+   * means the installation's default, or the rehearsal model when no key is configured at all. A named model has no
+   * fallback: MODEL_NOT_CONFIGURED instead.
+   */
+  open(projectId: string, name: string | null): Promise<ModelPort>
+  /** Whether agents without a model use the rehearsal model. */
+  readonly rehearses: boolean
+  readonly environment: readonly EnvironmentProvider[]
+}
+
+export function createModels(
+  services: Services,
+  options: { environment: EnvironmentProvider[]; defaultModel: string | null },
+): Models {
+  const { environment, defaultModel } = options
+  const rehearses = defaultModel === null && environment.length === 0
+  return {
+    rehearses,
+    environment,
+    async open(projectId, name) {
+      const wanted = name ?? defaultModel ?? (rehearses ? rehearsalModel : null)
+      if (wanted === null)
+        throw notConfigured(
+          'This agent names no model and the installation has no default: set GATEHOUSE_DEFAULT_MODEL.',
+        )
+      const [providerName, modelId] = split(wanted)
+      const settings =
+        providerName === 'builtin'
+          ? builtin(services)
+          : ((await projectProvider(services, projectId, providerName)) ??
+            environmentProvider(environment, providerName))
+      if (!settings) throw notConfigured(`No provider named ${JSON.stringify(providerName)} is configured.`)
+      return openModel(settings, modelId)
+    },
+  }
+}
+
+function split(name: string): [string, string] {
+  const at = name.indexOf('/')
+  return [name.slice(0, at), name.slice(at + 1)]
+}
+
+function notConfigured(message: string): ModelError {
+  return new ModelError('MODEL_NOT_CONFIGURED', message, { retryable: false })
+}
+
+function builtin(services: Services): ProviderSettings {
+  return {
+    name: 'builtin',
+    kind: 'builtin',
+    baseUrl: null,
+    apiKey: null,
+    capabilities: {},
+    contextWindow: null,
+    fetch: services.egress.fetch,
+  }
+}
+
+function environmentProvider(environment: EnvironmentProvider[], name: string): ProviderSettings | null {
+  const found = environment.find((provider) => provider.name === name)
+  if (!found) return null
+  // The operator set this address: it may be private, for example a model server on the same machine.
+  return { ...found, capabilities: {}, contextWindow: null, fetch: globalThis.fetch }
+}
+
+async function projectProvider(
+  services: Services,
+  projectId: string,
+  name: string,
+): Promise<ProviderSettings | null> {
+  const [row] = await services.db
+    .select()
+    .from(providers)
+    .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
+  if (!row) return null
+  const { kind, baseUrl, capabilities, contextWindow } = providerOf(row)
+  const names = row.secretName ? [row.secretName] : []
+  const keys = await openSecrets(services, projectId, names, addressOf({ kind, baseUrl })).catch(
+    (error: unknown) => {
+      throw error instanceof SecretRefusedError ? notConfigured(error.message) : error
+    },
+  )
+  const apiKey = row.secretName ? (keys.get(row.secretName) ?? null) : null
+  if (row.secretName && apiKey === null)
+    throw notConfigured(`The secret ${row.secretName} of this provider is missing.`)
+  return { name, kind, baseUrl, apiKey, capabilities, contextWindow, fetch: services.egress.fetch }
+}
+
+function providerOf(row: typeof providers.$inferSelect): Provider {
+  return row as Provider
+}
+
+const shape = z.object({
+  projectId: z.string().nullish(),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must match ^[A-Za-z0-9_-]{1,64}$')
+    .refine((name) => name !== 'builtin', 'is reserved'),
+  kind: z.enum(['openai', 'anthropic', 'google', 'compatible']),
+  baseUrl: text(2000).nullish(),
+  secretName: text(64, 1).nullish(),
+  defaultModel: text(200, 1),
+  capabilities: z
+    .object({
+      images: z.boolean().nullish(),
+      files: z.boolean().nullish(),
+      parallelTools: z.boolean().nullish(),
+      structuredOutput: z.boolean().nullish(),
+    })
+    .nullish(),
+  contextWindow: whole(1000, 100_000_000).nullish(),
+})
+
+export type SetProviderInput = z.input<typeof shape>
+
+/**
+ * Creates or replaces a provider of a project by name. Idempotent. Actions `providers:Set`, and `secrets:Use` on its
+ * secret.
+ */
+export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Provider> {
+  const given = check(shape, input)
+  const projectId = projectOf(ctx, given.projectId)
+  await assertMay(ctx, 'providers:Set', projectId, `provider/${given.name}`)
+  await checkProvider(ctx, projectId, given)
+  const values = {
+    kind: given.kind,
+    baseUrl: given.baseUrl ?? null,
+    secretName: given.secretName ?? null,
+    defaultModel: given.defaultModel,
+    capabilities: Object.fromEntries(
+      Object.entries(given.capabilities ?? {}).filter(([, v]) => typeof v === 'boolean'),
+    ),
+    contextWindow: given.contextWindow ?? null,
+  }
+  const saved = await atomically(ctx.db, async (tx) => {
+    await assertQuota(tx, ctx, providers, projectId, 'providers')
+    const [row] = await tx
+      .insert(providers)
+      .values({ id: newId('provider'), projectId, name: given.name, ...values })
+      .onConflictDoUpdate({
+        target: [providers.projectId, providers.name],
+        set: { ...values, updatedAt: sql`now()` },
+      })
+      .returning()
+    await recordChange(tx, ctx, { projectId, action: 'providers:Set', resource: `provider/${given.name}` })
+    await appendProjectEvents(tx, projectId, [providerSet({ name: given.name })])
+    return providerOf(row!)
+  })
+  publishNews(ctx, projectId)
+  return saved
+}
+
+async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof shape>): Promise<void> {
+  if (given.kind === 'compatible' && !given.baseUrl)
+    throw invalidAt(['input', 'baseUrl'], 'is required for a provider of the kind "compatible"')
+  const refusal = given.baseUrl ? ctx.egress.checkUrl(given.baseUrl) : null
+  if (refusal) throw invalidAt(['input', 'baseUrl'], refusal)
+  if (!given.secretName) return
+  const fault = await faultOfUse(ctx, projectId, [given.secretName], addressOf(given))
+  if (fault) throw invalidAt(['input', 'secretName'], fault)
+}
+
+/** Deletes a provider. Idempotent; returns whether it existed. Action `providers:Delete`. */
+export async function deleteProvider(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; name: string },
+): Promise<boolean> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'providers:Delete', projectId, `provider/${input.name}`)
+  const wasThere = await atomically(ctx.db, async (tx) => {
+    const rows = await tx
+      .delete(providers)
+      .where(and(eq(providers.projectId, projectId), eq(providers.name, input.name)))
+      .returning({ id: providers.id })
+    const resource = `provider/${input.name}`
+    if (rows.length === 0) return false
+    await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
+    await appendProjectEvents(tx, projectId, [providerDeleted({ name: input.name })])
+    return true
+  })
+  if (wasThere) publishNews(ctx, projectId)
+  return wasThere
+}
+
+function publishNews({ pubsub }: Ctx, projectId: string): void {
+  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+}
+
+/** The project's own provider of this name; null when it has none. Checks no permission. */
+export async function findProvider(ctx: Ctx, projectId: string, name: string): Promise<Provider | null> {
+  const [row] = await ctx.db
+    .select()
+    .from(providers)
+    .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
+  return row ? providerOf(row) : null
+}
+
+/** Providers of a project, newest first, without those of the environment. Action `providers:List`. */
+export async function listProviders(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; page: Page },
+): Promise<Provider[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'providers:List', projectId, 'provider/*')
+  return (await listPage(ctx.db, providers, projectId, input.page)).map(providerOf)
+}

@@ -1,0 +1,60 @@
+/** Streams of the events of a project. */
+import {
+  cursorAt,
+  followProject,
+  onlyOf,
+  searchProject,
+  type EventStream,
+  type FeedFilter,
+  type FeedPage,
+} from '../events/index.ts'
+import { type Ctx, assertMay, narrowedTo, projectOf, untilRevoked } from '../access/index.ts'
+
+/**
+ * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
+ * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
+ * event of the cursor is not in the log any more.
+ */
+export async function watchProject(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    types?: readonly string[] | null | undefined
+  },
+): Promise<EventStream> {
+  const projectId = projectOf(ctx, input.projectId)
+  const resource = `project/${projectId}`
+  await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
+  const requesters = await narrowedTo(ctx, resource)
+  const stream = await followProject(ctx, projectId, input)
+  return untilRevoked(ctx, requesters ? onlyOf(ctx.db, stream, requesters) : stream)
+}
+
+/**
+ * The cursor of a project's feed at a newest position: following the feed after it gives everything that was committed
+ * since that position was taken, and nothing that was committed before. Action `events:Subscribe` on the project.
+ */
+export async function feedCursor(ctx: Ctx, projectId: string, newest: number): Promise<string> {
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`, { reached: true })
+  return cursorAt(ctx, projectId, newest)
+}
+
+/**
+ * A page of the events of a project after the cursor, or from the beginning of the log, that match the filter. Action
+ * `events:Subscribe` on the project. CURSOR_EXPIRED when the event of the cursor is not in the log any more.
+ */
+export async function listProjectEvents(
+  ctx: Ctx,
+  input: FeedFilter & {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    first: number
+  },
+): Promise<FeedPage> {
+  const { projectId: given, ...rest } = input
+  const projectId = projectOf(ctx, given)
+  const resource = `project/${projectId}`
+  await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
+  return searchProject(ctx, projectId, { ...rest, requesters: await narrowedTo(ctx, resource) })
+}

@@ -1,0 +1,171 @@
+/** Projects: the tenants. */
+import { and, eq, inArray } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text, whole } from '../../core/check.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import { projects } from '../../store/db/tables/access.ts'
+import { appendProjectEvents, projectUpdated } from '../events/index.ts'
+import { type Ctx, allows, assertMay, reaches, recordChange } from '../access/index.ts'
+
+export interface Project {
+  id: string
+  name: string
+  /** Whether a change of a gate must be confirmed by a second person. */
+  gatesNeedSecond: boolean
+  /** How long a run that a person started may still act after the person's token has expired, in seconds. */
+  runGraceSeconds: number
+  createdAt: Date
+}
+
+export async function insertProject(db: Database, name: string): Promise<Project> {
+  const [row] = await db
+    .insert(projects)
+    .values({ id: newId('project'), name })
+    .returning()
+  return row!
+}
+
+/**
+ * Creates a project. Action `projects:Create`, and only with an operator's key: any other key belongs to its own
+ * project. Not idempotent: names need not be unique.
+ */
+export async function createProject(ctx: Ctx, input: { name: string }): Promise<Project> {
+  const { name } = check(z.object({ name: text(100, 1) }), input)
+  await assertMay(ctx, 'projects:Create', ctx.principal.projectId, 'project/*')
+  if (!ctx.principal.installation)
+    throw new AppError('FORBIDDEN', "Only an operator's key may create projects.", {
+      action: 'projects:Create',
+    })
+  return atomically(ctx.db, async (tx) => {
+    const project = await insertProject(tx, name)
+    const resource = `project/${project.id}`
+    await recordChange(tx, ctx, {
+      projectId: project.id,
+      action: 'projects:Create',
+      resource,
+      details: { name },
+    })
+    return project
+  })
+}
+
+const changes = z.object({
+  id: z.string(),
+  name: text(100, 1).nullish(),
+  runGraceSeconds: whole(0, 30 * 24 * 60 * 60).nullish(),
+  gatesNeedSecond: z.boolean().nullish(),
+})
+
+export type UpdateProjectInput = z.input<typeof changes>
+
+/**
+ * Changes the given fields of a project. Action `projects:Update`, and `gates:Update` to set `gatesNeedSecond`. INVALID
+ * when `gatesNeedSecond` is true and the input sets it to false: that takes two people and proposeGateChange.
+ */
+export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promise<Project> {
+  const { id, name, runGraceSeconds, gatesNeedSecond } = check(changes, input)
+  const found = await findProject(ctx, id)
+  const resource = `project/${id}`
+  await assertMay(ctx, 'projects:Update', id, resource)
+  if (gatesNeedSecond === true) await assertMay(ctx, 'gates:Update', id, resource)
+  if (gatesNeedSecond === false && found.gatesNeedSecond)
+    throw invalidAt(
+      ['input', 'gatesNeedSecond'],
+      'can be set to false only by two people: use proposeGateChange',
+    )
+  const set = {
+    name: name ?? found.name,
+    runGraceSeconds: runGraceSeconds ?? found.runGraceSeconds,
+    // Never set to false here, so that a concurrent update that set it to true is kept.
+    ...(gatesNeedSecond === true ? { gatesNeedSecond } : {}),
+  }
+  const project = await atomically(ctx.db, async (tx) => {
+    const [row] = await tx.update(projects).set(set).where(eq(projects.id, id)).returning()
+    await recordChange(tx, ctx, { projectId: id, action: 'projects:Update', resource, details: set })
+    await appendProjectEvents(tx, id, [projectUpdated({})])
+    return row!
+  })
+  ctx.pubsub.publish([{ kind: 'news', projectId: id, generationId: null, seq: null }])
+  return project
+}
+
+/** Projects by id, null for a project to which the caller has no access. Action `projects:Get` on each. */
+export async function getProjects(ctx: Ctx, ids: readonly string[]): Promise<(Project | null)[]> {
+  const reachableIds = ids.filter((id) => reaches(ctx, id))
+  const rows =
+    reachableIds.length > 0
+      ? await ctx.db.select().from(projects).where(inArray(projects.id, reachableIds))
+      : []
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const project = found.get(id)
+      if (!project) return null
+      await assertMay(ctx, 'projects:Get', id, `project/${id}`)
+      return project
+    }),
+  )
+}
+
+/** The projects to which the caller has access, newest first. Action `projects:List`. */
+export async function listProjects(ctx: Ctx, input: { page: Page }): Promise<Project[]> {
+  const own = ctx.principal.projectId
+  await assertMay(ctx, 'projects:List', own, 'project/*')
+  const { after, before, inverted, limit } = input.page
+  const position = sql`(${projects.createdAt}, ${projects.id})`
+  const value = (at: { at: number; id: string }) =>
+    sql`(${new Date(at.at).toISOString()}::timestamptz, ${at.id})`
+  const order = inverted ? sql`asc` : sql`desc`
+  const rows = await ctx.db
+    .select()
+    .from(projects)
+    .where(
+      and(
+        ctx.principal.installation ? undefined : inArray(projects.id, [own]),
+        after && sql`${position} < ${value(after)}`,
+        before && sql`${position} > ${value(before)}`,
+      ),
+    )
+    .orderBy(sql`${projects.createdAt} ${order}, ${projects.id} ${order}`)
+    .limit(limit)
+  return rows.filter((row) => allows(ctx.principal.policy, 'projects:Get', `project/${row.id}`))
+}
+
+/**
+ * Throws CONFLICT in a project where a second person must confirm changes of gates. Call it in the transaction of the
+ * change: it locks the project, so that an update that sets this rule waits.
+ */
+export async function assertOneMayRegate(tx: Database, projectId: string): Promise<void> {
+  const [project] = await tx
+    .select({ needsSecond: projects.gatesNeedSecond })
+    .from(projects)
+    .where(eq(projects.id, projectId))
+    .for('share')
+  if (project?.needsSecond)
+    throw new AppError(
+      'CONFLICT',
+      'In this project a second person must confirm changes of a gate, and of the arguments that a gate checks: leave both ' +
+        'unchanged here and use proposeGateChange.',
+    )
+}
+
+/** Sets `gatesNeedSecond` to false. The caller has checked that two people agreed to it. */
+export async function dropSecondForGates(tx: Database, projectId: string): Promise<Project> {
+  const [row] = await tx
+    .update(projects)
+    .set({ gatesNeedSecond: false })
+    .where(eq(projects.id, projectId))
+    .returning()
+  return row!
+}
+
+/** The project when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findProject(ctx: Ctx, id: string): Promise<Project> {
+  const [found] = reaches(ctx, id) ? await ctx.db.select().from(projects).where(eq(projects.id, id)) : []
+  if (!found) throw notFound('project', id)
+  return found
+}

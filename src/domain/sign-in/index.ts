@@ -1,0 +1,13 @@
+/** The entry point of sign-in: sessions of browsers, and people of an identity provider. */
+export { createTokenVerifier, type OidcSettings } from './oidc.ts'
+export { createProvider } from './oidc-provider.ts'
+export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
+export {
+  endSession,
+  endSessions,
+  findOwnSession,
+  listOwnSessions,
+  listSessions,
+  startSession,
+} from './session-operations.ts'
+export { createSignIn, signInMs, type SignIn } from './sign-in.ts'

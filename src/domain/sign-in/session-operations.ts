@@ -1,0 +1,201 @@
+/** Operations on sessions: a browser signs in, sees its sessions and ends them. */
+import { and, desc, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import { notFound } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { newToken, sha256Hex } from '../../core/signing.ts'
+import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { sql } from '../../store/db/sql.ts'
+import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
+import {
+  type Ctx,
+  type Session,
+  type SessionMethod,
+  assertMay,
+  assertStillValid,
+  idleMs,
+  isSubject,
+  longestSessionMs,
+  projectOf,
+  reachable,
+  reaches,
+  recordChange,
+  sessionOf,
+  tokenPrefix,
+} from '../access/index.ts'
+
+/** The most sessions of one key or person. Beyond that the ones that were unused longest end. */
+const mostSessions = 50
+const longestUserAgent = 200
+
+const isLive = sql`expires_at > now()`
+
+/**
+ * Starts a session for the caller: a new token of 256 random bits, which is returned once. The session has the rights of
+ * the caller and ends with the caller's key. Action `sessions:Start`. Not idempotent: each call has a token of its own,
+ * so that no browser goes on with one that it had before.
+ */
+export async function startSession(
+  ctx: Ctx,
+  { method, userAgent }: { method: SessionMethod; userAgent: string | null },
+): Promise<{ session: Session; token: string }> {
+  const { principal } = ctx
+  const { projectId } = principal
+  const id = newId('session')
+  await assertMay(ctx, 'sessions:Start', projectId, `session/${id}`)
+  const token = newToken(tokenPrefix)
+  // A session of a person has no token to end with; one of a key ends with it.
+  const last = isSubject(principal.id) ? null : (principal.expiresAt?.toISOString() ?? null)
+  const endsAt = sql`least(${nowPlus(longestSessionMs)}, ${last}::timestamptz)`
+  const { session, dropped } = await atomically(ctx.db, async (tx) => {
+    await assertStillValid(tx, principal)
+    const unused = await dropUnused(tx, principal.id)
+    const [row] = await tx
+      .insert(sessions)
+      .values({
+        id,
+        projectId,
+        hash: sha256Hex(token),
+        principalId: principal.id,
+        method,
+        role: isSubject(principal.id) ? principal.role : null,
+        remoteAddress: ctx.remoteAddress,
+        userAgent: userAgent && readable(userAgent),
+        endsAt,
+        expiresAt: sql`least(${nowPlus(idleMs)}, ${endsAt})`,
+      })
+      .returning()
+    const resource = `session/${id}`
+    await recordChange(tx, ctx, { projectId, action: 'sessions:Start', resource, details: { method } })
+    return { session: sessionOf(row!), dropped: unused }
+  })
+  announceEnd(ctx, dropped)
+  return { session, token }
+}
+
+/** The text without control and bidirectional characters, cut to a length that lists can show. */
+function readable(userAgent: string): string {
+  return userAgent.replace(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, longestUserAgent)
+}
+
+/** Ends the sessions of a principal that leave no room for another one. */
+async function dropUnused(tx: Database, principalId: string): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    tx,
+    sql`delete from sessions
+      where id in (
+        select id from sessions
+        where principal_id = ${principalId}
+        order by used_at desc
+        offset ${mostSessions - 1}
+      )
+      returning id`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+function announceEnd(ctx: Ctx, ids: readonly string[]): void {
+  ctx.pubsub.publish(ids.map((id) => ({ kind: 'signal', name: 'revoked', id }) as const))
+}
+
+/**
+ * Ends a session: its requests fail at once, and its sockets are closed on every replica. Everybody may end their own;
+ * for others action `sessions:End`. NOT_FOUND when it has ended already.
+ */
+export async function endSession(ctx: Ctx, input: { id: string }): Promise<Session> {
+  const { id } = check(z.object({ id: z.string() }), input)
+  const [row] = await ctx.db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.id, id), isLive))
+  const found = reachable(ctx, row, 'session', id)
+  await assertMayEnd(ctx, found.projectId, found.principalId, `session/${id}`)
+  const [ended] = await endWhere(ctx, found.principalId, sql`id = ${id}`)
+  if (!ended) throw notFound('session', id)
+  return ended
+}
+
+/**
+ * Ends every session of a key or person; with `keepCurrent` all but the one that calls. Everybody may end their own; for
+ * others action `sessions:End`. NOT_FOUND for a principal that does not exist for the caller. Idempotent.
+ */
+export async function endSessions(
+  ctx: Ctx,
+  input: { principalId: string; keepCurrent?: boolean | null | undefined },
+): Promise<Session[]> {
+  const shape = z.object({ principalId: z.string(), keepCurrent: z.boolean().nullish() })
+  const { principalId, keepCurrent } = check(shape, input)
+  await assertMayEnd(ctx, await projectOfPrincipal(ctx, principalId), principalId, 'session/*')
+  const kept = keepCurrent ? (ctx.principal.sessionId ?? null) : null
+  return endWhere(ctx, principalId, kept === null ? sql`true` : sql`id <> ${kept}`)
+}
+
+async function assertMayEnd(
+  ctx: Ctx,
+  projectId: string,
+  principalId: string,
+  resource: string,
+): Promise<void> {
+  if (principalId !== ctx.principal.id) await assertMay(ctx, 'sessions:End', projectId, resource)
+}
+
+async function projectOfPrincipal(ctx: Ctx, id: string): Promise<string> {
+  const table = isSubject(id) ? subjects : apiKeys
+  const [row] = await ctx.db.select({ projectId: table.projectId }).from(table).where(eq(table.id, id))
+  if (!row || !reaches(ctx, row.projectId)) throw notFound('API key or person', id)
+  return row.projectId
+}
+
+async function endWhere(ctx: Ctx, principalId: string, which: ReturnType<typeof sql>): Promise<Session[]> {
+  const ended = await atomically(ctx.db, async (tx) => {
+    const rows = await tx
+      .delete(sessions)
+      .where(and(eq(sessions.principalId, principalId), which))
+      .returning()
+    for (const { id, projectId } of rows)
+      await recordChange(tx, ctx, { projectId, action: 'sessions:End', resource: `session/${id}` })
+    return rows.map(sessionOf)
+  })
+  announceEnd(
+    ctx,
+    ended.map(({ id }) => id),
+  )
+  return ended
+}
+
+/** The session that calls; null for a caller with a key or token. */
+export async function findOwnSession({ db, principal }: Ctx): Promise<Session | null> {
+  if (principal.sessionId === undefined) return null
+  const [row] = await db.select().from(sessions).where(eq(sessions.id, principal.sessionId))
+  return row ? sessionOf(row) : null
+}
+
+/** The live sessions of the caller, the last used first. Needs no permission. */
+export async function listOwnSessions(ctx: Ctx): Promise<Session[]> {
+  const rows = await ctx.db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.principalId, ctx.principal.id), isLive))
+    .orderBy(desc(sessions.usedAt))
+    .limit(mostSessions)
+  return rows.map(sessionOf)
+}
+
+/** The live sessions of a project, newest first; with `principalId` those of one key or person. Action `sessions:List`. */
+export async function listSessions(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    principalId?: string | null | undefined
+    page: Page
+  },
+): Promise<Session[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'sessions:List', projectId, 'session/*')
+  const of = input.principalId ? sql`principal_id = ${input.principalId}` : sql`true`
+  const rows = await listPage(ctx.db, sessions, projectId, input.page, sql`${isLive} and ${of}`)
+  return rows.map(sessionOf)
+}

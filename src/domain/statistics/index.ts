@@ -1,0 +1,12 @@
+/** The entry point of statistics. */
+export { type ProjectSummary, summariseProject } from './project-summary.ts'
+export { type SecretUse, secretUserKinds, usesOfSecrets } from './secret-uses.ts'
+export {
+  type Bucket,
+  type Statistics,
+  type ToolFigures,
+  bucketSizes,
+  mostBuckets,
+  mostTools,
+  readStatistics,
+} from './statistics.ts'

@@ -1,0 +1,18 @@
+/** The entry point of threads. */
+export { contentShape, givenMessage, messagesShape } from './given-messages.ts'
+export { type InputMessage, shownMessage } from './shown-message.ts'
+export { type ThreadMessage, listThreadMessages } from './thread-messages.ts'
+export {
+  type CreateThreadInput,
+  type Thread,
+  assertThread,
+  closeThread,
+  createThread,
+  externalIdShape,
+  getThreads,
+  isThreadClosed,
+  listThreads,
+  namedThreadId,
+  namedThreadIds,
+  openThread,
+} from './threads.ts'

@@ -1,0 +1,236 @@
+/**
+ * Threads: conversations of an agent. A generation begins one of its own, or one is opened before its first generation:
+ * by a client with an id that it chose, or with messages that it begins with.
+ */
+import { createHash } from 'node:crypto'
+import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { idPrefixes, newId } from '../../core/ids.ts'
+import { canonicalJson } from '../../core/json.ts'
+import type { Page } from '../../core/page.ts'
+import { jsonb, query } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { threads } from '../../store/db/tables/generations.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import { assertMay, eachSeen, holds, isWithinReach, ownedBy, type Ctx } from '../access/index.ts'
+import { findAgent, type Agent } from '../agents/index.ts'
+import { givenMessage, messagesShape } from './given-messages.ts'
+import type { Message } from '../models/index.ts'
+
+export interface Thread {
+  id: string
+  projectId: string
+  /** Null for a thread that an earlier release opened without an agent. */
+  agentId: string | null
+  /** The id that a client chose for it; null for other threads. */
+  externalId: string | null
+  /** What it begins with, before its first generation. */
+  messages: Message[]
+  /** The principal that created it; null in older rows. */
+  createdBy: string | null
+  createdAt: Date
+  /** When it was closed for new generations; null while it is open. */
+  closedAt: Date | null
+}
+
+/** A client's own id of a thread. */
+export const externalIdShape = text(200, 1)
+
+/**
+ * The ids that a thread may have which a caller names by an id of its own: the one that it gets, and the one that it got
+ * from earlier releases, where every caller had the same. The second counts only for a thread that the caller created.
+ */
+export function namedThreadIds(
+  { principal }: Pick<Ctx, 'principal'>,
+  agentId: string,
+  externalId: string,
+): [string, string] {
+  return [digestId([agentId, principal.id, externalId]), digestId([agentId, externalId])]
+}
+
+function digestId(parts: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  return `${idPrefixes.thread}_${BigInt(`0x${digest}`).toString(36).padStart(24, '0').slice(-24)}`
+}
+
+const createShape = z.object({
+  agentId: z.string(),
+  externalId: externalIdShape.nullish(),
+  messages: messagesShape.nullish(),
+})
+
+export type CreateThreadInput = z.input<typeof createShape>
+
+/**
+ * Opens a thread, with messages that it begins with. A repeat with the same `externalId` returns the thread that
+ * exists, also when a generation has begun it; CONFLICT when it was opened with other messages or was closed. Action
+ * `generations:Start` on the agent.
+ */
+export async function createThread(ctx: Ctx, input: CreateThreadInput): Promise<Thread> {
+  const given = check(createShape, input)
+  const agent = await findAgent(ctx, given.agentId)
+  await assertStarts(ctx, agent)
+  const { externalId = null } = given
+  const messages = (given.messages ?? []).map((message) => givenMessage(message))
+  const id = externalId === null ? newId('thread') : await namedThreadId(ctx, agent, externalId)
+  const row = { id, projectId: agent.projectId, agentId: agent.id, externalId, createdBy: ctx.principal.id }
+  await query(
+    ctx.db,
+    sql`${insertSelect(threads, { ...row, messages: messages.length > 0 ? jsonb(messages) : null })}
+      on conflict (id) do nothing`,
+  )
+  await assertThread(ctx, agent, [id])
+  const [thread] = await loadThreads(ctx, [id])
+  if (messages.length > 0 && canonicalJson(thread!.messages) !== canonicalJson(messages))
+    throw new AppError('CONFLICT', 'A thread with this externalId exists and began with other messages.')
+  return thread!
+}
+
+/** The id of the thread that the caller names so, whether it exists or not. Checks no permission. */
+export async function namedThreadId(ctx: Ctx, agent: Agent, externalId: string): Promise<string> {
+  const ids = namedThreadIds(ctx, agent.id, externalId)
+  const found = await readThreads(ctx, agent.projectId, ids)
+  const known = found.some(({ id }) => id === ids[0])
+  return !known && found.some(({ owner }) => owner === ctx.principal.id) ? ids[1] : ids[0]
+}
+
+/** Threads by id, null for what does not exist for the caller. Action `generations:Get` on each. */
+export async function getThreads(ctx: Ctx, ids: readonly string[]): Promise<(Thread | null)[]> {
+  return eachSeen(
+    ctx,
+    ids,
+    await loadThreads(ctx, ids),
+    'generations:Get',
+    ({ id }) => `thread/${id}`,
+    ({ createdBy }) => ({ by: createdBy }),
+  )
+}
+
+/** The threads of an agent, newest first, or the one that the caller named so. Action `generations:List`. */
+export async function listThreads(
+  ctx: Ctx,
+  input: { agentId: string; externalId?: string | null | undefined; page: Page },
+): Promise<Thread[]> {
+  const { externalId } = check(z.object({ externalId: externalIdShape.nullish() }), input, [])
+  const agent = await findAgent(ctx, input.agentId)
+  await assertMay(ctx, 'generations:List', agent.projectId, 'thread/*', { reached: true })
+  const where = and(
+    eq(threads.agentId, agent.id),
+    typeof externalId === 'string' ? eq(threads.id, await namedThreadId(ctx, agent, externalId)) : undefined,
+    await ownedBy(ctx, 'thread/*', threads.createdBy),
+  )
+  return (await listPage(ctx.db, threads, agent.projectId, input.page, where)).map(threadOf)
+}
+
+/** Threads by id. Checks no permission. */
+export async function loadThreads({ db }: Pick<Ctx, 'db'>, ids: readonly string[]): Promise<Thread[]> {
+  if (ids.length === 0) return []
+  return (await selectRows(db, threads, sql`where id in ${[...ids]}`)).map(threadOf)
+}
+
+function threadOf(row: typeof threads.$inferSelect): Thread {
+  return { ...row, messages: (row.messages ?? []) as Message[] }
+}
+
+interface Place {
+  agent: Agent
+  threadId: string
+}
+
+async function assertStarts(ctx: Ctx, agent: Agent): Promise<void> {
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
+}
+
+/** Creates the thread of a session. Idempotent. Action `generations:Start` on the agent. NOT_FOUND when it was closed. */
+export async function openThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
+  await assertStarts(ctx, agent)
+  const row = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy: ctx.principal.id }
+  await query(ctx.db, sql`${insertSelect(threads, row)} on conflict (id) do nothing`)
+  await assertThread(ctx, agent, [threadId])
+}
+
+/**
+ * Closes the thread for new generations; running ones continue. Idempotent. Action `generations:Start` on the agent.
+ */
+export async function closeThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
+  await assertStarts(ctx, agent)
+  await query(
+    ctx.db,
+    sql`insert into threads (id, project_id, agent_id, created_by, closed_at)
+      values (${threadId}, ${agent.projectId}, ${agent.id}, ${ctx.principal.id}, now())
+      on conflict (id) do update set closed_at = coalesce(threads.closed_at, now())
+        where threads.project_id = excluded.project_id and threads.agent_id = excluded.agent_id`,
+  )
+}
+
+/** Whether the thread was closed; false for a thread that does not exist. Checks no permission. */
+export async function isThreadClosed(ctx: Pick<Ctx, 'db'>, threadId: string): Promise<boolean> {
+  const rows = await query(
+    ctx.db,
+    sql`select 1 from threads where id = ${threadId} and closed_at is not null`,
+  )
+  return rows.length > 0
+}
+
+/**
+ * The id of the thread that a generation of the agent continues. Throws NOT_FOUND when it does not exist for the caller
+ * or was closed, INVALID when it belongs to another agent. `ids` is one id, or those of `namedThreadIds`. A caller who continues a thread
+ * can make the model repeat its history, so a thread of another key, or with generations of other keys, requires the
+ * action `generations:Get` on it; a caller that reaches only its own things continues only threads that it created. With
+ * `mayBeNew` a thread that does not exist is null.
+ */
+export async function assertThread(
+  ctx: Ctx,
+  { projectId, id: agentId }: Pick<Agent, 'projectId' | 'id'>,
+  [threadId, earlierId]: readonly [string, string?],
+  mayBeNew = false,
+): Promise<string | null> {
+  const found = await readThreads(ctx, projectId, earlierId ? [threadId, earlierId] : [threadId])
+  const thread =
+    found.find(({ id }) => id === threadId) ?? found.find(({ owner }) => owner === ctx.principal.id)
+  if (!thread && mayBeNew) return null
+  if (!thread || thread.closed || !(await mayContinue(ctx, thread))) throw notFound('thread', threadId)
+  if (thread.foreign !== null)
+    await assertMay(ctx, 'generations:Get', projectId, thread.foreign, { by: thread.owner })
+  if (thread.agentId !== agentId) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
+  return thread.id
+}
+
+async function mayContinue(ctx: Ctx, { id, foreign, by, owner }: ThreadRow): Promise<boolean> {
+  if (foreign !== null && !holds(ctx.principal, { by })) return false
+  return isWithinReach(ctx, 'generations:Get', `thread/${id}`, { by: owner })
+}
+
+/**
+ * `foreign` is the resource that another principal wrote, and `by` who that was; `owner` is who created the thread, in
+ * older rows who started its first generation.
+ */
+function readThreads(ctx: Ctx, projectId: string, ids: readonly string[]): Promise<ThreadRow[]> {
+  return query<ThreadRow>(
+    ctx.db,
+    sql`select t.id, t.agent_id as "agentId", t.closed_at is not null as closed,
+        case when g.id is not null then 'generation/' || g.id
+          when t.messages is not null and t.created_by <> ${ctx.principal.id} then 'thread/' || t.id end as "foreign",
+        coalesce(g.requested_by, t.created_by) as by,
+        coalesce(t.created_by, (
+          select requested_by from generations where thread_id = t.id order by created_at, id limit 1
+        )) as owner
+      from threads as t
+      left join lateral (select id, requested_by from generations where thread_id = t.id
+        and requested_by <> ${ctx.principal.id} order by created_at desc, id desc limit 1) as g on true
+      where t.id in ${[...ids]} and t.project_id = ${projectId}`,
+  )
+}
+
+interface ThreadRow {
+  id: string
+  agentId: string | null
+  closed: boolean
+  foreign: string | null
+  by: string | null
+  owner: string | null
+}

@@ -1,0 +1,26 @@
+/** Which arguments a schema names. Pure. */
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+import { refOf, resolveRef } from './walk.ts'
+
+/** Keywords whose schemas apply to the same object. */
+const combining = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else']
+
+/** Whether the schema, or one that it combines or refers to, names this argument. */
+export function namesArgument(schema: JsonObject, name: string): boolean {
+  const seen = new Set<Json>()
+  const stack: (Json | undefined)[] = [schema]
+  while (stack.length > 0) {
+    const here = stack.pop()
+    if (Array.isArray(here)) stack.push(...here)
+    if (!isJsonObject(here) || seen.has(here)) continue
+    seen.add(here)
+    const { properties, required, dependentSchemas } = here
+    if (isJsonObject(properties) && Object.hasOwn(properties, name)) return true
+    if (Array.isArray(required) && required.includes(name)) return true
+    if (isJsonObject(dependentSchemas)) stack.push(...Object.values(dependentSchemas))
+    for (const keyword of combining) stack.push(here[keyword])
+    const found = refOf(here)
+    if (found) stack.push(resolveRef(schema, found.ref))
+  }
+  return false
+}

@@ -1,0 +1,102 @@
+/** What an upstream offers, as it is stored: cleaned, bounded, hashed. Pure. */
+import { hashJson, type JsonObject } from '../../../core/json.ts'
+
+export interface UpstreamTool {
+  /** The tool's name at the upstream. */
+  name: string
+  title: string | null
+  description: string
+  inputSchema: JsonObject
+  outputSchema: JsonObject | null
+  /** Hints as the upstream declares them; not verified. */
+  annotations: JsonObject | null
+  icons?: JsonObject[]
+  meta?: JsonObject
+  /** SHA-256 of what an approver agrees to: name, description, schemas and annotations. */
+  hash: string
+}
+
+/** A prompt as in MCP, with its texts cleaned. */
+export interface UpstreamPrompt {
+  name: string
+  title: string | null
+  description: string
+  arguments: { name: string; description?: string; required?: boolean }[]
+  icons?: JsonObject[]
+  meta?: JsonObject
+}
+
+export interface UpstreamResource {
+  uri: string
+  name: string
+  title: string | null
+  description: string
+  mimeType: string | null
+  size?: number
+  annotations: JsonObject | null
+  icons?: JsonObject[]
+  meta?: JsonObject
+}
+
+export type UpstreamResourceTemplate = Omit<UpstreamResource, 'uri' | 'size'> & { uriTemplate: string }
+
+/** Everything that an upstream offers. The lists are sorted by name or URI. */
+export interface Catalog {
+  /** Equal for equal content; empty before the first discovery. */
+  hash: string
+  tools: UpstreamTool[]
+  prompts: UpstreamPrompt[]
+  resources: UpstreamResource[]
+  resourceTemplates: UpstreamResourceTemplate[]
+  server: { name: string; version: string; instructions: string | null } | null
+  capabilities: JsonObject
+  /** What was left out of the lists and why, in English. */
+  notes: string[]
+}
+
+/** The catalog before the first discovery. */
+export const emptyCatalog: Catalog = {
+  hash: '',
+  tools: [],
+  prompts: [],
+  resources: [],
+  resourceTemplates: [],
+  server: null,
+  capabilities: {},
+  notes: [],
+}
+
+/** The hash of what an approver agrees to. */
+export function toolHash(tool: Omit<UpstreamTool, 'hash'>): string {
+  const { name, description, inputSchema, outputSchema, annotations } = tool
+  return hashJson({ name, description, inputSchema, outputSchema, annotations })
+}
+
+/** The hash of the whole catalog, with icons and meta, since they are relayed too. */
+export function catalogHash(catalog: Omit<Catalog, 'hash'>): string {
+  return hashJson(catalog)
+}
+
+/** Names of tools that were added, removed or changed, each list cut to `most`; `total` counts all of them. */
+export interface CatalogChange {
+  added: string[]
+  removed: string[]
+  changed: string[]
+  total: number
+}
+
+const most = 50
+
+export function compareCatalogs(before: Catalog, after: Catalog): CatalogChange {
+  const old = new Map(before.tools.map((tool) => [tool.name, tool.hash]))
+  const now = new Map(after.tools.map((tool) => [tool.name, tool.hash]))
+  const added = [...now.keys()].filter((name) => !old.has(name))
+  const removed = [...old.keys()].filter((name) => !now.has(name))
+  const changed = [...now].filter(([name, hash]) => old.has(name) && old.get(name) !== hash)
+  return {
+    added: added.slice(0, most),
+    removed: removed.slice(0, most),
+    changed: changed.map(([name]) => name).slice(0, most),
+    total: added.length + removed.length + changed.length,
+  }
+}

@@ -1,0 +1,205 @@
+/** The access token of an upstream. It is requested and renewed when needed, by one replica at a time. */
+import {
+  auth as authorize,
+  extractWWWAuthenticateParams,
+  type AuthProvider,
+} from '@modelcontextprotocol/client'
+import { secretNames } from '../../secrets/index.ts'
+import type { Services } from '../../access/index.ts'
+import { openAuth, type UpstreamAuth, type UpstreamConfig } from '../config.ts'
+import { faultOf, UpstreamFault } from '../fault.ts'
+import { authFetch, authSecrets, providerOf, type LoginAttempt } from './oauth.ts'
+import type { UpstreamTarget } from '../target.ts'
+import { databaseTokenStore, type TokenStore, type StoredTokens } from './tokens.ts'
+
+/** The owner of the tokens: a saved upstream, or a configuration under trial. */
+export interface TokenOwner {
+  id: string
+  projectId: string
+  config: UpstreamConfig
+}
+
+export interface Challenge {
+  metadataUrl: string | null
+  scope: string | null
+}
+
+/** A token that expires sooner than this is renewed before use, in milliseconds. */
+const marginMs = 10_000
+/** Tokens stored less than this ago are used and not renewed: the refused token was an older one. In milliseconds. */
+const freshMs = 2000
+
+/**
+ * Supplies the token of a connection. `token` renews an expired one. After a 401 a new one is requested once; throws an
+ * UpstreamFault `authorization_required` when a person must log in.
+ */
+export function authFor(
+  services: Services,
+  owner: TokenOwner,
+  target: UpstreamTarget,
+  store: TokenStore = databaseTokenStore(services, owner.id, owner.projectId),
+): AuthProvider {
+  const auth = owner.config.auth ?? openAuth
+  const renewOnce = (seen: StoredTokens, challenge: Challenge | null) =>
+    services.connections.share(`token ${owner.id} ${seen.version}`, () =>
+      store.exclusively(seen.version, (stored, save) =>
+        renew(services, owner, target, stored, save, challenge),
+      ),
+    )
+  /**
+   * The tokens that this connection last read. A login or a disconnect opens a new connection; a 401 reads them again.
+   */
+  let cached: { stored: StoredTokens; at: number } | null = null
+  const readStored = async (): Promise<StoredTokens> => {
+    const stored = await store.read()
+    cached = { stored, at: performance.now() }
+    return stored
+  }
+  return {
+    async token() {
+      const stored = cached ? atPresent(cached) : await readStored()
+      if (!hasEnded(stored) || !canRenew(auth, stored)) return stored.tokens?.access_token
+      // The server's 401 that follows says more than this failure.
+      await renewOnce(stored, null).catch(() => {})
+      return (await readStored()).tokens?.access_token
+    },
+    async onUnauthorized({ response }) {
+      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
+      const challenge = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
+      const used = cached?.stored.version
+      const stored = await readStored()
+      if (stored.tokens && (stored.version !== used || stored.ageMs < freshMs)) return
+      if (challenge.metadataUrl !== stored.metadataUrl && challenge.metadataUrl !== null)
+        await store.save({ metadataUrl: challenge.metadataUrl })
+      if (!canRenew(auth, stored))
+        throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
+      await renewOnce(stored, challenge).catch((error: unknown) => {
+        throw faultOf(error)
+      })
+      await readStored()
+    },
+  }
+}
+
+/** Adjusts the ages in a cached read to the present. */
+function atPresent({ stored, at }: { stored: StoredTokens; at: number }): StoredTokens {
+  const since = performance.now() - at
+  return {
+    ...stored,
+    ageMs: stored.ageMs + since,
+    leftMs: stored.leftMs === null ? null : stored.leftMs - since,
+  }
+}
+
+function hasEnded({ tokens, leftMs, ageMs }: StoredTokens): boolean {
+  if (!tokens || leftMs === null) return false
+  return leftMs <= 0 || (leftMs < marginMs && ageMs > marginMs)
+}
+
+/** True when a token can be obtained without a person. */
+function canRenew(auth: UpstreamAuth, { tokens }: StoredTokens): boolean {
+  return auth.kind !== 'authorization_code' || tokens?.refresh_token !== undefined
+}
+
+async function renew(
+  services: Services,
+  owner: TokenOwner,
+  target: UpstreamTarget,
+  stored: StoredTokens,
+  save: TokenStore['save'],
+  challenge: Challenge | null,
+): Promise<void> {
+  await runFlow(services, owner, target, { stored, save, challenge, login: null })
+}
+
+/** Runs the SDK's OAuth flow once: discovery, then a token, or the URL where a person logs in. */
+export async function runFlow(
+  services: Services,
+  owner: TokenOwner,
+  target: UpstreamTarget,
+  flow: {
+    stored: StoredTokens
+    save: TokenStore['save']
+    challenge: Challenge | null
+    login: LoginAttempt | null
+    /** The parameters of the authorization server's redirect. */
+    returned?: { code: string; iss: string | undefined }
+  },
+): Promise<void> {
+  const auth = owner.config.auth ?? openAuth
+  const { stored, challenge, login, returned } = flow
+  const metadataUrl = challenge?.metadataUrl ?? stored.metadataUrl
+  const scope = scopeOf(auth, challenge?.scope ?? null, stored)
+  const secrets = await authSecrets(services, owner.projectId, auth)
+  const provider = providerOf({
+    auth: auth,
+    secrets: secrets.values,
+    stored,
+    save: flow.save,
+    resource: resourceOf(target, owner.config),
+    publicUrl: services.publicUrl(),
+    login,
+  })
+  await authorize(provider, {
+    serverUrl: target.url,
+    fetchFn: authFetch(services, secrets),
+    ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
+    ...(scope === null ? {} : { scope }),
+    ...(returned ? { authorizationCode: returned.code } : {}),
+    ...(returned?.iss === undefined ? {} : { iss: returned.iss }),
+  })
+}
+
+/** Configured scopes win over the scopes that the server asks for; those are limited to `allowedScopes`. */
+function scopeOf(auth: UpstreamAuth, asked: string | null, stored: StoredTokens): string | null {
+  const wanted = asked === null ? [] : asked.split(' ').filter(Boolean)
+  if (auth.scopes.length > 0) return [...new Set([...auth.scopes, ...stored.wanted])].join(' ')
+  const more = [...new Set([...wanted, ...stored.wanted])]
+  if (auth.kind !== 'authorization_code' || auth.allowedScopes.length === 0)
+    return more.length > 0 ? more.join(' ') : null
+  const inside = more.filter((scope) => auth.allowedScopes.includes(scope))
+  return (inside.length > 0 ? inside : auth.allowedScopes).join(' ')
+}
+
+/** RFC 8707: the server's URL without a fragment, and without a query that holds a secret. */
+function resourceOf({ url }: UpstreamTarget, { url: template }: UpstreamConfig): string {
+  const resource = new URL(url)
+  resource.hash = ''
+  if (secretNames(template).length > 0) resource.search = ''
+  return resource.href
+}
+
+/**
+ * Requests a token with the scopes that a call was refused for. Returns when the call may be sent again. Throws an
+ * UpstreamFault: `insufficient_scope` when the configuration does not allow these scopes, `authorization_required` when
+ * a person must grant them.
+ */
+export async function stepUp(
+  services: Services,
+  owner: TokenOwner,
+  target: UpstreamTarget,
+  scope: string,
+): Promise<void> {
+  const auth = owner.config.auth ?? openAuth
+  const store = databaseTokenStore(services, owner.id, owner.projectId)
+  const stored = await store.read()
+  const missing = scope.split(' ').filter(Boolean)
+  const allowed = auth.kind === 'authorization_code' ? [...auth.scopes, ...auth.allowedScopes] : auth.scopes
+  const free = auth.kind !== 'authorization_code' && auth.scopes.length === 0
+  if (missing.length === 0 || (!free && !missing.every((one) => allowed.includes(one))))
+    throw new UpstreamFault(
+      'insufficient_scope',
+      'The server requires scopes that this upstream is not allowed to request.',
+    )
+  // Scopes granted before are requested again: other calls need them.
+  const granted = stored.tokens?.scope?.split(' ').filter(Boolean) ?? []
+  await store.save({ wanted: [...new Set([...granted, ...stored.wanted, ...missing])] })
+  if (auth.kind === 'authorization_code')
+    throw new UpstreamFault(
+      'authorization_required',
+      'The server requires more scopes, which a person must grant: connect this upstream again.',
+    )
+  await store.exclusively(stored.version, (now, save) =>
+    renew(services, owner, target, now, save, { metadataUrl: null, scope }),
+  )
+}

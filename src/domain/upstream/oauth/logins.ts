@@ -1,0 +1,232 @@
+/**
+ * Logins for upstreams: a person confirms in a browser, logs in at the authorization server, and that browser returns
+ * once.
+ */
+import { eq } from 'drizzle-orm'
+import { AppError } from '../../../core/errors.ts'
+import { newToken, sha256Hex } from '../../../core/signing.ts'
+import { atomically, nowPlus, query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { upstreamLogins } from '../../../store/db/tables/upstreams.ts'
+import { assertMay, reachable, recordChange, type Ctx, type Services } from '../../access/index.ts'
+import { seal } from '../../secrets/index.ts'
+import { runFlow, type Challenge } from './auth.ts'
+import { findChallenge } from './challenge.ts'
+import { openAuth } from '../config.ts'
+import { faultOf, UpstreamFault } from '../fault.ts'
+import {
+  isState,
+  auditLogin,
+  openSealed,
+  sealContext,
+  type LoginOutcome,
+  type SealedLogin,
+} from './login-row.ts'
+import { loginPath, type LoginAttempt } from './oauth.ts'
+import { forgetTokens } from '../save.ts'
+import { loadRows, type UpstreamRow } from '../state.ts'
+import { targetOf } from '../target.ts'
+import { databaseTokenStore } from './tokens.ts'
+
+/** Time to finish a login, in milliseconds. */
+const loginMs = 10 * 60_000
+/** Open logins that one upstream may have. */
+const maxLogins = 20
+
+/**
+ * Starts a login. Returns the URL of a page of Gatehouse, where a person confirms it within ten minutes (see
+ * confirmLogin). Action `tools:Connect` on the tool. INVALID for an upstream that needs no login, UPSTREAM when its
+ * authorization server cannot be found or refuses Gatehouse.
+ */
+export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
+  const row = await findUpstream(ctx, input.toolId)
+  if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
+    throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
+  const state = newToken('')
+  const login: LoginAttempt = { state }
+  const challenge = await beginLogin(ctx, row, login)
+  const { url, verifier, discovery } = login
+  const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
+  await atomically(ctx.db, async (tx) => {
+    await deleteOldLogins(tx, row.id)
+    await tx.insert(upstreamLogins).values({
+      stateHash: sha256Hex(state),
+      upstreamId: row.id,
+      projectId: row.projectId,
+      configVersion: row.configVersion,
+      sealed: seal(ctx.masterKey, JSON.stringify(sealed), sealContext(row.id)),
+      startedBy: ctx.principal.id,
+      expiresAt: nowPlus(loginMs),
+    })
+    const { projectId } = row
+    await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
+  })
+  return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
+}
+
+async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
+  const store = databaseTokenStore(ctx, row.id, row.projectId)
+  try {
+    const target = await targetOf(ctx, row.projectId, row.config)
+    const stored = await store.read()
+    const challenge = await findChallenge(ctx, target, stored.metadataUrl)
+    await runFlow(ctx, row, target, { stored, save: (change) => store.save(change), challenge, login })
+    if (!login.url || !login.verifier || !login.discovery)
+      throw new UpstreamFault('authorization_failed', 'The authorization server does not support this login.')
+    if (!/^https?:/.test(login.url))
+      throw new UpstreamFault('authorization_failed', 'The authorization server has no http or https URL.')
+    return challenge
+  } catch (error) {
+    const fault = faultOf(error)
+    throw new AppError('UPSTREAM', fault.message, {}, error)
+  }
+}
+
+/**
+ * Finishes a login, by the parameters of the callback and the secret of the browser's cookie. The state can be used
+ * once, whatever the outcome, and only in the browser that confirmed it. The issuer is checked before the code is sent
+ * to a token endpoint. A repeated call returns `expired`.
+ */
+export async function finishLogin(
+  services: Services,
+  params: URLSearchParams,
+  browser: string | null,
+): Promise<LoginOutcome> {
+  const state = params.get('state') ?? ''
+  if (!isState(state)) return 'expired'
+  const taken = await takeLogin(services, state, browser)
+  if (!taken) return (await isOpen(services, state)) ? 'elsewhere' : 'expired'
+  const [row] = await loadRows(services.db, [taken.upstreamId])
+  if (!row || row.configVersion !== taken.configVersion) return 'expired'
+  const code = params.get('code')
+  if (!code) {
+    await auditLogin(services, row, taken.startedBy, 'refused')
+    return 'refused'
+  }
+  const { verifier, discovery, challenge } = openSealed(services, row.id, taken.sealed)
+  const store = databaseTokenStore(services, row.id, row.projectId)
+  try {
+    await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
+      stored: await store.read(),
+      save: (change) => store.save(change),
+      challenge,
+      login: { verifier, discovery },
+      returned: { code, iss: params.get('iss') ?? undefined },
+    })
+  } catch (error) {
+    services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
+    await auditLogin(services, row, taken.startedBy, 'failed')
+    return 'failed'
+  }
+  await reconnect(services, row, taken.startedBy)
+  await auditLogin(services, row, taken.startedBy, 'connected')
+  return 'connected'
+}
+
+/** Deletes tokens, client registration and logins. Action `tools:Connect` on the tool. Idempotent. */
+export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
+  const row = await findUpstream(ctx, input.toolId)
+  await atomically(ctx.db, async (tx) => {
+    await forgetTokens(tx, row.id)
+    await recordChange(tx, ctx, {
+      projectId: row.projectId,
+      action: 'tools:Connect',
+      resource: `tool/${row.id}`,
+      details: { disconnected: true },
+    })
+  })
+  await reconnect(ctx, row, null)
+}
+
+/** Returns the row when the caller can reach it and may connect it. */
+async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
+  const [found] = await loadRows(ctx.db, [id])
+  const row = reachable(ctx, found, 'upstream', id)
+  await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${id}`)
+  return row
+}
+
+async function isOpen(services: Services, state: string): Promise<boolean> {
+  const rows = await query(
+    services.db,
+    sql`
+      select 1
+      from upstream_logins
+      where state_hash = ${sha256Hex(state)}
+        and expires_at > now()`,
+  )
+  return rows.length > 0
+}
+
+/** Deletes the login and returns it, once, for the browser that confirmed it. */
+async function takeLogin(
+  services: Services,
+  state: string,
+  browser: string | null,
+): Promise<{
+  upstreamId: string
+  configVersion: number
+  sealed: string
+  startedBy: string
+} | null> {
+  if (browser === null) return null
+  const [taken] = await query<{
+    upstreamId: string
+    configVersion: number
+    sealed: string
+    startedBy: string
+    valid: boolean
+  }>(
+    services.db,
+    sql`
+      delete from upstream_logins
+      where state_hash = ${sha256Hex(state)}
+        and browser_hash = ${sha256Hex(browser)}
+      returning
+        upstream_id as "upstreamId",
+        config_version as "configVersion",
+        sealed,
+        started_by as "startedBy",
+        expires_at > now() as valid`,
+  )
+  return taken?.valid ? taken : null
+}
+
+/** Deletes expired logins, and this upstream's oldest ones when there are too many. */
+async function deleteOldLogins(tx: Ctx['db'], id: string): Promise<void> {
+  await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
+  await tx.delete(upstreamLogins).where(
+    sql`
+      ${eq(upstreamLogins.upstreamId, id)}
+      and state_hash not in (
+        select state_hash
+        from upstream_logins
+        where upstream_id = ${id}
+        order by created_at desc
+        limit ${maxLogins - 1}
+      )`,
+  )
+}
+
+/**
+ * Raises the configuration's version, so that connections with other tokens are no longer used, refreshes now, and notes
+ * whose login it was; null after the end of a login.
+ */
+async function reconnect(services: Services, row: UpstreamRow, by: string | null): Promise<void> {
+  await query(
+    services.db,
+    sql`
+      with l as (
+        update upstream_tokens
+        set connected_by = ${by}, connected_at = now()
+        where upstream_id = ${row.id} and sealed is not null and ${by !== null}::boolean
+      )
+      update upstreams
+      set config_version = config_version + 1,
+        failures = 0,
+        retry_at = null,
+        wake_at = now()
+      where id = ${row.id}`,
+  )
+  services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+}

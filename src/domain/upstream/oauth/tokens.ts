@@ -1,0 +1,245 @@
+/** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
+import { nowPlus, query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { upstreamTokens } from '../../../store/db/tables/upstreams.ts'
+import { assignments, type Values } from '../../../store/db/write.ts'
+import type { Services } from '../../access/index.ts'
+import { seal, unseal } from '../../secrets/index.ts'
+import { UpstreamFault } from '../fault.ts'
+
+/** Tokens with the issuer that issued them: they are sent to no other. */
+export type IssuedTokens = OAuthTokens & { issuer?: string }
+export type IssuedClient = OAuthClientInformationMixed & { issuer?: string }
+
+export interface StoredTokens {
+  tokens: IssuedTokens | null
+  /** The client registration at the authorization server. */
+  client: IssuedClient | null
+  /** Scopes that calls required and the tokens lack: the next login requests them too. */
+  wanted: string[]
+  metadataUrl: string | null
+  /** Rises whenever the tokens change. */
+  version: number
+  /** Milliseconds until the access token expires; null when the server did not say. */
+  leftMs: number | null
+  /** Milliseconds since the tokens were stored. */
+  ageMs: number
+}
+
+/** The fields to change; absent ones keep their value. */
+export type StoredChange = Partial<Pick<StoredTokens, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
+
+/** Stores tokens: in the database, or in memory for a trial. */
+export interface TokenStore {
+  read(): Promise<StoredTokens>
+  /** Writes at once. A change of the tokens raises the version. */
+  save(change: StoredChange): Promise<void>
+  /**
+   * Runs `work` while no other process does, unless the version is no longer `seen`: then another process has done it
+   * and nothing runs. The `save` given to `work` writes nothing once another process has taken over.
+   */
+  exclusively(
+    seen: number,
+    work: (stored: StoredTokens, save: TokenStore['save']) => Promise<void>,
+  ): Promise<void>
+}
+
+/** Time limit of one renewal, in milliseconds; a process that died blocks the others no longer than this. */
+const renewalMs = 25_000
+const pollMs = 50
+const nothing: StoredTokens = {
+  tokens: null,
+  client: null,
+  wanted: [],
+  metadataUrl: null,
+  version: 0,
+  leftMs: null,
+  ageMs: Infinity,
+}
+
+interface Sealed {
+  tokens: IssuedTokens | null
+  wanted: string[]
+}
+
+interface TokenRow {
+  sealed: string | null
+  client: string | null
+  metadataUrl: string | null
+  version: number
+  leftMs: number | null
+  ageMs: number
+}
+
+const columns = sql`sealed, client, metadata_url as "metadataUrl", version,
+  (extract(epoch from expires_at - now()) * 1000)::float8 as "leftMs",
+  (extract(epoch from now() - updated_at) * 1000)::float8 as "ageMs"`
+
+/**
+ * Encrypts the tokens of all upstreams under another master key, in the caller's transaction. Returns how many there
+ * were. Deletes open logins: people start them again.
+ */
+export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Promise<number> {
+  await query(tx, sql`delete from upstream_logins`)
+  const rows = await query<{ id: string; sealed: string | null; client: string | null }>(
+    tx,
+    sql`select upstream_id as id, sealed, client from upstream_tokens for update`,
+  )
+  for (const { id, sealed, client } of rows) {
+    const anew = (text: string | null) =>
+      text === null ? null : seal(to, unseal(from, text, contextOf(id)), contextOf(id))
+    await query(
+      tx,
+      sql`
+        update upstream_tokens
+        set sealed = ${anew(sealed)}::text,
+          client = ${anew(client)}::text
+        where upstream_id = ${id}`,
+    )
+  }
+  return rows.length
+}
+
+function contextOf(id: string): string {
+  return `upstream/${id}`
+}
+
+/** Stores the tokens of a saved upstream. */
+export function databaseTokenStore(services: Services, id: string, projectId: string): TokenStore {
+  const { db, masterKey } = services
+  const context = contextOf(id)
+  const open = (row: TokenRow): StoredTokens => ({
+    ...nothing,
+    ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
+    client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
+    metadataUrl: row.metadataUrl,
+    version: row.version,
+    leftMs: row.leftMs,
+    ageMs: row.ageMs,
+  })
+  const read = async (): Promise<StoredTokens> => {
+    const [row] = await query<TokenRow>(
+      db,
+      sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
+    )
+    return row ? open(row) : nothing
+  }
+  const save = async (change: StoredChange, asker: number | null): Promise<void> => {
+    const stored = await read()
+    const { tokens, wanted, client, metadataUrl } = { ...stored, ...change }
+    const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
+    const values: Values<typeof upstreamTokens> = {
+      sealed,
+      metadataUrl,
+      client: client ? seal(masterKey, JSON.stringify(client), context) : null,
+      ...('tokens' in change ? renewed(tokens) : {}),
+    }
+    await query(
+      db,
+      sql`
+        update upstream_tokens
+        set ${assignments(upstreamTokens, values)}
+        where upstream_id = ${id}
+          ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
+    )
+  }
+  return {
+    read,
+    async save(change) {
+      await ensureRow(db, id, projectId)
+      await save(change, null)
+    },
+    async exclusively(seen, work) {
+      await ensureRow(db, id, projectId)
+      const taken = await takeLock(db, id, seen)
+      if (!taken) return
+      try {
+        await work(open(taken), (change) => save(change, taken.asker))
+      } finally {
+        await releaseLock(db, id, taken.asker)
+      }
+    },
+  }
+}
+
+/** The columns that change with the tokens; the server may not say when they expire. */
+function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
+  const seconds = tokens?.expires_in
+  return {
+    version: sql`version + 1`,
+    updatedAt: sql`now()`,
+    expiresAt: seconds === undefined ? null : nowPlus(seconds * 1000),
+  }
+}
+
+async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
+  await query(
+    db,
+    sql`
+      insert into upstream_tokens (upstream_id, project_id)
+      values (${id}, ${projectId})
+      on conflict do nothing`,
+  )
+}
+
+/**
+ * Waits until no other process renews; null when the tokens changed meanwhile. Holds no lock during network requests.
+ */
+async function takeLock(
+  db: Database,
+  id: string,
+  seen: number,
+): Promise<(TokenRow & { asker: number }) | null> {
+  for (const until = Date.now() + renewalMs; Date.now() < until;) {
+    const [taken] = await query<TokenRow & { asker: number }>(
+      db,
+      sql`
+        update upstream_tokens
+        set asker = asker + 1,
+          asked_until = ${nowPlus(renewalMs)}
+        where upstream_id = ${id}
+          and version = ${seen}
+          and (asked_until is null or asked_until < now())
+        returning asker, ${columns}`,
+    )
+    if (taken) return taken
+    const [now] = await query<{ version: number }>(
+      db,
+      sql`select version from upstream_tokens where upstream_id = ${id}`,
+    )
+    if (now?.version !== seen) return null
+    await pause(pollMs)
+  }
+  throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
+}
+
+async function releaseLock(db: Database, id: string, asker: number): Promise<void> {
+  await query(
+    db,
+    sql`
+      update upstream_tokens
+      set asked_until = null
+      where upstream_id = ${id}
+        and asker = ${asker}`,
+  )
+}
+
+/** Stores the tokens of a trial in memory. */
+export function memoryTokenStore(): TokenStore {
+  let stored = nothing
+  const save = async (change: StoredChange) => {
+    const given = 'tokens' in change
+    stored = {
+      ...stored,
+      ...change,
+      ...(given ? { version: stored.version + 1, leftMs: null, ageMs: 0 } : {}),
+    }
+  }
+  return {
+    read: async () => stored,
+    save,
+    exclusively: (seen, work) => (stored.version === seen ? work(stored, save) : Promise.resolve()),
+  }
+}

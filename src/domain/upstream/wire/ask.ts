@@ -1,0 +1,240 @@
+/** Sends one request to an upstream. Sends it again only when the upstream certainly did not act on it. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ClientCapabilities } from '@modelcontextprotocol/client'
+import { onAbort } from '../../../core/abort.ts'
+import type { Json, JsonObject } from '../../../core/json.ts'
+import { query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import type { Services } from '../../access/index.ts'
+import { authFor, stepUp } from '../oauth/auth.ts'
+import { borrowLink, isStale } from './borrow.ts'
+import { faultOf, UpstreamFault } from '../fault.ts'
+import { openLink, type Link } from './link.ts'
+import { prepareRelay, type Relay } from './relay.ts'
+import { loadRows, type UpstreamRow, type NegotiatedProtocol } from '../state.ts'
+import { targetOf } from '../target.ts'
+import { trackDelivery, type Delivery } from './wire.ts'
+
+/** The upstream needs input from its client before it continues (multi-round requests of MCP 2026-07-28). */
+export interface InputRequired {
+  inputRequests: JsonObject
+  requestState: string | null
+}
+
+export interface UpstreamRequest {
+  /** The id of the upstream, which is also the id of its tool. */
+  id: string
+  projectId: string
+  /** The row of the upstream, if it was read a moment ago. */
+  row?: UpstreamRow | null | undefined
+  /** Limit for connecting, sending and waiting together, in milliseconds. */
+  timeoutMs: number
+  signal?: AbortSignal | null
+  /** What the MCP client declared; null when no MCP client is behind the request. */
+  relay?: Relay | null
+  /** Called just before the request is sent; nothing is sent when it returns false. */
+  mayStart?: (() => boolean) | undefined
+}
+
+/** Sends the request over this connection. `timeoutMs` is the time that remains. */
+type Send<Result> = (link: Link, options: SendOptions) => Promise<Result>
+
+export interface SendOptions {
+  timeoutMs: number
+  signal: AbortSignal
+  /** The upstream's row as read before the request was sent. */
+  row: UpstreamRow
+}
+
+const maxTries = 3
+/** Pause before retrying a server that refused the connection, in milliseconds. */
+const secondTryMs = 250
+
+/**
+ * Returns what `send` returns; throws an UpstreamFault. Sets `delivery.mayHaveRun` when the upstream may have acted on
+ * the request. With `harmless` a request whose connection was lost is sent again.
+ */
+export async function askUpstream<Result>(
+  services: Services,
+  request: UpstreamRequest,
+  delivery: Delivery,
+  send: Send<Result>,
+  harmless = false,
+): Promise<Result> {
+  const until = Date.now() + request.timeoutMs
+  const row = await openRow(services, request)
+  let protocol = row.protocol
+  for (let tries = 1; ; tries++) {
+    const left = until - Date.now()
+    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${request.timeoutMs} ms.`)
+    const attempt = await tryOnce(services, row, protocol, request, delivery, left, send)
+    if ('result' in attempt) return attempt.result
+    const { fault, link } = attempt
+    if (request.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
+    if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
+      services.connections.retire(link)
+      if (isStale(fault, link)) protocol = link.era === 'modern' ? null : protocol
+    }
+    if (fault.code === 'insufficient_scope' && tries < maxTries && !delivery.mayHaveRun) {
+      await stepUp(
+        services,
+        row,
+        await targetOf(services, row.projectId, row.config),
+        fault.facts.scope ?? '',
+      )
+      // The connection keeps the token that it was opened with.
+      if (link) services.connections.retire(link)
+      continue
+    }
+    if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
+      await scheduleRefresh(services, row, fault)
+      throw fault
+    }
+    if (fault.code === 'unreachable') await pause(secondTryMs)
+  }
+}
+
+async function openRow(services: Services, request: UpstreamRequest): Promise<UpstreamRow> {
+  const { id, projectId } = request
+  const row = request.row ?? (await loadRows(services.db, [id]))[0]
+  if (!row || row.projectId !== projectId)
+    throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
+  if (row.closedForMs <= 0) return row
+  const seconds = Math.ceil(row.closedForMs / 1000)
+  throw new UpstreamFault(
+    'upstream_unavailable',
+    `The server failed ${row.failures} times in a row; the next attempt is in ${seconds} s.`,
+    { retryAfterMs: Math.ceil(row.closedForMs) },
+  )
+}
+
+/** `link` is null when no shared connection could be opened. */
+async function tryOnce<Result>(
+  services: Services,
+  row: UpstreamRow,
+  protocol: NegotiatedProtocol | null,
+  request: UpstreamRequest,
+  delivery: Delivery,
+  timeoutMs: number,
+  send: Send<Result>,
+): Promise<{ result: Result } | { fault: UpstreamFault; link: Link | null }> {
+  const startedAt = Date.now()
+  const left = () => Math.max(1, timeoutMs - (Date.now() - startedAt))
+  let link: Link | null = null
+  let done = () => {}
+  try {
+    const lease = await within(borrowLink(services, row, protocol), left(), request.signal ?? null)
+    link = lease.resource
+    done = lease.release
+    const own = await ownLink(services, row, link, request, left())
+    if (own) done = () => (lease.release(), void own.close())
+    const over = own ?? link
+    const result = await trackDelivery(
+      request.signal ?? null,
+      (signal) => send(over, { timeoutMs: left(), signal, row }),
+      delivery,
+    )
+    return { result }
+  } catch (error) {
+    return { fault: cleanFault(faultOf(error), link), link }
+  } finally {
+    done()
+  }
+}
+
+/** Removes secrets from text that the upstream sent outside MCP messages, such as the body of an HTTP error. */
+function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
+  if (!link) return fault
+  const { message, facts } = link.hidden.clean({ message: fault.message, facts: fault.facts })
+  return message === fault.message ? fault : new UpstreamFault(fault.code, message, facts, fault.cause)
+}
+
+/**
+ * Opens a connection for this request alone. On the shared connection, a server request (legacy sessions) or a log line
+ * (both eras) cannot be matched to the call that caused it.
+ */
+async function ownLink(
+  services: Services,
+  row: UpstreamRow,
+  shared: Link,
+  { relay, signal }: UpstreamRequest,
+  timeoutMs: number,
+): Promise<Link | null> {
+  const asks = relay?.ask !== undefined && shared.era === 'legacy'
+  const logs =
+    relay?.notify !== undefined && Boolean(relay.logLevel) && 'logging' in shared.facts.capabilities
+  if (!relay || (!asks && !logs)) return null
+  const target = await targetOf(services, row.projectId, row.config)
+  const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
+  const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
+  const link = await openLink(services, target, {
+    protocol: shared.protocol,
+    auth: authFor(services, row, target),
+    capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
+    timeoutMs,
+    ...(signal ? { signal } : {}),
+  })
+  await prepareRelay(link, relay)
+  return link
+}
+
+/** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
+function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, harmless: boolean): boolean {
+  if (fault.code === 'connection_lost') return harmless || !delivery.mayHaveRun
+  if (delivery.mayHaveRun) return false
+  return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
+}
+
+/** Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. */
+async function scheduleRefresh(
+  services: Services,
+  row: UpstreamRow,
+  { code, facts }: UpstreamFault,
+): Promise<void> {
+  const serious =
+    code === 'unreachable' ||
+    code === 'connection_lost' ||
+    code === 'authorization_required' ||
+    code === 'authorization_failed' ||
+    (code === 'http_error' && (facts.status ?? 0) >= 500)
+  if (!serious || row.status !== 'CONNECTED') return
+  await query(
+    services.db,
+    sql`
+      update upstreams
+      set wake_at = now()
+      where id = ${row.id}
+        and status = 'CONNECTED'`,
+  )
+  services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+}
+
+/** Others may wait for the same connection: a caller that times out leaves it to them. */
+async function within<Thing extends { release(): void }>(
+  borrowing: Promise<Thing>,
+  timeoutMs: number,
+  signal: AbortSignal | null,
+): Promise<Thing> {
+  let end = () => {}
+  const gaveUp = new Promise<never>((_resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new UpstreamFault('timeout', 'The server did not answer in time.')),
+      timeoutMs,
+    )
+    const forget = onAbort(signal, () => reject(new UpstreamFault('cancelled', 'The request was cancelled.')))
+    end = () => {
+      clearTimeout(timer)
+      forget()
+    }
+  })
+  let given = false
+  try {
+    const thing = await Promise.race([borrowing, gaveUp])
+    given = true
+    return thing
+  } finally {
+    end()
+    gaveUp.catch(() => {})
+    if (!given) borrowing.then((thing) => thing.release()).catch(() => {})
+  }
+}

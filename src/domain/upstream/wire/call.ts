@@ -1,0 +1,142 @@
+/** Calls a tool of an upstream. Every outcome is a result that a model can read. */
+import type { CallToolResult, Progress, Tool as WireTool } from '@modelcontextprotocol/client'
+import type { ToolResult } from '../../../core/content.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { Services } from '../../access/index.ts'
+import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
+import type { UpstreamTool } from '../catalog/catalog.ts'
+import { faultOf, isFinalAnswer, UpstreamFault } from '../fault.ts'
+import type { Link } from './link.ts'
+import { relayedInput, relayedMeta } from './relay.ts'
+import { faultResult, resultOf } from './results.ts'
+import { loadCatalogs, type UpstreamRow } from '../state.ts'
+import type { Delivery } from './wire.ts'
+
+export interface UpstreamProgress {
+  progress: number
+  total?: number
+  message?: string
+}
+
+export interface UpstreamCall extends UpstreamRequest {
+  /** The tool's name at the upstream. */
+  tool: string
+  arguments: JsonObject
+  /** The tool call's id: sent as `_meta["gatehouse/call_id"]`, and as `Idempotency-Key` over Streamable HTTP. */
+  callId: string
+  /** Each progress notification restarts the timeout, up to ten times the timeout in total. @default false */
+  progressExtends?: boolean
+  onProgress?(progress: UpstreamProgress): void
+  /** Called just before the call is sent; nothing is sent when it returns false. */
+  mayStart?: (() => boolean) | undefined
+}
+
+/**
+ * `sent` is false only when the upstream certainly did not act on the call. `lost` is true when the call was sent and
+ * the result does not come from the upstream: its outcome is unknown.
+ */
+export type UpstreamAnswer =
+  { result: ToolResult; sent: boolean; lost: boolean } | { inputRequired: InputRequired }
+
+/** The shortest interval between two progress reports, in milliseconds. */
+const progressEveryMs = 20
+
+/**
+ * Never throws. Sends a call again only when the transport proves that the upstream did not act on it. Without `relay`
+ * an upstream that requests input gets the error `input_required`.
+ */
+export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
+  const delivery: Delivery = { mayHaveRun: false, mayStart: call.mayStart }
+  try {
+    const { answer, tool } = await askUpstream(services, call, delivery, async (link, options) => {
+      const found = await findTool(services, options.row, call.tool)
+      return { answer: await send(link, call, found, options), tool: found }
+    })
+    if (isInputRequired(answer)) return asked(call, answer)
+    const result = resultOf(
+      answer,
+      tool?.outputSchema ?? null,
+      call.projectId,
+      services.limits.maxResponseBytes,
+    )
+    return { result, sent: true, lost: false }
+  } catch (error) {
+    const fault = faultOf(error)
+    if (!(error instanceof UpstreamFault))
+      services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
+    const sent = delivery.mayHaveRun
+    return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
+  }
+}
+
+/** Null for a tool that no list has: the upstream itself refuses it. */
+async function findTool(services: Services, row: UpstreamRow, name: string): Promise<UpstreamTool | null> {
+  const catalog = (await loadCatalogs(services.db, [row])).get(row.id)!
+  return catalog.tools.find((tool) => tool.name === name) ?? null
+}
+
+async function send(
+  link: Link,
+  call: UpstreamCall,
+  tool: UpstreamTool | null,
+  { timeoutMs, signal }: SendOptions,
+): Promise<CallToolResult> {
+  const { callId, relay, progressExtends = false } = call
+  const params = {
+    name: call.tool,
+    arguments: call.arguments,
+    _meta: { 'gatehouse/call_id': callId, ...relayedMeta(link, relay) },
+    ...relayedInput(link, relay),
+  }
+  return link.client.callTool(params as Parameters<typeof link.client.callTool>[0], {
+    timeout: timeoutMs,
+    maxTotalTimeout: progressExtends ? timeoutMs * 10 : timeoutMs,
+    resetTimeoutOnProgress: progressExtends,
+    signal,
+    allowInputRequired: true,
+    headers: { 'Idempotency-Key': callId },
+    // The SDK finds the arguments that are sent as headers by the schema. Without an outputSchema it checks no result.
+    ...(tool ? { toolDefinition: { name: tool.name, inputSchema: tool.inputSchema } as WireTool } : {}),
+    ...(call.onProgress ? { onprogress: paced(call.onProgress.bind(call)) } : {}),
+  })
+}
+
+function paced(report: (progress: UpstreamProgress) => void): (progress: Progress) => void {
+  let last = 0
+  return ({ progress, total, message }) => {
+    const now = Date.now()
+    const isLast = total !== undefined && progress >= total
+    if (now - last < progressEveryMs && !isLast) return
+    last = now
+    report({
+      progress,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message: message.slice(0, 1000) }),
+    })
+  }
+}
+
+interface WireInputRequired {
+  resultType: 'input_required'
+  inputRequests?: JsonObject
+  requestState?: string
+}
+
+/** With `allowInputRequired` the SDK returns either a result or this. */
+export function isInputRequired(answer: unknown): answer is WireInputRequired {
+  return (answer as { resultType?: unknown }).resultType === 'input_required'
+}
+
+/** What the upstream requests, unchanged. */
+export function inputRequired(answer: WireInputRequired): InputRequired {
+  return { inputRequests: answer.inputRequests ?? {}, requestState: answer.requestState ?? null }
+}
+
+function asked({ relay }: UpstreamCall, answer: WireInputRequired): UpstreamAnswer {
+  if (relay) return { inputRequired: inputRequired(answer) }
+  const fault = new UpstreamFault(
+    'input_required',
+    'The server requests input from its caller, and this caller cannot supply any.',
+  )
+  return { result: faultResult(fault, true), sent: true, lost: false }
+}

@@ -1,0 +1,171 @@
+/**
+ * The fetch for requests to upstreams: the guarded fetch with a size limit for each message. It also tracks, for one
+ * call, whether it was sent, and whether the stream that should carry its response ended without one.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { onAbort } from '../../../core/abort.ts'
+import { depthWatch, maxJsonDepth } from '../../../core/json.ts'
+import { EgressError, type Egress } from '../../egress/index.ts'
+
+/** What is known about the delivery of one call. */
+export interface Delivery {
+  /**
+   * False only when the upstream certainly did not act on the call: nothing was sent, or every request was refused
+   * (4xx).
+   */
+  mayHaveRun: boolean
+  /** Called before anything of the call is sent; nothing is sent when it returns false. */
+  mayStart?: (() => boolean) | undefined
+}
+
+interface Tracker {
+  delivery: Delivery
+  /** Aborts requests of the call that are still open. */
+  finished: AbortSignal
+  requestStarted(): void
+  /** The stream that should carry the response ended. With `resumable` the transport may still fetch the rest. */
+  streamEnded(resumable: boolean, reason: Error): void
+}
+
+const currentTracker = new AsyncLocalStorage<Tracker | null>()
+
+/** Time for a response that was received before its stream ended to reach the caller, in milliseconds. */
+const drainMs = 300
+/** Time for a stream with event ids to resume before the call fails, in milliseconds. */
+const resumeMs = 10_000
+/**
+ * Delay before open requests of a finished call are aborted, so that its cancellation notice is still sent.
+ * Milliseconds.
+ */
+const abortDelayMs = 1000
+
+/**
+ * Runs one call and records its delivery in `delivery`. The signal given to `work` fires when the caller aborts, and
+ * when the stream of the response is lost. Requests that are still open when the call ends are aborted.
+ */
+export async function trackDelivery<Result>(
+  caller: AbortSignal | null,
+  work: (signal: AbortSignal) => Promise<Result>,
+  delivery: Delivery = { mayHaveRun: false },
+): Promise<Result> {
+  const stop = new AbortController()
+  const finished = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let lost: Error | null = null
+  const tracker: Tracker = {
+    delivery,
+    finished: finished.signal,
+    requestStarted: () => clearTimeout(timer),
+    streamEnded(resumable, reason) {
+      if (finished.signal.aborted) return
+      clearTimeout(timer)
+      timer = setTimeout(
+        () => {
+          lost = reason
+          stop.abort(reason)
+        },
+        resumable ? resumeMs : drainMs,
+      )
+    },
+  }
+  const forget = onAbort(caller, () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true)))
+  try {
+    return await currentTracker.run(tracker, () => work(stop.signal))
+  } catch (error) {
+    throw lost ?? (caller?.aborted ? stop.signal.reason : error)
+  } finally {
+    clearTimeout(timer)
+    forget()
+    setTimeout(() => finished.abort(), abortDelayMs).unref()
+  }
+}
+
+/**
+ * Runs work that outlives the call that starts it, such as opening a shared connection, without tracking it for that
+ * call.
+ */
+export function untracked<Result>(work: () => Promise<Result>): Promise<Result> {
+  return currentTracker.run(null, work)
+}
+
+/**
+ * A message larger than `maxBytes`, or nested too deep, fails with TOO_LARGE while it is read; the length of a stream is not
+ * limited.
+ */
+export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.fetch {
+  return async (input, init) => {
+    const tracker = currentTracker.getStore() ?? null
+    const isPost = init?.method === 'POST'
+    tracker?.requestStarted()
+    const signals = [init?.signal, tracker?.finished].filter(
+      (signal) => signal !== undefined && signal !== null,
+    )
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : (signals[0] ?? null)
+    const sending = tracker && isPost ? beginSending(tracker.delivery) : null
+    let response: Response
+    try {
+      response = await egress.fetch(input, { ...init, signal, mayStart: sending?.mayStart })
+    } catch (error) {
+      if (!isPost) tracker?.streamEnded(true, error as Error)
+      throw error
+    }
+    // A refused (4xx) or redirected (3xx) request was not acted on; a 408 may come from a proxy that stopped waiting.
+    const { status } = response
+    if (status >= 300 && status < 500 && status !== 408) sending?.refused()
+    return bounded(response, maxBytes, tracker)
+  }
+}
+
+/**
+ * A call may have run from the moment in which the first byte of a request may leave: the caller may stop waiting before
+ * anything comes back.
+ */
+function beginSending(delivery: Delivery): { mayStart(): boolean; refused(): void } {
+  const before = delivery.mayHaveRun
+  return {
+    mayStart() {
+      if (!delivery.mayHaveRun && delivery.mayStart?.() === false) return false
+      return (delivery.mayHaveRun = true)
+    },
+    refused: () => void (delivery.mayHaveRun = before),
+  }
+}
+
+function bounded(response: Response, maxBytes: number, tracker: Tracker | null): Response {
+  if (!response.body) return response
+  const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
+  let size = 0
+  let resumable = false
+  const isTooDeep = depthWatch(isStream)
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      if (isStream) resumable ||= bytes.includes('\nid:') || bytes.subarray(0, 3).equals(idField)
+      // An empty line ends an event: what follows is the next message.
+      const end = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1
+      size = end < 0 ? size + bytes.length : bytes.length - end
+      if (size > maxBytes) controller.error(tooLarge(`is larger than ${maxBytes} bytes`))
+      else if (isTooDeep(bytes)) controller.error(tooLarge(`is nested deeper than ${maxJsonDepth} levels`))
+      else controller.enqueue(chunk)
+    },
+  })
+  const ended = (error?: unknown) => {
+    if (!tracker || !isStream) return
+    const large = error instanceof EgressError && error.code === 'TOO_LARGE'
+    const reason = large ? error : new EgressError('NETWORK', 'The stream of the answer ended early.', true)
+    tracker.streamEnded(resumable && !large, reason)
+  }
+  response.body.pipeTo(counted.writable).then(() => ended(), ended)
+  const { status, statusText, headers } = response
+  const made = new Response(counted.readable, { status, statusText, headers })
+  return Object.defineProperties(made, {
+    url: { value: response.url },
+    redirected: { value: response.redirected },
+  })
+}
+
+const idField = Buffer.from('id:')
+
+function tooLarge(why: string): EgressError {
+  return new EgressError('TOO_LARGE', `A message of the server ${why}.`, true)
+}

@@ -1,0 +1,330 @@
+/** The Responses API, judged by OpenAI's own clients: text, streams, calls, questions, endings and refusals. */
+import type { OpenAI } from 'openai6'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { majors, openClient } from './clients.ts'
+
+let h: Harness
+let fixtures: Fixtures
+let plain: string
+
+beforeAll(async () => {
+  h = await openHarness()
+  fixtures = await makeFixtures(h)
+  plain = await fixtures.agent({ name: 'plain' })
+  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
+})
+afterAll(async () => {
+  await fixtures?.close()
+  await h?.stop()
+})
+
+const locate = {
+  type: 'function' as const,
+  name: 'locate',
+  description: 'Finds the user.',
+  parameters: objectSchema({ room: { type: 'string' } }, ['room']),
+  strict: false,
+}
+const use = 'call locate {"room": "a"}\nthen\nsay found'
+const numbersOf = (events: { sequence_number: number }[]) => events.map((event) => event.sequence_number)
+const collect = async <Event>(stream: AsyncIterable<Event>) => {
+  const events: Event[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
+describe.each(majors)('openai %i', (major) => {
+  let client: OpenAI
+  beforeAll(async () => {
+    client = await openClient(major, h.url, adminKey)
+  })
+
+  test('text, by name and by id, and the response is read again', async () => {
+    for (const model of ['plain', plain]) {
+      const made = await client.responses.create({ model, input: 'say hello there' })
+      expect(made).toMatchObject({ status: 'completed', output_text: 'hello there' })
+      const again = await client.responses.retrieve(made.id)
+      expect(again).toMatchObject({ id: made.id, output: made.output, usage: made.usage })
+    }
+  })
+
+  test('a stream, whose replay has the same numbers and goes on after any of them', async () => {
+    const input = 'slow 5ms\nsay one two three four five six seven eight'
+    const live = await collect(await client.responses.create({ model: 'plain', input, stream: true }))
+    const text = (events: typeof live) =>
+      events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('')
+    expect(text(live)).toBe('one two three four five six seven eight')
+    const numbers = numbersOf(live)
+    expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
+    const last = live.at(-1)!
+    expect(last.type).toBe('response.completed')
+    const { id } = (live[0] as { response: { id: string } }).response
+    for (const [i, { sequence_number }] of live.entries()) {
+      const rest = await collect(
+        await client.responses.retrieve(id, { stream: true, starting_after: sequence_number }),
+      )
+      expect(text(live.slice(0, i + 1)) + text(rest), `after ${sequence_number}`).toBe(text(live))
+      expect(rest.every((event) => event.sequence_number > sequence_number)).toBe(true)
+      if (i < live.length - 1) expect(rest.at(-1)).toMatchObject({ type: 'response.completed' })
+    }
+  })
+
+  test('a call that runs here is shown as a call of a remote server', async () => {
+    const made = await client.responses.create({
+      model: 'plain',
+      input: 'call look {"word": "a"}\nthen\nsay ok',
+    })
+    expect(made.output).toMatchObject([
+      { type: 'mcp_call', name: 'look', arguments: '{"word":"a"}', error: null },
+      { type: 'message' },
+    ])
+    expect(made.output_text).toBe('ok')
+  })
+
+  test('a client tool pauses, also streamed, is answered, and a repeat changes nothing', async () => {
+    const stream = client.responses.stream({ model: 'plain', input: use, tools: [locate] })
+    const first = await stream.finalResponse()
+    expect(first).toMatchObject({ status: 'completed' })
+    const call = first.output.find((item) => item.type === 'function_call')!
+    expect(call).toMatchObject({ name: 'locate', arguments: '{"room":"a"}' })
+    const input = [{ type: 'function_call_output' as const, call_id: call.call_id, output: 'kitchen' }]
+    const next = { model: 'plain', previous_response_id: first.id, input }
+    const second = await client.responses.create(next)
+    expect(second).toMatchObject({ output_text: 'found', previous_response_id: first.id })
+    expect((await client.responses.create(next)).id).toBe(second.id)
+    expect((await client.responses.create({ model: 'plain', input })).id).toBe(second.id)
+    const other = client.responses.create({ ...next, input: [{ ...input[0]!, output: 'attic' }] })
+    await expect(other).rejects.toMatchObject({ status: 409 })
+    const third = await client.responses.create({
+      model: 'plain',
+      previous_response_id: second.id,
+      input: 'say on',
+    })
+    expect(third.output_text).toBe('on')
+  })
+
+  test.each([true, false])('a question to a key that decides, approved: %s', async (approve) => {
+    const before = fixtures.upstream.seen.length
+    const first = await client.responses.create({
+      model: 'gated',
+      input: 'call act {"word": "a"}\nthen\nsay ok',
+    })
+    const question = first.output.find((item) => item.type === 'mcp_approval_request')!
+    expect(question).toMatchObject({ name: 'act', arguments: '{"word":"a"}' })
+    const verdict = { type: 'mcp_approval_response' as const, approval_request_id: question.id, approve }
+    const next = { model: 'gated', previous_response_id: first.id, input: [verdict] }
+    const second = await client.responses.create(next)
+    expect((await client.responses.create(next)).id).toBe(second.id)
+    expect(second.output).toMatchObject([{ type: 'mcp_call', name: 'act' }, { type: 'message' }])
+    expect(fixtures.upstream.seen.length - before).toBe(approve ? 1 : 0)
+  })
+
+  test('a background run is in progress, cancelled, and stays so', async () => {
+    const input = 'slow 5s before\nsay never'
+    const made = await client.responses.create({ model: 'plain', input, background: true })
+    expect(['queued', 'in_progress']).toContain(made.status)
+    expect(await client.responses.cancel(made.id)).toMatchObject({ status: 'cancelled' })
+    expect(await client.responses.retrieve(made.id)).toMatchObject({ status: 'cancelled' })
+  })
+
+  test('a failed run is a failed response', async () => {
+    const refused = await client.responses.create({ model: 'plain', input: 'fail 400' })
+    expect(refused).toMatchObject({ status: 'failed', error: { code: 'invalid_prompt' } })
+    const failed = await client.responses.create({ model: 'plain', input: 'fail 401' })
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  })
+
+  test('models are agents', async () => {
+    const names = (await client.models.list()).data.map(({ id }) => id)
+    expect(names).toEqual(expect.arrayContaining(['plain', 'gated']))
+    expect(await client.models.retrieve('plain')).toMatchObject({ id: 'plain' })
+  })
+})
+
+test('a key that may not decide waits for a person, and sees the call as it ran', async () => {
+  const { secret } = await h.mutate(
+    'createApiKey',
+    { name: 'program', role: 'DEVELOPER', votes: false },
+    'secret',
+  )
+  const client = await openClient(6, h.url, secret)
+  const events = await client.responses.create({
+    model: 'gated',
+    input: 'call act {"word": "a"}\nthen\nsay ok',
+    stream: true,
+  })
+  const seen: string[] = []
+  let decided: Promise<unknown> | null = null
+  const list = 'query { approvals(status: PENDING) { nodes { id } } }'
+  for await (const event of events) {
+    seen.push(event.type)
+    if (event.type !== 'response.in_progress') continue
+    const { id } = event.response
+    const generationId = `gen_${id.split('_')[1]!}`
+    decided = h.until(generationId, ['AWAITING_APPROVAL']).then(async () => {
+      const approvalId = (await h.gql(list)).data['approvals'].nodes[0].id
+      return h.mutate(
+        'decideApproval',
+        { approvalId, verdict: 'APPROVE', arguments: { word: 'b' } },
+        '__typename',
+      )
+    })
+  }
+  expect(await decided).toMatchObject({ __typename: 'DecideApprovalPayload' })
+  expect(seen.at(-1)).toBe('response.completed')
+  expect(seen).not.toContain('response.mcp_approval_request')
+})
+
+test('verdicts of questions before are repeated beside the one that is asked', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const before = fixtures.upstream.seen.length
+  let next = await client.responses.create({
+    model: 'gated',
+    input: 'call act {"word": "a"}\nthen\ncall act {"word": "b"}\nthen\nsay ok',
+  })
+  const input: { type: 'mcp_approval_response'; approval_request_id: string; approve: boolean }[] = []
+  for (let i = 0; i < 2; i++) {
+    const { id } = next.output.find((item) => item.type === 'mcp_approval_request')!
+    input.push({ type: 'mcp_approval_response', approval_request_id: id, approve: true })
+    next = await client.responses.create({ model: 'gated', previous_response_id: next.id, input })
+  }
+  expect(next).toMatchObject({ status: 'completed', output_text: 'ok' })
+  expect(fixtures.upstream.seen.length - before).toBe(2)
+})
+
+test('an idempotency key makes a repeat find the same run', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const headers = { 'Idempotency-Key': 'once' }
+  const body = { model: 'plain', input: 'say once' }
+  const first = await client.responses.create(body, { headers })
+  expect((await client.responses.create(body, { headers })).id).toBe(first.id)
+  const other = client.responses.create({ ...body, input: 'say twice' }, { headers })
+  await expect(other).rejects.toMatchObject({ status: 409, code: 'idempotency_conflict' })
+})
+
+test('a file that was uploaded here is attached to the message, one of nobody is refused', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const announced = { filename: 'a.txt', contentType: 'text/plain' }
+  const { file, uploadUrl } = await h.mutate('presignUpload', announced, 'file { id } uploadUrl')
+  await fetch(uploadUrl, { method: 'PUT', body: 'a note', headers: { 'content-type': 'text/plain' } })
+  const withFile = (file_id: string) =>
+    client.responses.create({
+      model: 'plain',
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'say read' },
+            { type: 'input_file', file_id },
+          ],
+        },
+      ],
+    })
+  const made = await withFile(file.id)
+  expect(made.output_text).toBe('read')
+  const id = `gen_${made.id.split('_')[1]!}`
+  const query =
+    'query($id: ID!) { generation(id: $id) { input { messages { attachments { file { id } } } } } }'
+  const { messages } = (await h.gql(query, { id })).data['generation'].input
+  expect(messages[0]).toEqual({ attachments: [{ file: { id: file.id } }] })
+  await expect(withFile(`file_${'a'.repeat(24)}`)).rejects.toMatchObject({ status: 400 })
+})
+
+test('requests of one moment with the same idempotency key start one run, which calls its tool once', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const headers = { 'Idempotency-Key': 'at once' }
+  const body = { model: 'plain', input: 'call act {"word": "a"}\nthen\nsay once' }
+  const before = fixtures.upstream.seen.length
+  const made = await Promise.all([1, 2, 3, 4].map(() => client.responses.create(body, { headers })))
+  expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+  expect(made.every((one) => one.output_text === 'once')).toBe(true)
+  expect(fixtures.upstream.seen.length - before).toBe(1)
+})
+
+test('two clients that answer the same call differently: one holds, the other is told', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const first = await client.responses.create({ model: 'plain', input: use, tools: [locate] })
+  const call = first.output.find((item) => item.type === 'function_call')!
+  const answer = (output: string) =>
+    client.responses.create({
+      model: 'plain',
+      previous_response_id: first.id,
+      input: [{ type: 'function_call_output', call_id: call.call_id, output }],
+    })
+  const outcomes = await Promise.allSettled([answer('attic'), answer('cellar')])
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+})
+
+const post = (body: unknown, key = adminKey) =>
+  fetch(`${h.url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+const run = { model: 'plain', input: 'say x' }
+test.each([
+  ['no JSON', '{', 400, 'body'],
+  ['a list', '[]', 400, 'body'],
+  ['no model', { input: 'x' }, 400, 'model'],
+  ['an unknown model', { ...run, model: 'nobody' }, 404, null],
+  ['store: false', { ...run, store: false }, 400, 'store'],
+  ['a tool of OpenAI', { ...run, tools: [{ type: 'web_search' }] }, 400, 'tools.0.type'],
+  ['metadata', { ...run, metadata: { a: 'b' } }, 400, 'metadata.a'],
+  ['a conversation', { ...run, conversation: 'c' }, 400, 'conversation'],
+  ['an unknown member', { ...run, surprise: 1 }, 400, null],
+  ['an input of numbers', { ...run, input: [1] }, 400, 'input.0'],
+  [
+    'a remote picture',
+    {
+      ...run,
+      input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'http://127.0.0.1/a' }] }],
+    },
+    400,
+    'input.0.content.0.image_url',
+  ],
+  [
+    'an answer to nothing',
+    { ...run, input: [{ type: 'function_call_output', call_id: 'x', output: '' }] },
+    400,
+    'input.0.call_id',
+  ],
+  ['an unknown response', { ...run, previous_response_id: 'resp_x' }, 404, null],
+])('refuses %s', async (_what, body, status, param) => {
+  const response = await post(body)
+  expect(response.status).toBe(status)
+  const { error } = (await response.json()) as { error: Record<string, unknown> }
+  expect(error).toMatchObject({
+    message: expect.any(String),
+    type: 'invalid_request_error',
+    code: expect.any(String),
+  })
+  if (param !== null) expect(error['param']).toBe(param)
+})
+
+test('a key of another project finds neither the response, the call nor the agent', async () => {
+  const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
+  const { secret } = await h.mutate(
+    'createApiKey',
+    { name: 'o', role: 'ADMIN', projectId: project.id },
+    'secret',
+  )
+  const mine = await openClient(6, h.url, adminKey)
+  const theirs = await openClient(6, h.url, secret)
+  const made = await mine.responses.create({ model: 'plain', input: use, tools: [locate] })
+  const call = made.output.find((item) => item.type === 'function_call')!
+  const missing = { status: 404 }
+  await expect(theirs.responses.retrieve(made.id)).rejects.toMatchObject(missing)
+  await expect(theirs.responses.cancel(made.id)).rejects.toMatchObject(missing)
+  await expect(theirs.responses.create({ model: plain, input: 'say x' })).rejects.toMatchObject(missing)
+  await fixtures.agent({ name: 'unused' })
+  await expect(
+    theirs.responses.create({
+      model: 'plain',
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: 'x' }],
+    }),
+  ).rejects.toMatchObject(missing)
+  expect((await post(run, 'gh_wrong')).status).toBe(401)
+})

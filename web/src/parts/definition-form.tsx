@@ -1,0 +1,209 @@
+/** The form of a definition: creating it, and changing it on top of exactly the version that was read. */
+import { Fragment, useState, type ReactNode } from 'react'
+import { Link, useLocation } from 'wouter'
+import type { Issue, Refused } from '../api/outcome.ts'
+import { Confirm } from './confirm.tsx'
+import { Conflict } from './conflict.tsx'
+import { Refusal } from './fields.tsx'
+import { changedNames } from './rebase.ts'
+import { refusalText, stillTrue, type Written } from './told-issues.ts'
+import { toast } from './toasts.tsx'
+
+interface Defined {
+  id: string
+  name: string
+  version: number
+}
+
+interface Mutation {
+  isRunning: boolean
+  refused: Refused | null
+  clear(): void
+}
+
+interface Props<Draft, Input, Saved> {
+  mutation: Mutation
+  /** Null: it was refused or failed. */
+  send(input: Input): Promise<Saved | null>
+  renderFields(props: { draft: Draft; onChange(draft: Draft): void; issues: readonly Issue[] }): ReactNode
+}
+
+/** The faults of the draft that was sent last, or could not be sent, as far as they are not mended yet. */
+function useFaults<Draft extends object>({ refused, clear }: Mutation, first: Draft) {
+  const [sent, setSent] = useState(first)
+  const [own, setOwn] = useState<readonly Issue[]>([])
+  const issues = own.length > 0 ? own : (refused?.issues ?? [])
+  return {
+    of(draft: Draft) {
+      const told = stillTrue(issues, sent, draft)
+      return { told, message: refusalText(refused, issues, told) }
+    },
+    /** The input of a draft that is sent now; null when it has faults. */
+    inputOf<Input>(draft: Draft, written: Written<Input>): Input | null {
+      clear()
+      setSent(draft)
+      setOwn('issues' in written ? written.issues : [])
+      return 'issues' in written ? null : written.input
+    },
+    forget() {
+      clear()
+      setOwn([])
+    },
+  }
+}
+
+interface CreateProps<Draft, Input> extends Props<Draft, Input, { id: string; name: string }> {
+  kind: string
+  /** The address of the list. */
+  list: string
+  /** What is opened of the new one. */
+  query?: string
+  empty: Draft
+  write(draft: Draft): Written<Input>
+}
+
+export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft, Input>) {
+  const { kind, list, query = '', empty, mutation, write, send, renderFields } = props
+  const [, go] = useLocation()
+  const [draft, setDraft] = useState(empty)
+  const faults = useFaults(mutation, empty)
+  const { told, message } = faults.of(draft)
+  const save = async () => {
+    const input = faults.inputOf(draft, write(draft))
+    const made = input && (await send(input))
+    if (!made) return
+    toast(`Created ${made.name}.`, { tone: 'good' })
+    go(`${list}/${made.id}${query}`, { replace: true })
+  }
+  return (
+    <Form onSubmit={save}>
+      {renderFields({ draft, onChange: setDraft, issues: told })}
+      <Refusal message={message} />
+      <div className="row form-foot">
+        <button type="submit" className="primary" disabled={mutation.isRunning}>
+          {mutation.isRunning ? 'Creating …' : `Create the ${kind}`}
+        </button>
+        <Link href={list} className="button">
+          Cancel
+        </Link>
+      </div>
+    </Form>
+  )
+}
+
+interface EditProps<Thing, Draft, Input> extends Props<Draft, Input, Thing> {
+  thing: Thing
+  reload(): void
+  draftOf(thing: Thing): Draft
+  /** How the fields are called on screen. */
+  names: Record<keyof Draft, string>
+  /** Null: nothing was changed. */
+  write(base: Thing, began: Draft, draft: Draft): Written<Input> | null
+  /** Deleting it. */
+  children: ReactNode
+}
+
+export function EditForm<Thing extends Defined, Draft extends object, Input>(
+  props: EditProps<Thing, Draft, Input>,
+) {
+  const { thing, reload, draftOf, names, mutation, write, send, renderFields, children } = props
+  // What the fields began with. It stays when the thing changes under them.
+  const [base, setBase] = useState(thing)
+  const [draft, setDraft] = useState<Draft | null>(null)
+  const [edition, setEdition] = useState(0)
+  const began = draftOf(base)
+  const now = draft ?? began
+  const faults = useFaults(mutation, began)
+  const { told, message } = faults.of(now)
+  const isDirty = changedNames(began, now).length > 0
+  const isStale = thing.version !== base.version
+  const start = (from: Thing, next: Draft | null) => {
+    setBase(from)
+    setDraft(next)
+    setEdition(edition + 1)
+  }
+  const again = (next: Draft | null) => {
+    start(thing, next)
+    faults.forget()
+  }
+  if (isStale && !isDirty) start(thing, null)
+  const save = async () => {
+    const written = write(base, began, now)
+    const input = written && faults.inputOf(now, written)
+    if (!input) return
+    const saved = await send(input)
+    reload()
+    if (!saved) return
+    toast(`Saved ${saved.name} as version ${saved.version}.`, { tone: 'good' })
+    start(saved, null)
+  }
+  return (
+    <Form onSubmit={save}>
+      {isStale && isDirty && (
+        <Conflict
+          base={began}
+          mine={now}
+          theirs={draftOf(thing)}
+          nameOf={(name) => names[name as keyof Draft]}
+          onTake={(next) => again(next)}
+        />
+      )}
+      <Fragment key={edition}>{renderFields({ draft: now, onChange: setDraft, issues: told })}</Fragment>
+      <Refusal message={message} />
+      <div className="row form-foot">
+        <button type="submit" className="primary" disabled={mutation.isRunning || !isDirty || isStale}>
+          {mutation.isRunning ? 'Saving …' : 'Save'}
+        </button>
+        {isDirty && (
+          <button type="button" onClick={() => again(null)}>
+            Drop the changes
+          </button>
+        )}
+        {children}
+      </div>
+    </Form>
+  )
+}
+
+function Form({ onSubmit, children }: { onSubmit(): Promise<void>; children: ReactNode }) {
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void onSubmit()
+      }}
+    >
+      {children}
+    </form>
+  )
+}
+
+interface DeleteProps {
+  name: string
+  /** The address of the list, which is opened then. */
+  list: string
+  isRunning: boolean
+  /** Null: it was refused or failed. */
+  remove(done: string): Promise<object | null>
+  children: ReactNode
+}
+
+export function DeleteDefinition({ name, list, isRunning, remove, children }: DeleteProps) {
+  const [, go] = useLocation()
+  const confirmed = async () => {
+    if (await remove(`Deleted ${name}.`)) go(list, { replace: true })
+  }
+  return (
+    <span className="spread">
+      <Confirm
+        word="Delete"
+        question={`Delete ${name}?`}
+        isBusy={isRunning}
+        onConfirm={() => void confirmed()}
+      >
+        <p>{children}</p>
+      </Confirm>
+    </span>
+  )
+}

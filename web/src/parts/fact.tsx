@@ -1,0 +1,11 @@
+/** A name and a value, in a list of facts. */
+import type { ReactNode } from 'react'
+
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+/** A secret that is shown once. */
+import type { ReactNode } from 'react'
+import { CopyId } from './copy-id.tsx'
+import { Dialog } from './dialog.tsx'
+
+interface Props {
+  title: string
+  secret: string
+  /** What it is for; `note` what else there is to know. */
+  children: ReactNode
+  note?: ReactNode
+  onClose(): void
+}
+
+export function SecretOnce({ title, secret, children, note, onClose }: Props) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="stack">
+        <p>This is shown only once. {children}</p>
+        <CopyId id={secret} label="secret" />
+        {note}
+        <button type="button" className="primary" onClick={onClose}>
+          I have it
+        </button>
+      </div>
+    </Dialog>
+  )
+}

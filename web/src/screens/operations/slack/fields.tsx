@@ -1,0 +1,69 @@
+/** The fields of the Slack integration. Token and signing secret are for operators, who alone may set them. */
+import type { Issue } from '../../../api/outcome.ts'
+import { Field } from '../../../parts/fields.tsx'
+import { Check } from '../../../parts/long-fields.tsx'
+import type { SlackDraft, SlackSecrets } from './draft.ts'
+
+interface Props {
+  draft: SlackDraft
+  secrets: SlackSecrets
+  isNew: boolean
+  isOperator: boolean
+  issues: readonly Issue[]
+  onDraft(draft: SlackDraft): void
+  onSecrets(secrets: SlackSecrets): void
+}
+
+export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft, onSecrets }: Props) {
+  const kept = isNew ? '' : ' Empty: as it is.'
+  return (
+    <>
+      <Field
+        label="Channel"
+        name="channel"
+        value={draft.channel}
+        onChange={(channel) => onDraft({ ...draft, channel })}
+        isRequired
+        issues={issues}
+        placeholder="C0123456789"
+        hint="The id of a channel of which the app is a member: in Slack at the end of the channel’s details."
+      />
+      <Check
+        label="With the arguments of calls"
+        value={draft.showArguments}
+        onChange={(showArguments) => onDraft({ ...draft, showArguments })}
+        hint="Everybody in the channel reads them. Values that are writeOnly stay masked."
+      />
+      {isOperator ? (
+        <>
+          <Field
+            label="Bot token"
+            name="botToken"
+            type="password"
+            value={secrets.botToken}
+            onChange={(botToken) => onSecrets({ ...secrets, botToken })}
+            isRequired={isNew}
+            issues={issues}
+            placeholder="xoxb-…"
+            hint={`It is tried with Slack, stored encrypted and never shown.${kept}`}
+          />
+          <Field
+            label="Signing secret"
+            name="signingSecret"
+            type="password"
+            value={secrets.signingSecret}
+            onChange={(signingSecret) => onSecrets({ ...secrets, signingSecret })}
+            isRequired={isNew}
+            issues={issues}
+            hint={`In Slack under Basic Information of the app.${kept}`}
+          />
+        </>
+      ) : (
+        <p className="small mute">
+          Only an operator’s key may set the bot token and the signing secret: whoever knows them can vote for
+          every linked user.
+        </p>
+      )}
+    </>
+  )
+}

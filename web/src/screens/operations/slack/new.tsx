@@ -1,0 +1,95 @@
+/** Before there is a Slack integration: what it is, what has to be done in Slack, and the form that sets it up. */
+import { useState } from 'react'
+import { useMutation } from '../../../api/query.ts'
+import { useProject } from '../../../api/session.ts'
+import type { Viewer } from '../../../api/viewer.ts'
+import { toast } from '../../../parts/toasts.tsx'
+import { setSlackMutation } from './documents.ts'
+import { emptySlackDraft, newSlackInput, noSecrets } from './draft.ts'
+import { SlackFields } from './fields.tsx'
+import { FormDialog } from '../../../parts/form-dialog.tsx'
+import { unplacedText } from '../../../api/outcome.ts'
+
+interface Props {
+  viewer: Viewer
+  reload(): void
+}
+
+export function NoSlack({ viewer, reload }: Props) {
+  const [isOpen, setOpen] = useState(false)
+  const maySet = viewer.isOperator && viewer.may('slack:Set')
+  return (
+    <div className="empty slack-empty">
+      <h2>Slack is not set up</h2>
+      <p>
+        Questions are posted in a channel, with buttons to approve and reject. A press is the vote of the
+        person to whom the Slack user is linked, under the same rules as one given here.
+      </p>
+      <ol>
+        <li>
+          Create a Slack app with the bot scope <code className="mono">chat:write</code>, install it, and
+          invite it to a channel.
+        </li>
+        <li>Enter its bot token, its signing secret and the channel here.</li>
+        <li>Switch on the app’s interactivity, with the Request URL that is shown here then.</li>
+        <li>Link Slack users to people.</li>
+      </ol>
+      {maySet ? (
+        <button type="button" className="primary" onClick={() => setOpen(true)}>
+          Set up Slack
+        </button>
+      ) : (
+        <p>Only an operator’s key may set the bot token and the signing secret: ask an operator.</p>
+      )}
+      <p className="small">
+        More in the guide “Verdicts from elsewhere”, <code className="mono">docs/guides/verdicts.md</code>.
+      </p>
+      {isOpen && (
+        <NewSlack
+          viewer={viewer}
+          onClose={() => {
+            setOpen(false)
+            reload()
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function NewSlack({ viewer, onClose }: { viewer: Viewer; onClose(): void }) {
+  const [draft, setDraft] = useState(emptySlackDraft)
+  const [secrets, setSecrets] = useState(noSecrets)
+  const projectId = useProject()
+  const form = useMutation(setSlackMutation)
+  const save = async () => {
+    if (!(await form.send({ input: { projectId, ...newSlackInput(draft, secrets) } }))) return
+    toast('Slack is set up. Enter the Request URL in the app next.', { tone: 'good' })
+    onClose()
+  }
+  const isComplete = [draft.channel, secrets.botToken, secrets.signingSecret].every(
+    (one) => one.trim() !== '',
+  )
+  return (
+    <FormDialog
+      title="Set up Slack"
+      submit="Set up"
+      busy="Asking Slack …"
+      isReady={isComplete}
+      form={form}
+      textOf={unplacedText}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <SlackFields
+        draft={draft}
+        secrets={secrets}
+        isNew
+        isOperator={viewer.isOperator}
+        issues={form.refused?.issues ?? []}
+        onDraft={setDraft}
+        onSecrets={setSecrets}
+      />
+    </FormDialog>
+  )
+}

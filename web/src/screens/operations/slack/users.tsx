@@ -1,0 +1,137 @@
+/** Whose votes the presses of Slack users are. */
+import { useState, type FormEvent } from 'react'
+import { useMutation } from '../../../api/query.ts'
+import { useProject } from '../../../api/session.ts'
+import type { Viewer } from '../../../api/viewer.ts'
+import { Confirm } from '../../../parts/confirm.tsx'
+import { Field, Refusal } from '../../../parts/fields.tsx'
+import { Ago } from '../../../parts/moments.tsx'
+import { Principal } from '../../../parts/principal.tsx'
+import { toast } from '../../../parts/toasts.tsx'
+import { VoterField, nobody } from '../../../parts/voter-field.tsx'
+import { linkUserMutation, type Integration, type SlackUser } from './documents.ts'
+import { Table } from '../../../parts/table.tsx'
+import { useAction } from '../../../parts/use-action.ts'
+import { unplacedText } from '../../../api/outcome.ts'
+
+interface Props {
+  integration: Integration
+  viewer: Viewer
+  reload(): void
+}
+
+export function SlackUsers({ integration, viewer, reload }: Props) {
+  const { users } = integration
+  const mayLink = viewer.may('slack:LinkUser')
+  return (
+    <section className="stack" aria-label="Linked Slack users">
+      <h2>Slack users</h2>
+      <p className="mute">
+        Whoever has the Slack account votes for the person or key to which it is linked. Presses of others
+        count for nothing.
+      </p>
+      {users.length === 0 ? (
+        <p>Nobody is linked yet: questions are posted, and no press counts.</p>
+      ) : (
+        <Table label="Links" columns={['Slack user', 'Votes as', 'Linked by', 'Linked', '']}>
+          {users.map((user) => (
+            <Row key={user.slackUserId} user={user} mayLink={mayLink} reload={reload} />
+          ))}
+        </Table>
+      )}
+      {mayLink && <LinkForm viewer={viewer} reload={reload} />}
+    </section>
+  )
+}
+
+function Row({ user, mayLink, reload }: { user: SlackUser; mayLink: boolean; reload(): void }) {
+  const { slackUserId, principal, creator, createdAt } = user
+  const projectId = useProject()
+  const { act, isRunning } = useAction(linkUserMutation)
+  return (
+    <tr>
+      <td className="mono">{slackUserId}</td>
+      <td>
+        <Principal of={principal} />
+      </td>
+      <td>
+        <Principal of={creator} />
+      </td>
+      <td className="nowrap">
+        <Ago at={createdAt} />
+      </td>
+      <td className="actions">
+        {mayLink && (
+          <Confirm
+            word="Unlink"
+            question={`Unlink ${slackUserId}?`}
+            isBusy={isRunning}
+            onConfirm={() =>
+              void act({ input: { projectId, slackUserId } }, `${slackUserId} is unlinked.`).then(reload)
+            }
+          >
+            <p>Presses of this Slack user count for nothing from then on. Votes that were given stay.</p>
+          </Confirm>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
+  const [slackUserId, setSlackUserId] = useState('')
+  const [who, setWho] = useState(nobody)
+  const projectId = useProject()
+  const { send, isRunning, refused, clear } = useMutation(linkUserMutation)
+  const link = async (event: FormEvent) => {
+    event.preventDefault()
+    const input = { projectId, slackUserId: slackUserId.trim(), principalId: who.id }
+    const answer = await send({ input })
+    reload()
+    if (!answer) return
+    toast(`${input.slackUserId} is linked.`, { tone: 'good' })
+    setSlackUserId('')
+    setWho(nobody)
+  }
+  return (
+    <form
+      className="form-line"
+      aria-label="Link a Slack user"
+      noValidate
+      onSubmit={(event) => void link(event)}
+    >
+      <Field
+        label="Slack user"
+        name="slackUserId"
+        value={slackUserId}
+        onChange={(next) => {
+          setSlackUserId(next)
+          clear()
+        }}
+        isRequired
+        issues={refused?.issues ?? []}
+        placeholder="U0123456789"
+      />
+      <VoterField
+        label="Votes as"
+        value={who}
+        viewer={viewer}
+        issues={refused?.issues ?? []}
+        onChange={(next) => {
+          setWho(next)
+          clear()
+        }}
+      />
+      <button type="submit" disabled={isRunning || slackUserId.trim() === '' || who.id === ''}>
+        {isRunning ? 'Linking …' : 'Link'}
+      </button>
+      <div className="form-line-foot">
+        <Refusal message={unplacedText(refused)} />
+        <p className="small mute">
+          In Slack: the profile of the person, “Copy member ID”.
+          {!viewer.isOperator && ' Only an operator links others than you and the keys that you made.'}
+        </p>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,84 @@
+/** The form of a webhook as a draft, and what of it is sent. Pure. */
+import { changedNames } from '../../../parts/rebase.ts'
+import type { SentType } from './event-types.ts'
+
+export interface WebhookDraft {
+  url: string
+  description: string
+  /** Whether every event is sent, those of later versions too. */
+  isEvery: boolean
+  types: readonly string[]
+  ordered: boolean
+  full: boolean
+}
+
+export const emptyDraft: WebhookDraft = {
+  url: '',
+  description: '',
+  isEvery: false,
+  types: ['APPROVAL_REQUESTED', 'APPROVAL_DECIDED'],
+  ordered: false,
+  full: false,
+}
+
+export const draftNames: Record<keyof WebhookDraft, string> = {
+  url: 'URL',
+  description: 'What it is for',
+  isEvery: 'Every event',
+  types: 'Events',
+  ordered: 'In order',
+  full: 'Arguments',
+}
+
+interface Settings {
+  url: string
+  description: string | null
+  types: readonly string[] | null
+  ordered: boolean
+  full: boolean
+}
+
+/** The draft with which editing begins. */
+export const draftOfWebhook = ({ url, description, types, ordered, full }: Settings): WebhookDraft => ({
+  url,
+  description: description ?? '',
+  isEvery: types === null,
+  types: types?.toSorted() ?? [],
+  ordered,
+  full,
+})
+
+/** Whether there is something to send: a URL, and at least one type. */
+export const isComplete = ({ url, isEvery, types }: WebhookDraft): boolean =>
+  url.trim() !== '' && (isEvery || types.length > 0)
+
+const typesOf = ({ isEvery, types }: WebhookDraft) => (isEvery ? null : (types.toSorted() as SentType[]))
+
+/** The input of createWebhook, without its project. */
+export const createInputOf = (draft: WebhookDraft) => ({
+  url: draft.url.trim(),
+  description: draft.description.trim() || null,
+  types: typesOf(draft),
+  ordered: draft.ordered,
+  full: draft.full,
+})
+
+/** The fields of updateWebhook that were changed, so that what somebody else changed meanwhile stays as it is. */
+export function updateInputOf(began: WebhookDraft, draft: WebhookDraft) {
+  const changed = new Set(changedNames(began, draft))
+  return {
+    ...(changed.has('url') ? { url: draft.url.trim() } : {}),
+    ...(changed.has('description') ? { description: draft.description.trim() || null } : {}),
+    ...(changed.has('isEvery') || changed.has('types') ? { types: typesOf(draft) } : {}),
+    ...(changed.has('ordered') ? { ordered: draft.ordered } : {}),
+    ...(changed.has('full') ? { full: draft.full } : {}),
+  }
+}
+
+/** The draft with a type chosen or not. */
+export const toggled = (draft: WebhookDraft, type: string): WebhookDraft => ({
+  ...draft,
+  types: draft.types.includes(type)
+    ? draft.types.filter((one) => one !== type)
+    : [...draft.types, type].toSorted(),
+})

@@ -1,0 +1,117 @@
+/** The types of events that a webhook can be sent, in the groups of its form. Pure. */
+import type { EventType } from '../../../api/feed.ts'
+
+/** Each type has its checkbox. Pieces of text are not kept in the log, so no webhook gets them. */
+export const typeGroups = [
+  {
+    name: 'Approvals',
+    types: [
+      'APPROVAL_REQUESTED',
+      'APPROVAL_VOTED',
+      'APPROVAL_DECIDED',
+      'APPROVAL_ESCALATED',
+      'APPROVAL_EXPIRED',
+      'APPROVAL_VOIDED',
+      'APPROVAL_CLAIMED',
+      'APPROVAL_RELEASED',
+      'APPROVAL_EXTENDED',
+    ],
+  },
+  {
+    name: 'Grants and gates',
+    types: ['GRANT_CREATED', 'GRANT_REVOKED', 'GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'],
+  },
+  {
+    name: 'Runs',
+    types: [
+      'GENERATION_QUEUED',
+      'GENERATION_STARTED',
+      'REQUIRES_ACTION',
+      'GENERATION_RESUMED',
+      'GENERATION_COMPLETED',
+      'GENERATION_FAILED',
+      'GENERATION_CANCELLED',
+      'GENERATION_EXPIRED',
+      'CHILD_STARTED',
+      'CHILD_ENDED',
+      'MESSAGE_COMMITTED',
+      'STEP_RESET',
+    ],
+  },
+  {
+    name: 'Calls',
+    types: [
+      'TOOL_CALL_PROPOSED',
+      'TOOL_CALL_STARTED',
+      'TOOL_CALL_SETTLED',
+      'TOOL_CALL_UNKNOWN',
+      'UNKNOWN_CALL_RESOLVED',
+    ],
+  },
+  {
+    name: 'Agents, tools and upstreams',
+    types: [
+      'AGENT_CREATED',
+      'AGENT_UPDATED',
+      'AGENT_DELETED',
+      'TOOL_CREATED',
+      'TOOL_UPDATED',
+      'TOOL_DELETED',
+      'UPSTREAM_STATUS',
+      'UPSTREAM_CHANGED',
+    ],
+  },
+  {
+    name: 'Secrets, providers and files',
+    types: [
+      'SECRET_SET',
+      'SECRET_DELETED',
+      'PROVIDER_SET',
+      'PROVIDER_DELETED',
+      'FILE_CREATED',
+      'FILE_UPLOADED',
+      'FILE_DELETED',
+    ],
+  },
+  {
+    name: 'Keys, webhooks and the project',
+    types: [
+      'API_KEY_CREATED',
+      'API_KEY_REVOKED',
+      'WEBHOOK_CREATED',
+      'WEBHOOK_UPDATED',
+      'WEBHOOK_DISABLED',
+      'WEBHOOK_DELETED',
+      'WEBHOOK_CURSOR_EXPIRED',
+      'SLACK_SET',
+      'SLACK_DISABLED',
+      'SLACK_DELETED',
+      'PROJECT_UPDATED',
+    ],
+  },
+] as const satisfies readonly { name: string; types: readonly EventType[] }[]
+
+/** Types that are sent to webhooks: how deliveries go is told to subscribers only. */
+export type SentType = Exclude<
+  EventType,
+  'TEXT_DELTA' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_DELIVERY_DEAD'
+>
+
+// A type of the schema that has no checkbox fails here.
+typeGroups satisfies readonly { types: readonly SentType[] }[]
+type Missing = Exclude<SentType, (typeof typeGroups)[number]['types'][number]>
+null satisfies [Missing] extends [never] ? null : Missing
+
+/** The types in a few words: all of them, up to two names, or the first and how many more. */
+export function typesText(types: readonly string[] | null): string {
+  if (types === null) return 'every event'
+  const names = types.map(typeName)
+  return names.length <= 2 ? names.join(', ') : `${names[0]} and ${names.length - 1} more`
+}
+
+/** A type as it is called in what is sent: APPROVAL_REQUESTED is approval.requested. */
+export function typeName(type: string): string {
+  if (type === 'REQUIRES_ACTION') return 'generation.requires_action'
+  const at = type.lastIndexOf('_')
+  return `${type.slice(0, at)}.${type.slice(at + 1)}`.toLowerCase()
+}

@@ -1,0 +1,91 @@
+/** The fields of a webhook: where, which events, in which order and with how much in them. */
+import type { Issue } from '../../../api/outcome.ts'
+import { Field } from '../../../parts/fields.tsx'
+import { Check, issuesAt } from '../../../parts/long-fields.tsx'
+import { toggled, type WebhookDraft } from './draft.ts'
+import { typeGroups, typeName } from './event-types.ts'
+
+interface Props {
+  draft: WebhookDraft
+  onChange(draft: WebhookDraft): void
+  issues: readonly Issue[]
+}
+
+export function WebhookFields({ draft, onChange, issues }: Props) {
+  const set = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part })
+  return (
+    <>
+      <Field
+        label="URL"
+        name="url"
+        type="url"
+        value={draft.url}
+        onChange={(url) => set({ url })}
+        isRequired
+        issues={issues}
+        placeholder="https://hooks.example.com/gatehouse"
+        hint="Whoever may read webhooks sees it: keep credentials out of it."
+      />
+      <Field
+        label="What it is for"
+        name="description"
+        value={draft.description}
+        onChange={(description) => set({ description })}
+        issues={issues}
+      />
+      <Types draft={draft} onChange={onChange} issues={issues} />
+      <Check
+        label="One at a time, in the order of the log"
+        value={draft.ordered}
+        onChange={(ordered) => set({ ordered })}
+        hint="An event that fails holds up those after it, until it is accepted or dead."
+      />
+      <Check
+        label="With the arguments of calls"
+        value={draft.full}
+        onChange={(full) => set({ full })}
+        hint="Values that are writeOnly stay masked."
+      />
+    </>
+  )
+}
+
+function Types({ draft, onChange, issues }: Props) {
+  const chosen = new Set(draft.types)
+  return (
+    <fieldset className="event-types">
+      <legend className="label">
+        {draft.isEvery ? 'Events: every one' : `Events, ${chosen.size} chosen`}
+      </legend>
+      <Check
+        label="Every event, and those of later versions"
+        value={draft.isEvery}
+        onChange={(isEvery) => onChange({ ...draft, isEvery })}
+      />
+      {!draft.isEvery && (
+        <div className="event-groups" role="group" aria-label="Types of events" tabIndex={0}>
+          {typeGroups.map(({ name, types }) => (
+            <fieldset key={name}>
+              <legend className="small mute">{name}</legend>
+              {types.map((type) => (
+                <label key={type} className="row check">
+                  <input
+                    type="checkbox"
+                    checked={chosen.has(type)}
+                    onChange={() => onChange(toggled(draft, type))}
+                  />
+                  <span className="mono">{typeName(type)}</span>
+                </label>
+              ))}
+            </fieldset>
+          ))}
+        </div>
+      )}
+      {issuesAt(issues, ['types']).map(({ path, message }) => (
+        <p key={path.join('.')} className="tone-bad small" role="alert">
+          {message}
+        </p>
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,169 @@
+/** What can be done with a webhook: enable, disable, test, rotate its secret, replay, delete. */
+import { useState } from 'react'
+import { useLocation } from 'wouter'
+import { useMutation } from '../../../api/query.ts'
+import { Confirm } from '../../../parts/confirm.tsx'
+import { Field } from '../../../parts/fields.tsx'
+import { toast } from '../../../parts/toasts.tsx'
+import { AnswerLine } from './answer.tsx'
+import {
+  deleteWebhookMutation,
+  replayMutation,
+  rotateMutation,
+  testMutation,
+  updateWebhookMutation,
+  type Delivery,
+  type WebhookRow,
+} from './documents.ts'
+import { SigningSecret } from './secret.tsx'
+import { FormDialog } from '../../../parts/form-dialog.tsx'
+import { useAction } from '../../../parts/use-action.ts'
+
+interface Props {
+  webhook: WebhookRow
+  reload(): void
+}
+
+export function Ways({ webhook, reload }: Props) {
+  const [isReplaying, setReplaying] = useState(false)
+  const [answer, setAnswer] = useState<Delivery['answers'][number] | null>(null)
+  const update = useAction(updateWebhookMutation)
+  const test = useAction(testMutation)
+  const input = { webhookId: webhook.id }
+  const isEnabled = webhook.status === 'ENABLED'
+  const isCallback = webhook.callbackOf !== null
+  const turned = isEnabled
+    ? 'Nothing more is sent. Its place in the log is kept.'
+    : 'It goes on where it stopped.'
+  const tryIt = async () => {
+    setAnswer(null)
+    setAnswer((await test.act({ input }))?.answer ?? null)
+  }
+  return (
+    <section className="stack" aria-label="Ways">
+      <div className="row">
+        <button type="button" disabled={test.isRunning} onClick={() => void tryIt()}>
+          {test.isRunning ? 'Sending …' : 'Send a test'}
+        </button>
+        <button
+          type="button"
+          className={isEnabled ? undefined : 'primary'}
+          disabled={update.isRunning}
+          onClick={() => void update.act({ input: { ...input, enabled: !isEnabled } }, turned).then(reload)}
+        >
+          {isEnabled ? 'Disable' : 'Enable again'}
+        </button>
+        {!isCallback && (
+          <button type="button" disabled={!isEnabled} onClick={() => setReplaying(true)}>
+            Replay …
+          </button>
+        )}
+        <Rotate webhook={webhook} reload={reload} />
+        <span className="spread">
+          <DeleteWebhook webhook={webhook} />
+        </span>
+      </div>
+      {answer && (
+        <div className="panel hook-answer" role="status" aria-label="Answer to the test">
+          <AnswerLine answer={answer} />
+        </div>
+      )}
+      {isReplaying && (
+        <Replay
+          webhookId={webhook.id}
+          onClose={() => {
+            setReplaying(false)
+            reload()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function Rotate({ webhook, reload }: Props) {
+  const [secret, setSecret] = useState<string | null>(null)
+  const { act, isRunning } = useAction(rotateMutation)
+  const rotate = async () => setSecret((await act({ input: { webhookId: webhook.id } }))?.secret ?? null)
+  return (
+    <>
+      <Confirm
+        word="Rotate the secret"
+        question="Make a new signing secret?"
+        isBusy={isRunning}
+        onConfirm={() => void rotate()}
+      >
+        <p>
+          It is shown once. For 24 hours deliveries are signed with both; a secret before the present one ends
+          now.
+        </p>
+      </Confirm>
+      {secret !== null && (
+        <SigningSecret
+          secret={secret}
+          isNew={false}
+          onClose={() => {
+            setSecret(null)
+            reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function DeleteWebhook({ webhook }: { webhook: WebhookRow }) {
+  const [, go] = useLocation()
+  const { act, isRunning } = useAction(deleteWebhookMutation)
+  const remove = async () => {
+    if (await act({ input: { webhookId: webhook.id } }, 'The webhook is deleted.'))
+      go('/operations/webhooks', { replace: true })
+  }
+  return (
+    <Confirm word="Delete" question="Delete this webhook?" isBusy={isRunning} onConfirm={() => void remove()}>
+      <p>Nothing more is sent, and its deliveries are deleted. What waits to be sent is lost to it.</p>
+    </Confirm>
+  )
+}
+
+function Replay({ webhookId, onClose }: { webhookId: string; onClose(): void }) {
+  const [after, setAfter] = useState('0')
+  const [until, setUntil] = useState('')
+  const form = useMutation(replayMutation)
+  const start = async () => {
+    const input = { webhookId, after: after.trim(), ...(until.trim() ? { until: until.trim() } : {}) }
+    if (!(await form.send({ input }))) return
+    toast('The replay has begun.', { tone: 'good' })
+    onClose()
+  }
+  const issues = form.refused?.issues ?? []
+  return (
+    <FormDialog
+      title="Replay a part of the log"
+      submit="Begin the replay"
+      isReady={after.trim() !== ''}
+      form={form}
+      onSubmit={start}
+      onClose={onClose}
+    >
+      <p>Events are sent again with the ids that they had. What happens meanwhile is not delayed.</p>
+      <Field
+        label="After the cursor"
+        name="after"
+        value={after}
+        onChange={setAfter}
+        isRequired
+        issues={issues}
+        hint="0: from the beginning of the log. Each message has its cursor in its data."
+      />
+      <Field
+        label="Up to the cursor"
+        name="until"
+        value={until}
+        onChange={setUntil}
+        issues={issues}
+        hint="Empty: up to now."
+      />
+    </FormDialog>
+  )
+}

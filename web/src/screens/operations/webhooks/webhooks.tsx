@@ -1,0 +1,143 @@
+/** Webhooks: where events are sent, how far each endpoint is, and a new one whose secret is shown once. */
+import './webhooks.css'
+import { useState } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { usePages } from '../../../api/pages.ts'
+import { useMutation } from '../../../api/query.ts'
+import { useProject } from '../../../api/session.ts'
+import { Icon } from '../../../parts/icons.tsx'
+import { Listing } from '../../../parts/listing.tsx'
+import { Foreign } from '../../../parts/text.tsx'
+import { createWebhookMutation, webhooksQuery, webhookTypes, type WebhookRow } from './documents.ts'
+import { createInputOf, emptyDraft, isComplete } from './draft.ts'
+import { WebhookFields } from './fields.tsx'
+import { SigningSecret } from './secret.tsx'
+import { Progress, WebhookStatus } from './status.tsx'
+import { typesText } from './event-types.ts'
+import { FormDialog } from '../../../parts/form-dialog.tsx'
+import { SegmentLinks } from '../../../parts/segments.tsx'
+import { unplacedText } from '../../../api/outcome.ts'
+
+const kinds = [
+  { isCallbacks: false, name: 'Webhooks', href: '/operations/webhooks' },
+  { isCallbacks: true, name: 'Callbacks', href: '/operations/webhooks?callbacks=true' },
+] as const
+
+export function Webhooks() {
+  const [isOpen, setOpen] = useState(false)
+  const [params] = useSearchParams()
+  const callbacks = params.get('callbacks') === 'true'
+  const pages = usePages(webhooksQuery, { callbacks }, (data) => data.webhooks, { eventTypes: webhookTypes })
+  return (
+    <>
+      <div className="row">
+        <SegmentLinks
+          label="Kinds of webhooks"
+          links={kinds.map(({ isCallbacks, ...link }) => ({ ...link, isCurrent: isCallbacks === callbacks }))}
+        />
+        <span className="mute">
+          {callbacks
+            ? 'Where the events of one run or call are sent.'
+            : 'Each event is sent at least once, signed.'}
+        </span>
+        <button type="button" className="primary spread" onClick={() => setOpen(true)}>
+          <Icon name="plus" /> New webhook
+        </button>
+      </div>
+      <Listing
+        pages={pages}
+        label={callbacks ? 'Callbacks' : 'Webhooks'}
+        columns={['URL', 'Events', 'Status', 'Progress']}
+        empty={
+          callbacks
+            ? {
+                title: 'No callbacks',
+                text: 'Callbacks of runs and calls stand here until all was sent, and those that failed.',
+              }
+            : { title: 'No webhooks', text: 'Endpoints that are told when a question waits stand here.' }
+        }
+        renderRow={(webhook) => <Row key={webhook.id} webhook={webhook} />}
+      />
+      {isOpen && (
+        <NewWebhook
+          onClose={() => {
+            setOpen(false)
+            pages.reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function Row({ webhook }: { webhook: WebhookRow }) {
+  const ways = [webhook.ordered && 'in order', webhook.full && 'with arguments'].filter(Boolean).join(', ')
+  return (
+    <tr>
+      <td className="hook-url">
+        <Link href={`/operations/webhooks/${webhook.id}`}>
+          <Foreign text={webhook.url} max={100} />
+        </Link>
+        {webhook.description && (
+          <div className="small mute">
+            <Foreign text={webhook.description} max={120} />
+          </div>
+        )}
+      </td>
+      <td>
+        {typesText(webhook.types)}
+        {ways && <div className="small mute">{ways}</div>}
+      </td>
+      <td>
+        <WebhookStatus webhook={webhook} />
+      </td>
+      <td className="nowrap">
+        <Progress webhook={webhook} />
+      </td>
+    </tr>
+  )
+}
+
+function NewWebhook({ onClose }: { onClose(): void }) {
+  const [draft, setDraft] = useState(emptyDraft)
+  const [made, setMade] = useState<{ id: string; secret: string } | null>(null)
+  const [, go] = useLocation()
+  const projectId = useProject()
+  const form = useMutation(createWebhookMutation)
+  const create = async () => {
+    const answer = await form.send({ input: { ...createInputOf(draft), projectId } })
+    if (answer) setMade({ id: answer.webhook.id, secret: answer.secret })
+  }
+  if (made)
+    return (
+      <SigningSecret
+        secret={made.secret}
+        isNew
+        onClose={() => {
+          onClose()
+          go(`/operations/webhooks/${made.id}`)
+        }}
+      />
+    )
+  return (
+    <FormDialog
+      title="New webhook"
+      submit="Create the webhook"
+      isReady={isComplete(draft)}
+      isWide
+      form={form}
+      textOf={unplacedText}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <WebhookFields
+        draft={draft}
+        onChange={(next) => {
+          setDraft(next)
+          form.clear()
+        }}
+        issues={form.refused?.issues ?? []}
+      />
+    </FormDialog>
+  )
+}
