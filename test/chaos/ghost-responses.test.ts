@@ -1,13 +1,13 @@
 /** A service that sends more than it was asked for, at random: no call gets the response of another one. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { dose, seededRandom } from '../support/dose.ts'
+import { dose } from '../support/dose.ts'
+import { randomSchedule } from '../support/random.ts'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
 
 const calls = dose(200, 4000)
 const atOnce = 8
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 /** Every response names the number that its request carried; what nobody asked for names none. */
 async function haunted(random: () => number) {
@@ -55,38 +55,34 @@ async function haunted(random: () => number) {
   }
 }
 
-test(
-  `each of ${calls} calls of two projects has its own response (seed ${seed})`,
-  { timeout: 600_000 },
-  async () => {
-    const service = await haunted(seededRandom(seed))
-    const h = await openHarness()
-    const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
-    const other = await h.mutate(
-      'createApiKey',
-      { projectId: project.id, name: 'other', role: 'ADMIN' },
-      'secret',
-    )
-    const keys = [adminKey, other['secret'] as string]
-    const config = { http: { url: service.url, inputSchema: objectSchema({ n: { type: 'number' } }) } }
-    const tools: string[] = []
-    for (const key of keys)
-      tools.push((await h.mutate('createTool', { name: 'echo', config }, 'tool { id }', key))['tool'].id)
-    let next = 0
-    const wrong: unknown[] = []
-    const worker = async () => {
-      while (next < calls) {
-        const n = next++
-        const input = { toolId: tools[n % 2]!, arguments: { n } }
-        const { toolCall } = await h.mutate('callTool', input, 'toolCall { status content }', keys[n % 2])
-        if (toolCall.content[0].text !== `own ${n}`) wrong.push({ n, ...toolCall })
-      }
+test(`each of ${calls} calls of two projects has its own response`, { timeout: 600_000 }, async () => {
+  const service = await haunted(randomSchedule())
+  const h = await openHarness()
+  const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
+  const other = await h.mutate(
+    'createApiKey',
+    { projectId: project.id, name: 'other', role: 'ADMIN' },
+    'secret',
+  )
+  const keys = [adminKey, other['secret'] as string]
+  const config = { http: { url: service.url, inputSchema: objectSchema({ n: { type: 'number' } }) } }
+  const tools: string[] = []
+  for (const key of keys)
+    tools.push((await h.mutate('createTool', { name: 'echo', config }, 'tool { id }', key))['tool'].id)
+  let next = 0
+  const wrong: unknown[] = []
+  const worker = async () => {
+    while (next < calls) {
+      const n = next++
+      const input = { toolId: tools[n % 2]!, arguments: { n } }
+      const { toolCall } = await h.mutate('callTool', input, 'toolCall { status content }', keys[n % 2])
+      if (toolCall.content[0].text !== `own ${n}`) wrong.push({ n, ...toolCall })
     }
-    await Promise.all(Array.from({ length: atOnce }, worker))
-    expect(wrong).toEqual([])
-    expect(service.ghosts()).toBeGreaterThan(calls / 4)
-    expect(h.app.services.egress.kept.unasked).toBeGreaterThan(calls / 10)
-    await h.stop()
-    service.close()
-  },
-)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  expect(wrong).toEqual([])
+  expect(service.ghosts()).toBeGreaterThan(calls / 4)
+  expect(h.app.services.egress.kept.unasked).toBeGreaterThan(calls / 10)
+  await h.stop()
+  service.close()
+})

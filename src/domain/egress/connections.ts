@@ -13,6 +13,12 @@ import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 const idleMs = 4000
 /** The highest age of a connection, in milliseconds: after it the name is resolved and checked again. */
 const maxAgeMs = 60_000
+/**
+ * A connection rests this long, in milliseconds, before it is used again: a system may keep the end of what a server has
+ * written until the beginning is acknowledged, and acknowledges up to 40 ms late, or a round trip late when that is longer
+ * (RFC 1122, 4.2.3.2 and 4.2.3.4). What was written with the last response has arrived by then.
+ */
+const rest = { leastMs: 50, roundTrips: 2, mostMs: 500 }
 /** The most unused connections, of one owner to one origin and of all; further ones are closed after their response. */
 const mostIdle = { ofKey: 32, ofAll: 256 }
 
@@ -40,13 +46,15 @@ export interface ConnectionCounts {
 }
 
 export interface Connections {
-  /** An open connection of this owner to the origin that was unused for less than `maxIdleMs`, or a new one. */
+  /** An open connection of this owner to the origin that has rested and was unused for less than `maxIdleMs`, or a new one. */
   take(origin: string, keptFor: string | null, maxIdleMs: number): Promise<Connection>
   counts: ConnectionCounts
   close(): Promise<void>
 }
 
 interface Kept extends Connection {
+  /** How long it rests before it is used again, in milliseconds. */
+  restMs(): number
   /** A request is under way from now on. */
   begin(): void
 }
@@ -115,18 +123,19 @@ export function createConnections(
   }
 }
 
-/** The newest connection that was unused for less than `maxIdleMs`; it is not idle any more. */
+/** The newest connection that has rested and was unused for less than `maxIdleMs`; it is not idle any more. */
 function takeIdle(idle: ReturnType<typeof createIdle>, key: string, maxIdleMs: number): Idle | null {
-  for (let newest = idle.newest(key); newest; newest = idle.newest(key)) {
+  for (const connection of idle.newestFirst(key)) {
     // The clock also counts the time for which this process was suspended.
-    const unusedMs = elapsedSince(newest.since)
+    const unusedMs = elapsedSince(connection.since)
+    if (unusedMs < connection.restMs()) continue
     if (unusedMs < maxIdleMs) {
-      idle.remove(key, newest.client)
-      return newest
+      idle.remove(key, connection.client)
+      return connection
     }
     // It may still serve a request that allows more.
     if (unusedMs < idleMs) break
-    newest.drop()
+    connection.drop()
   }
   return null
 }
@@ -149,25 +158,31 @@ function isUnasked(error: Error & { code?: string }, isBusy: boolean): boolean {
 function openLine(
   origin: string,
   connect: buildConnector.connector,
-): Pick<Connection, 'client' | 'bytesRead' | 'opened' | 'isOpen'> {
+): Pick<Kept, 'client' | 'bytesRead' | 'opened' | 'isOpen' | 'restMs'> {
   let socket: Socket | null = null
   let opened = 0
+  let openingMs = 0
   const client = new Client(origin, {
     pipelining: 1,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
-    connect: (options, callback) =>
+    connect: (options, callback) => {
+      const before = momentNow()
       connect(options, (...result) => {
         opened++
+        openingMs = elapsedSince(before)
         socket = result[1]
         callback(...result)
-      }),
+      })
+    },
   })
   return {
     client,
     bytesRead: () => socket?.bytesRead ?? 0,
     opened: () => opened,
     isOpen: () => socket !== null && !socket.destroyed,
+    // To open a connection took a round trip at least.
+    restMs: () => Math.min(rest.leastMs + rest.roundTrips * openingMs, rest.mostMs),
   }
 }
 
@@ -178,7 +193,7 @@ function createIdle() {
   const indexOf = (key: string, client: Client) =>
     byKey.get(key)?.findIndex((one) => one.client === client) ?? -1
   return {
-    newest: (key: string) => byKey.get(key)?.at(-1),
+    newestFirst: (key: string) => byKey.get(key)?.toReversed() ?? [],
     has: (key: string, client: Client) => indexOf(key, client) >= 0,
     /** False when there are too many already. */
     add(key: string, connection: Kept): boolean {

@@ -1,11 +1,12 @@
 /** Kept connections: what is repeated, and what never is, when the server closes one at the worst moment. */
 import { createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createEgress, type Egress, type EgressOptions } from '../../../src/domain/egress/index.ts'
 
 const opened: { close(): unknown }[] = []
 afterEach(async () => {
+  vi.restoreAllMocks()
   await Promise.all(opened.splice(0).map((one) => one.close()))
 })
 
@@ -52,7 +53,21 @@ function open(options: EgressOptions = {}): Egress {
   return egress
 }
 
-const post = (egress: Egress, url: string, more: object = {}) =>
+/** How far the wall clock is ahead. It also goes on while a process is stopped, as its timers do not. */
+let aheadMs = 0
+const now = Date.now
+beforeEach(() => {
+  aheadMs = 0
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs)
+})
+
+/** One request, after every connection had time to rest. */
+const post = (egress: Egress, url: string, more: object = {}) => {
+  aheadMs += 100
+  return postAtOnce(egress, url, more)
+}
+
+const postAtOnce = (egress: Egress, url: string, more: object = {}) =>
   egress.request({
     method: 'POST',
     url,
@@ -73,6 +88,15 @@ test.each([true, false])(
     expect(egress.kept).toEqual({ reused: 3, lost: 0, unasked: 0 })
   },
 )
+
+test('a connection rests before it is used again: what the server wrote with the response may be on its way', async () => {
+  const { url, seen } = await rawServer(ok)
+  const egress = open()
+  for (let i = 0; i < 3; i++) await postAtOnce(egress, url)
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1])
+  await post(egress, url)
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 2])
+})
 
 test('concurrent requests have a connection each', async () => {
   const { url, seen } = await rawServer(ok)
@@ -166,13 +190,10 @@ test('a request that may not be repeated gets a new connection after a second, a
   const { url, seen } = await rawServer(ok)
   const egress = open()
   await post(egress, url)
-  const now = Date.now
-  onTestFinished(() => void vi.restoreAllMocks())
-  // The wall clock goes on while a process is stopped, its timers do not.
-  vi.spyOn(Date, 'now').mockImplementation(() => now() + 1500)
+  aheadMs += 1500
   await post(egress, url)
   expect(seen.map((lines) => lines.length)).toEqual([1, 1])
-  vi.spyOn(Date, 'now').mockImplementation(() => now() + 4000)
+  aheadMs += 2500
   await post(egress, url, { isRepeatable: true })
   expect(
     seen.map((lines) => lines.length),
@@ -216,17 +237,16 @@ test('the name of a connection in constant use is resolved and checked again aft
   const guarded = createEgress({ allowPrivate: true, allowList: [] }, { lookup: async () => [address] })
   opened.push(guarded)
   const named = `http://api.test:${port}/`
-  const now = Date.now
-  let passedMs = 0
-  onTestFinished(() => void vi.restoreAllMocks())
-  vi.spyOn(Date, 'now').mockImplementation(() => now() + passedMs)
   await post(guarded, named)
   address = '127.0.0.2'
-  for (; passedMs < 59_000; passedMs += 900) await post(guarded, named)
+  for (let i = 0; i < 65; i++) {
+    await post(guarded, named)
+    aheadMs += 800
+  }
   expect(seen).toHaveLength(1)
-  passedMs += 900
+  aheadMs += 1600
   await post(guarded, named)
-  passedMs += 900
+  aheadMs += 900
   // The server listens on the first address only.
   expect(await post(guarded, named)).toMatchObject({ ok: false, error: { code: 'CONNECT', sent: false } })
 })
@@ -246,6 +266,13 @@ test.each([
     'a moment later',
     (socket: Socket, own: string) => void socket.write(own, () => void socket.write(answer('ghost'))),
   ],
+  [
+    'as late as an acknowledgement may be',
+    (socket: Socket, own: string) => {
+      socket.write(own)
+      setTimeout(() => void socket.write(answer('ghost')), 40)
+    },
+  ],
 ])(
   'a second response to a request, %s, is never that of another request, and is told of',
   async (_when, twice) => {
@@ -254,7 +281,7 @@ test.each([
     const told: string[] = []
     const egress = open({ onUnasked: (origin) => void told.push(origin) })
     const outcomes = []
-    for (let i = 0; i < 40; i++) outcomes.push(await post(egress, url))
+    for (let i = 0; i < 40; i++) outcomes.push(await postAtOnce(egress, url))
     for (const outcome of outcomes) expect(outcome).toMatchObject({ ok: true, status: 200 })
     expect(outcomes.map((one) => (one.ok ? one.bytes.toString() : ''))).toEqual(
       outcomes.map((_one, i) => `own ${i + 1}`),
