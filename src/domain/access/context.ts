@@ -14,9 +14,9 @@ import type { Heartbeat } from '../../store/work/leases.ts'
 import type { Schedule } from '../../store/work/schedule.ts'
 import type { Slots } from '../../store/work/slots.ts'
 import type { Egress } from '../egress/index.ts'
-import type { Limits } from './configured-limits.ts'
+import type { Limits } from './limits/configured.ts'
 import type { Principal } from './principal.ts'
-import type { RateLimiter } from './rate.ts'
+import type { RateLimiter } from './limits/limiter.ts'
 import type { RevocationWatcher } from './revocations.ts'
 
 /** What survives a crash. */

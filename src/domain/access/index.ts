@@ -8,7 +8,7 @@ export {
   type PlatformActions,
   type Services,
 } from './context.ts'
-export type { Limits } from './configured-limits.ts'
+export type { Limits } from './limits/configured.ts'
 export type { Principal } from './principal.ts'
 export { actingPrincipal, assertSpeaksFor } from './acting.ts'
 export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
@@ -63,7 +63,7 @@ export {
   type Policy,
   type Role,
 } from './policy.ts'
-export { assertQuota } from './quota.ts'
+export { assertQuota } from './limits/quota.ts'
 export { memberOf, personsOf } from './persons.ts'
 export {
   assertCost,
@@ -73,8 +73,8 @@ export {
   listRateLimits,
   setRateLimit,
   type RateLimit,
-} from './limits.ts'
-export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
+} from './limits/rates.ts'
+export { createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
 export {
   createSessionAuthenticator,
   forgetExpiredSessions,

@@ -15,7 +15,7 @@ import { assertMay, eachSeen, recordChange } from './permission.ts'
 import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
 import { assertStillValid } from './still-valid.ts'
 import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
-import { assertQuota } from './quota.ts'
+import { assertQuota } from './limits/quota.ts'
 import { deleteSessionsOf } from './sessions.ts'
 import { isSubject } from './subjects.ts'
 

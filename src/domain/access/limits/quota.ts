@@ -1,10 +1,10 @@
 /** The most rows of each kind that a project may have. */
 import { eq } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
-import { AppError } from '../../core/errors.ts'
-import type { Database } from '../../store/db/database.ts'
-import { sql } from '../../store/db/sql.ts'
-import type { Ctx } from './context.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import type { Ctx } from '../context.ts'
 
 /** Throws LIMITED when the project already has as many rows of the table as the installation allows. */
 export async function assertQuota(

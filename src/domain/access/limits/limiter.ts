@@ -1,6 +1,6 @@
 /** Rate limits: the port to those of keys, projects, agents and tools, and the limit of client addresses. */
-import { createBuckets, perMinute, type BucketRule } from '../../core/buckets.ts'
-import type { Clock } from '../../core/clock.ts'
+import { createBuckets, perMinute, type BucketRule } from '../../../core/buckets.ts'
+import type { Clock } from '../../../core/clock.ts'
 
 /** A client may have any number of addresses, so only so many are kept; the least recently used one is removed. */
 const maxAddresses = 50_000
