@@ -4,7 +4,7 @@ import { check, text, whole } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
-import { gateFaults, gateInput, type GatePolicy } from '../tools/index.ts'
+import { gateFaults, gateInput, type GatePolicy } from '../gates/index.ts'
 
 /** A mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }

@@ -1,7 +1,8 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
 import type { JsonObject } from '../../core/json.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
-import { masked, type Requirement } from '../tools/index.ts'
+import type { Requirement } from '../gates/index.ts'
+import { masked } from '../tools/index.ts'
 
 /** PENDING is open; every other status is final. */
 export const approvalStatuses = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'VOIDED'] as const

@@ -10,17 +10,14 @@ import { isUnavailable } from '../../store/db/storage-error.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
+import { gateOf, judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
 import {
   argumentLimits,
-  gateOf,
-  judgeGate,
   maskedPaths,
   prepareCall,
   proposedCallable,
   resourceOf,
-  stricter,
   withAttachments,
-  type GatePolicy,
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'

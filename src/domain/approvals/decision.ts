@@ -1,7 +1,7 @@
 /** A decision between its checks and its statement. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Owner } from '../../store/work/owner.ts'
-import type { Requirement } from '../tools/index.ts'
+import type { Requirement } from '../gates/index.ts'
 import type { Approval, Verdict, Vote } from './approval.ts'
 import type { CheckedGrant } from './grants.ts'
 import type { VerdictSnapshot } from './read.ts'

@@ -9,7 +9,8 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { rowsOf } from '../../store/db/write.ts'
-import type { Callable, Requirement } from '../tools/index.ts'
+import type { Requirement } from '../gates/index.ts'
+import type { Callable } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'
 
 /**

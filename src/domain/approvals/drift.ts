@@ -5,18 +5,16 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
+import { gateOf, judgeGate, type GatePolicy } from '../gates/index.ts'
 import {
   currentCallable,
-  gateOf,
   isRunTool,
-  judgeGate,
   loadTools,
   maskedPaths,
   prepareCall,
   proposedCallable,
   withAttachments,
   type Callable,
-  type GatePolicy,
   type ToolVersions,
 } from '../tools/index.ts'
 import { askAgain, callSettled, settleCalls, type Proof, type ToolCall } from '../tool-calls/index.ts'

@@ -10,20 +10,15 @@ import type { JsonObject } from '../../core/json.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertCost, assertMay, type Ctx } from '../access/index.ts'
 import {
-  requireCallable,
-  findTool,
   gateFaults,
   gateInput,
   gateOf,
   judgeGate,
-  masked,
-  maskedPaths,
-  prepareCall,
   type GateInput,
   type GatePolicy,
   type Requirement,
-  type Callable,
-} from '../tools/index.ts'
+} from '../gates/index.ts'
+import { requireCallable, findTool, masked, maskedPaths, prepareCall, type Callable } from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { covers, findGrants } from './grant-use.ts'
 

@@ -5,7 +5,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
-import { meets, type Requirement } from '../tools/index.ts'
+import { meets, type Requirement } from '../gates/index.ts'
 import type { CoveredTool } from './digest.ts'
 import type { Grant } from './grants.ts'
 

@@ -1,15 +1,14 @@
 /** The surface of an agent: the tools that MCP clients see, by name. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Agent } from '../agents/index.ts'
+import { gateOf, type GateMode } from '../gates/index.ts'
 import {
   describedAgent,
-  gateOf,
   taskDefaults,
   type TaskPolicy,
   runtimeName,
   shownSchema,
   type Callable,
-  type GateMode,
 } from '../tools/index.ts'
 import { featuresOf, type UpstreamFeatures } from './features.ts'
 

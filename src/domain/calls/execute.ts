@@ -8,6 +8,7 @@ import { LeaseLostError } from '../../store/work/work.ts'
 import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
 import { driftOf, isAsAgreed, type Agreed, type Drift } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
+import type { GatePolicy } from '../gates/index.ts'
 import {
   asksAgent,
   givenUpResult,
@@ -26,7 +27,6 @@ import {
   type Callable,
   type CallerChannel,
   type Finished,
-  type GatePolicy,
   type Run,
 } from '../tools/index.ts'
 import type { InputRequired, UpstreamRow } from '../upstream/index.ts'

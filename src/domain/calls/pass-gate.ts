@@ -11,7 +11,7 @@ import type { Ctx } from '../access/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
 import type { GenerationEvent } from '../events/index.ts'
 import { callStarted, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import type { Requirement } from '../tools/index.ts'
+import type { Requirement } from '../gates/index.ts'
 import { gateArguments, requestHash, requirementOf, type CallRequest, type Via } from './request.ts'
 
 /** The first state of a new call's row. */

@@ -2,16 +2,8 @@
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Basis } from '../../store/db/proof.ts'
 import type { Attachment } from '../files/index.ts'
-import {
-  gateOf,
-  judgeGate,
-  withAttachments,
-  type Callable,
-  type CallerChannel,
-  type GatePolicy,
-  type Prepared,
-  type Requirement,
-} from '../tools/index.ts'
+import { gateOf, judgeGate, type GatePolicy, type Requirement } from '../gates/index.ts'
+import { withAttachments, type Callable, type CallerChannel, type Prepared } from '../tools/index.ts'
 import type { Callback } from '../followers/index.ts'
 
 /** The agent through which a call came over the bridge. */

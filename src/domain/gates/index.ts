@@ -1,9 +1,14 @@
-/** The entry point of gates: changes of gates that two people make. */
-export { gateChangeStatuses, type GateChange } from './change.ts'
+/** The entry point of gates: policies, and what they require for a call. */
+export { judgeGate, meets, stricter, type Requirement } from './evaluate.ts'
 export {
-  decideGateChange,
-  getGateChanges,
-  listGateChanges,
-  proposeGateChange,
-  type ProposeGateChangeInput,
-} from './changes.ts'
+  gateFaults,
+  gateInput,
+  gateModes,
+  gateOf,
+  gateSources,
+  whenGiven,
+  type GateInput,
+  type GateMode,
+  type GatePolicy,
+  type GateSource,
+} from './policy.ts'

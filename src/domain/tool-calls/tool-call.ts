@@ -4,7 +4,8 @@ import type { JsonObject } from '../../core/json.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Requester } from '../access/index.ts'
 import type { Attachment } from '../files/index.ts'
-import type { CallKind, GatePolicy } from '../tools/index.ts'
+import type { GatePolicy } from '../gates/index.ts'
+import type { CallKind } from '../tools/index.ts'
 import type { ToolCallStatus } from './state.ts'
 
 /** One time that a call was sent. Without an outcome it is running, or its process was lost. */

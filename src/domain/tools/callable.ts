@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import type { Catalog, UpstreamTool } from '../upstream/index.ts'
-import { whenGiven, type GatePolicy } from './gate.ts'
+import { whenGiven, type GatePolicy } from '../gates/index.ts'
 import { runtimeName } from './names.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import type { CallKind, McpToolConfig, OwnedDefinition, Tool, ToolAnnotations } from './tool.ts'

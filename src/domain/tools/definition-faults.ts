@@ -6,7 +6,7 @@ import type { PlatformActions } from '../access/index.ts'
 import { checkHttpConfig } from './kinds/http.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema/fields.ts'
-import { gateFaults } from './gate.ts'
+import { gateFaults } from '../gates/index.ts'
 import type { OwnedDefinition, ToolDefinition } from './tool.ts'
 
 /** Every fault of a definition that can be found without I/O, with its path. */

@@ -3,7 +3,7 @@ import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, gateChanged } from '../events/index.ts'
-import type { GatePolicy } from './gate.ts'
+import type { GatePolicy } from '../gates/index.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /**

@@ -11,21 +11,6 @@ export {
   loadToolCatalogs,
   proposedCallable,
 } from './callables.ts'
-export {
-  gateInput,
-  gateModes,
-  gateOf,
-  gateSources,
-  gateFaults,
-  judgeGate,
-  meets,
-  stricter,
-  type GateInput,
-  type GateMode,
-  type GatePolicy,
-  type GateSource,
-  type Requirement,
-} from './gate.ts'
 export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'

@@ -2,7 +2,7 @@
 import { kindOfId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { UpstreamConfig } from '../upstream/index.ts'
-import type { GatePolicy } from './gate.ts'
+import type { GatePolicy } from '../gates/index.ts'
 import type { HttpToolConfig } from './kinds/http.ts'
 
 export const toolKinds = ['http', 'client', 'mcp', 'platform'] as const

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { bridgeSurface, reservedArguments } from '../../../src/domain/bridge/surface.ts'
 import type { Agent } from '../../../src/domain/agents/index.ts'
-import { gateDefaults } from '../../../src/domain/tools/gate.ts'
+import { gateDefaults } from '../../../src/domain/gates/policy.ts'
 import type { Callable } from '../../../src/domain/tools/index.ts'
 
 const tool = (id: string, more: Partial<Callable> = {}): Callable =>

@@ -2,7 +2,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gateDefaults } from '../../../src/domain/tools/gate.ts'
+import { gateDefaults } from '../../../src/domain/gates/policy.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw } from '../../support/bridge.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'

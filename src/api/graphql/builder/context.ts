@@ -39,7 +39,7 @@ import {
 import { type Thread, getThreads } from '../../../domain/threads/index.ts'
 import { type SecretUse, usesOfSecrets } from '../../../domain/statistics/index.ts'
 import type { Models } from '../../../domain/models/index.ts'
-import { getGateChanges, type GateChange } from '../../../domain/gates/index.ts'
+import { getGateChanges, type GateChange } from '../../../domain/gate-changes/index.ts'
 import {
   loadConnections,
   loadUpstreams,

@@ -6,7 +6,7 @@ import {
   proposeGateChange,
   type GateChange,
   type ProposeGateChangeInput,
-} from '../../../domain/gates/index.ts'
+} from '../../../domain/gate-changes/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { GateTypes } from './gates.ts'

@@ -11,7 +11,7 @@ import {
   type GatePolicy,
   type GateSource,
   type Requirement,
-} from '../../../domain/tools/index.ts'
+} from '../../../domain/gates/index.ts'
 import { described } from '../builder/described.ts'
 import type { RoleEnum } from './keys.ts'
 import type { Refs } from '../builder/refs.ts'

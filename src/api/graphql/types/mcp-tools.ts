@@ -1,5 +1,6 @@
 /** The kind mcp of tools in GraphQL: its connection, its gates and the actions that it serves. */
-import { loadCallables, shownValues, type GatePolicy, type Tool } from '../../../domain/tools/index.ts'
+import type { GatePolicy } from '../../../domain/gates/index.ts'
+import { loadCallables, shownValues, type Tool } from '../../../domain/tools/index.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'

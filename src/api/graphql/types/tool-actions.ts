@@ -1,6 +1,7 @@
 /** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
 import type { PlatformAction } from '../../../domain/access/index.ts'
-import { gateOf, listActions, shownSchema, type Callable } from '../../../domain/tools/index.ts'
+import { gateOf } from '../../../domain/gates/index.ts'
+import { listActions, shownSchema, type Callable } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolTypes } from './tool-objects.ts'

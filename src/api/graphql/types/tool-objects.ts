@@ -1,6 +1,6 @@
 /** The interface Tool, and the types that all kinds of tools share. */
+import { gateOf } from '../../../domain/gates/index.ts'
 import {
-  gateOf,
   shownFullSchema,
   shownSchema,
   shownValues,

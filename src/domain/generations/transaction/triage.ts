@@ -5,14 +5,8 @@
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
-import {
-  asksAgent,
-  maskedPaths,
-  maskedText,
-  prepareCall,
-  type Requirement,
-  type Callable,
-} from '../../tools/index.ts'
+import type { Requirement } from '../../gates/index.ts'
+import { asksAgent, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
 import { type ToolCallPart, readCallInput } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'

@@ -4,7 +4,7 @@ import { check, text } from '../../../core/check.ts'
 import { invalid } from '../../../core/errors.ts'
 import type { Services } from '../../access/index.ts'
 import { checkUpstreamConfig } from '../../upstream/index.ts'
-import { gateInput } from '../gate.ts'
+import { gateInput } from '../../gates/index.ts'
 import type { McpToolConfig } from '../tool.ts'
 
 const root = ['input', 'config', 'mcp']

@@ -22,7 +22,7 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
-import { gateInput, type GateInput } from '../tools/index.ts'
+import { gateInput, type GateInput } from '../gates/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
 import { findTarget, type GateTarget } from './target.ts'
 

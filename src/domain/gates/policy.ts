@@ -1,8 +1,8 @@
-/** The gate of a tool: the rule that stops a call for an approval, and the decision about one call. Pure. */
+/** The gate of a tool: the policy that stops a call for an approval. Pure. */
 import { z } from 'zod'
 import { jsonObject, whole } from '../../core/check.ts'
 import type { Issue } from '../../core/errors.ts'
-import { compileSchema, judge, schemaLimits } from '../../core/json-schema.ts'
+import { compileSchema, schemaLimits } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { roles, type Role } from '../access/index.ts'
 
@@ -112,73 +112,7 @@ export function whenGiven(names: readonly string[]): GatePolicy {
   return { ...gateDefaults, mode: 'WHEN', when: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
 
-/** What the approval of a stopped call requires: the strictest of all policies that stop it. */
-export interface Requirement {
-  timeoutSeconds: number
-  quorum: number
-  excludeRequester: boolean
-  /** An approver needs a role of each of these lists. */
-  approvers: Role[][]
-  escalateAfterSeconds: number | null
-  /** Every policy that stops the call allows verdicts with a link and a code. */
-  verdictLinks?: true
-}
-
 /** Left out when it is false, so that digests and hashes of gates without it are what they were. */
-function linksIf(allowed: boolean): { verdictLinks?: true } {
+export function linksIf(allowed: boolean): { verdictLinks?: true } {
   return allowed ? { verdictLinks: true } : {}
-}
-
-/**
- * What the policies require for a call with these arguments, presets merged in; null when it may run. A policy of which
- * cannot be told whether it applies stops the call.
- */
-export function judgeGate(
-  policies: readonly GatePolicy[],
-  merged: JsonObject,
-  projectId: string,
-): Requirement | null {
-  const stopping = policies.filter((policy) => stops(policy, merged, projectId))
-  if (stopping.length === 0) return null
-  const timeoutSeconds = Math.min(...stopping.map((policy) => policy.timeoutSeconds))
-  const escalations = stopping
-    .map((policy) => policy.escalateAfterSeconds)
-    .filter((after): after is number => after !== null && after < timeoutSeconds)
-  return {
-    timeoutSeconds,
-    quorum: Math.max(...stopping.map((policy) => policy.quorum)),
-    excludeRequester: stopping.some((policy) => policy.excludeRequester),
-    approvers: stopping.map((policy) => policy.approvers).filter((list) => list.length > 0),
-    escalateAfterSeconds: escalations.length > 0 ? Math.min(...escalations) : null,
-    ...linksIf(stopping.every((policy) => policy.verdictLinks)),
-  }
-}
-
-/** The requirement after the arguments of a pending call were edited: the one asked, made stricter by the new one. */
-export function stricter(asked: Requirement, more: Requirement | null): Requirement {
-  if (!more) return asked
-  const known = new Set(asked.approvers.map((list) => list.join()))
-  const { verdictLinks = false, ...rest } = asked
-  return {
-    ...rest,
-    ...linksIf(verdictLinks && more.verdictLinks === true),
-    quorum: Math.max(asked.quorum, more.quorum),
-    excludeRequester: asked.excludeRequester || more.excludeRequester,
-    approvers: [...asked.approvers, ...more.approvers.filter((list) => !known.has(list.join()))],
-  }
-}
-
-/** Whether approvals that met one requirement also meet the other, deadlines aside. */
-export function meets(met: Requirement, asked: Requirement): boolean {
-  return (
-    met.quorum >= asked.quorum &&
-    (met.excludeRequester || !asked.excludeRequester) &&
-    (!met.verdictLinks || asked.verdictLinks === true) &&
-    asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
-  )
-}
-
-function stops(policy: GatePolicy, merged: JsonObject, projectId: string): boolean {
-  if (policy.mode !== 'WHEN') return policy.mode === 'ALWAYS'
-  return judge(policy.when, projectId, merged).fits !== 'NO'
 }

@@ -2,17 +2,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { roles } from '../../../src/domain/access/policy.ts'
+import { judgeGate, meets, stricter, type Requirement } from '../../../src/domain/gates/evaluate.ts'
 import {
   gateDefaults,
   gateInput,
   gateModes,
   gateOf,
-  judgeGate,
-  meets,
-  stricter,
   type GatePolicy,
-  type Requirement,
-} from '../../../src/domain/tools/gate.ts'
+} from '../../../src/domain/gates/policy.ts'
 
 const big = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
 
