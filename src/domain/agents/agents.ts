@@ -2,10 +2,9 @@
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, isUniqueViolation, query, type Database } from '../../store/db/database.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -18,6 +17,9 @@ import {
   reachable,
   recordChange,
   type Ctx,
+  publishSurface,
+  guardName,
+  changedMeanwhile,
 } from '../access/index.ts'
 import { assertOneMayRegate } from '../projects/index.ts'
 import { agentCreated, agentDeleted, agentUpdated, appendProjectEvents } from '../events/index.ts'
@@ -47,7 +49,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
   const { name } = check(nameShape, input)
   const definition = checkSettings(input, projectId)
   await checkTools(ctx, projectId, definition)
-  const agent = await guardName(name, () =>
+  const agent = await guardName('agent', name, () =>
     atomically(ctx.db, async (tx) => {
       await assertQuota(tx, ctx, agents, projectId, 'agents')
       const [row] = await tx
@@ -59,7 +61,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
       return agentOf(row!)
     }),
   )
-  publishChange(ctx, projectId)
+  publishSurface(ctx, projectId)
   return agent
 }
 
@@ -78,31 +80,25 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
     const known = await findAgent(ctx, input.id)
     await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
     const { expectedVersion } = input
-    if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
+    if (typeof expectedVersion === 'number' && expectedVersion !== known.version)
+      throw changedMeanwhile('agent')
     const { name } = check(nameShape, { name: input.name ?? known.name })
     const definition = checkSettings({ ...known, ...given }, known.projectId)
     await checkTools(ctx, known.projectId, definition, { id: known.id, name })
     const regates = gateFactsOfAgent(definition) !== gateFactsOfAgent(known)
     if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `agent/${known.id}`)
-    const agent = await guardName(name, () =>
+    const agent = await guardName('agent', name, () =>
       atomically(ctx.db, async (tx) => {
         if (regates) await assertOneMayRegate(tx, known.projectId)
         return saveVersion(tx, ctx, known, { ...definition, name })
       }),
     )
     if (agent) {
-      publishChange(ctx, agent.projectId)
+      publishSurface(ctx, agent.projectId)
       return agent
     }
-    if (tries === maxTries) throw changedMeanwhile()
+    if (tries === maxTries) throw changedMeanwhile('agent')
   }
-}
-
-function changedMeanwhile(): AppError {
-  return new AppError(
-    'CONFLICT',
-    'The agent was changed or deleted by another request. Read it again and repeat the change.',
-  )
 }
 
 /** Saves settings as the next version; null when the agent no longer has `known.version`. */
@@ -150,7 +146,7 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
     const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
     if (rows.length > 0) await recordAgentChange(tx, ctx, 'delete', known)
   })
-  publishChange(ctx, known.projectId)
+  publishSurface(ctx, known.projectId)
   return known
 }
 
@@ -245,26 +241,4 @@ async function recordAgentChange(
   const details = { name: agent.name, version: agent.version }
   await recordChange(tx, ctx, { projectId: agent.projectId, action, resource: `agent/${agent.id}`, details })
   await appendProjectEvents(tx, agent.projectId, [event({ agentId: agent.id, ...details })])
-}
-
-function publishChange(ctx: Ctx, projectId: string): void {
-  ctx.pubsub.publish([
-    { kind: 'news', projectId, generationId: null, seq: null },
-    { kind: 'signal', name: 'surface', id: projectId },
-  ])
-}
-
-async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {
-  try {
-    return await save()
-  } catch (error) {
-    if (isUniqueViolation(error))
-      throw new AppError(
-        'NAME_TAKEN',
-        `This project already has an agent named ${JSON.stringify(name)}.`,
-        {},
-        error,
-      )
-    throw error
-  }
 }

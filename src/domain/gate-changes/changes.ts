@@ -20,6 +20,7 @@ import {
   reachable,
   recordChange,
   type Ctx,
+  publishSurface,
 } from '../access/index.ts'
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
 import { gateInput, type GateInput } from '../gates/index.ts'
@@ -87,7 +88,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
     await appendProjectEvents(tx, projectId, [event])
     return row!
   })
-  publishChange(ctx, projectId)
+  publishSurface(ctx, projectId)
   return changeOf(made, ctx.clock.now())
 }
 
@@ -120,7 +121,7 @@ export async function decideGateChange(
   const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
   if (refusal) throw await denied(ctx, what, refusal)
   const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
-  publishChange(ctx, projectId)
+  publishSurface(ctx, projectId)
   return changeOf(decided, ctx.clock.now())
 }
 
@@ -205,11 +206,4 @@ async function loadChanges(
     .select()
     .from(gateChanges)
     .where(inArray(gateChanges.id, [...ids]))
-}
-
-function publishChange(ctx: Ctx, projectId: string): void {
-  ctx.pubsub.publish([
-    { kind: 'news', projectId, generationId: null, seq: null },
-    { kind: 'signal', name: 'surface', id: projectId },
-  ])
 }

@@ -2,15 +2,25 @@
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalidAt } from '../../core/errors.ts'
+import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { atomically, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { tools } from '../../store/db/tables/tools.ts'
-import { assertMay, eachSeen, assertQuota, projectOf, reachable, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  eachSeen,
+  assertQuota,
+  projectOf,
+  reachable,
+  type Ctx,
+  publishSurface,
+  guardName,
+  changedMeanwhile,
+} from '../access/index.ts'
 import { assertOneMayRegate } from '../projects/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
 import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
@@ -36,7 +46,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
   const definition = checkDefinition(input, ctx, projectId)
   await checkOutside(ctx, projectId, definition)
   const id = newId('tool')
-  const tool = await guardName(definition.name, () =>
+  const tool = await guardName('tool', definition.name, () =>
     atomically(ctx.db, async (tx) => {
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
@@ -47,7 +57,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       return toolOf(row!)
     }),
   )
-  publishChange(ctx, projectId)
+  publishSurface(ctx, projectId)
   await refreshOutside(ctx, tool, null)
   return tool
 }
@@ -66,7 +76,8 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
     const known = await findTool(ctx, input.id)
     await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
     const { expectedVersion } = input
-    if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
+    if (typeof expectedVersion === 'number' && expectedVersion !== known.version)
+      throw changedMeanwhile('tool')
     const definition = checkDefinition(
       { ...inputOf(known), ...withoutUndefined(input) },
       ctx,
@@ -80,26 +91,19 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
     await checkOutside(ctx, known.projectId, definition)
     const regates = gateFactsOf(definition) !== gateFactsOf(known)
     if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `tool/${known.id}`)
-    const tool = await guardName(definition.name, () =>
+    const tool = await guardName('tool', definition.name, () =>
       atomically(ctx.db, async (tx) => {
         if (regates) await assertOneMayRegate(tx, known.projectId)
         return saveVersion(tx, ctx, known, definition)
       }),
     )
     if (tool) {
-      publishChange(ctx, tool.projectId)
+      publishSurface(ctx, tool.projectId)
       await refreshOutside(ctx, tool, known)
       return tool
     }
-    if (tries === maxTries) throw changedMeanwhile()
+    if (tries === maxTries) throw changedMeanwhile('tool')
   }
-}
-
-function changedMeanwhile(): AppError {
-  return new AppError(
-    'CONFLICT',
-    'The tool was changed or deleted by another request. Read it again and repeat the change.',
-  )
 }
 
 /** Deletes a tool. Calls already proposed run to their end with their version. Action `tools:Delete`. */
@@ -112,7 +116,7 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
     await dropOutside(tx, known)
     await recordToolChange(tx, ctx, 'delete', known)
   })
-  publishChange(ctx, known.projectId)
+  publishSurface(ctx, known.projectId)
   return known
 }
 
@@ -161,26 +165,4 @@ export async function loadTools(db: Database, ids: readonly string[]): Promise<T
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
-}
-
-function publishChange(ctx: Ctx, projectId: string): void {
-  ctx.pubsub.publish([
-    { kind: 'news', projectId, generationId: null, seq: null },
-    { kind: 'signal', name: 'surface', id: projectId },
-  ])
-}
-
-async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {
-  try {
-    return await save()
-  } catch (error) {
-    if (isUniqueViolation(error))
-      throw new AppError(
-        'NAME_TAKEN',
-        `This project already has a tool named ${JSON.stringify(name)}.`,
-        {},
-        error,
-      )
-    throw error
-  }
 }
