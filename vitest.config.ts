@@ -8,14 +8,16 @@ const built = ['test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts', '
 
 /**
  * What `npm run test:all` adds to `npm test`: processes that are killed and frozen, clients that wait as long as people do,
- * and pages and examples that are built. The full doses of their random schedules are behind `npm run chaos` and
- * `npm run fuzz`.
+ * pages, programs and examples that are built, and the journeys that go through every screen. The full doses of their random
+ * schedules are behind `npm run chaos` and `npm run fuzz`.
  */
 const long = [
   'test/chaos/**/*.test.ts',
   'test/conformance/**/*.test.ts',
   'test/adversary/fuzz.test.ts',
-  'test/{client/killed-server,first-start,store/connections,web/many-and-gone}.test.ts',
+  'test/{client/killed-server,first-start,store/connections}.test.ts',
+  'test/web/{hostile-text,link-scanner,lost-events,many-and-gone,names,roles}.test.ts',
+  'test/{cli/command,client/built,tools/build-when-stale}.test.ts',
   'test/journeys/snapshot-then-events.test.ts',
   'test/docs/examples.test.ts',
   ...built,
@@ -54,11 +56,10 @@ const alone = [
   'test/store/**/*.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',
-  'test/core/**/*.test.ts',
+  'test/core/{batch,json-schema,pool}.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/models/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
-  'test/domain/tools/**/*.test.ts',
   'test/journeys/{many-waiters,rotate-key}.test.ts',
 ]
 
@@ -85,6 +86,7 @@ const resolve = {
 const longShared = [
   'test/chaos/{a2a,ag-ui,chat,expiry,protocol-model,responses,rest,verdicts}.test.ts',
   'test/journeys/snapshot-then-events.test.ts',
+  'test/web/{hostile-text,link-scanner,lost-events,names,roles}.test.ts',
   'test/slow/**/*.test.ts',
 ]
 
