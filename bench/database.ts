@@ -9,18 +9,18 @@ export interface OwnDatabase {
   drop(): Promise<void>
 }
 
-/** Creates a database with a name of its own. Throws when PostgreSQL does not respond. */
-export async function createDatabase(): Promise<OwnDatabase> {
+/** Creates a database with a name of its own, by default on that server. Throws when PostgreSQL does not respond. */
+export async function createDatabase(on: string = server): Promise<OwnDatabase> {
   const name = `gatehouse_bench_${randomBytes(4).toString('hex')}`
-  await onServer(`create database ${name}`)
+  await execute(on, `create database ${name}`)
   return {
-    url: Object.assign(new URL(server), { pathname: `/${name}` }).href,
-    drop: () => onServer(`drop database if exists ${name} with (force)`),
+    url: Object.assign(new URL(on), { pathname: `/${name}` }).href,
+    drop: () => execute(on, `drop database if exists ${name} with (force)`),
   }
 }
 
-async function onServer(statement: string): Promise<void> {
-  const sql = postgres(server, { max: 1, onnotice: () => {}, connect_timeout: 3 })
+async function execute(on: string, statement: string): Promise<void> {
+  const sql = postgres(on, { max: 1, onnotice: () => {}, connect_timeout: 3 })
   await sql.unsafe(statement).finally(() => sql.end({ timeout: 1 }))
 }
 

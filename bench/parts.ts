@@ -8,6 +8,7 @@ import { measureInboxes } from './inbox.ts'
 import { measureLimit } from './limit.ts'
 import { measurePage } from './page.ts'
 import { measureQuery } from './query.ts'
+import { measureReplicas } from './replicas.ts'
 import { measureScale } from './scale.ts'
 import { measureStatements } from './statements.ts'
 import { measureUnits } from './units.ts'
@@ -27,6 +28,7 @@ export const parts: Record<string, () => Promise<void>> = {
   fanout: measureFanout,
   inbox: measureInboxes,
   scale: measureScale,
+  replicas: measureReplicas,
   webhooks: measureWebhooks,
   page: measurePage,
 }

@@ -56,6 +56,11 @@ export interface Units {
 
 /** Creates tool and agent on a server and subscribes to its events. */
 export async function unitsOn(server: BenchServer): Promise<Units> {
+  return unitsOf(server, await createAgent(server))
+}
+
+/** Creates an agent with a client tool, and returns its id. */
+export async function createAgent(server: BenchServer): Promise<string> {
   const inputSchema = { type: 'object', properties: { word: { type: 'string' } } }
   const made = await server.gql(
     'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } } }',
@@ -65,7 +70,11 @@ export async function unitsOn(server: BenchServer): Promise<Units> {
     'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
     { i: { name: 'bench', model: 'builtin/rehearsal', toolIds: [made['createTool'].tool.id] } },
   )
-  const agentId = agent['createAgent'].agent.id as string
+  return agent['createAgent'].agent.id as string
+}
+
+/** Units of an agent that another replica may have created. */
+export async function unitsOf(server: BenchServer, agentId: string): Promise<Units> {
   const news = listen(server)
   await pause(200)
   const waits: number[] = []

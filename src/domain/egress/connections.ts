@@ -20,7 +20,7 @@ const maxAgeMs = 60_000
  */
 const rest = { leastMs: 50, roundTrips: 2, mostMs: 500 }
 /** The most unused connections, of one owner to one origin and of all; further ones are closed after their response. */
-const mostIdle = { ofKey: 32, ofAll: 256 }
+const mostIdle = { ofKey: 64, ofAll: 256 }
 
 export interface Connection {
   client: Client
