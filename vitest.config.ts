@@ -102,6 +102,8 @@ export default defineConfig({
   resolve,
   test: {
     ...common,
+    // `npm run test:all` after `npm test` finds every module transformed.
+    experimental: { fsModuleCache: true },
     globalSetup: ['test/support/global-setup.ts'],
     projects: projects.map(([name, files]) => ({ resolve, test: { ...common, name, ...files } })),
   },
