@@ -10,11 +10,11 @@ import { inLanes, percentile } from './statistics.ts'
 import { createAgent, unitsOf, type Units } from './unit.ts'
 
 /** What a commit waits at least, in milliseconds: the round trip to a standby. */
-const commitMs = 20
+const commitMs = 80
 const atOnceOfEach = 32
 /** Units of each process, before the measurement and in it. */
-const warmUp = 200
-const measured = 1000
+const warmUp = 100
+const measured = 400
 
 /** Units a second of this many processes, and the time until their runs wait. */
 async function unitsWith(processes: number, on: string): Promise<{ perSecond: number; waits: number[] }> {
