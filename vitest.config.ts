@@ -25,10 +25,7 @@ const long = [
   'test/slow/**/*.test.ts',
 ]
 
-/**
- * Files with tests for packages of tools/: right after `npm ci` these skip, and `npm run test:all` runs the files again with
- * them installed.
- */
+/** Files with tests for packages of tools/, which skip without them: a part of `npm run test:all`. */
 const judged = readdirSync(join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => join('test', path))
@@ -38,7 +35,7 @@ const judged = readdirSync(join(import.meta.dirname, 'test'), { recursive: true,
     ),
   )
 
-/** Files that run an authorization server, which keeps its state as long as the process. */
+/** Of them those that run an authorization server, which keeps its state as long as the process. */
 const stateful = [
   'test/adversary/{login-in-another-browser,secrets}.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
@@ -52,7 +49,6 @@ const stateful = [
  * take long, and vitest starts with them.
  */
 const alone = [
-  ...stateful,
   'test/store/**/*.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',
@@ -92,10 +88,18 @@ const longShared = [
 
 /** Importing the server takes longer than most files take: where `isolate` is false, a worker imports it once. */
 const projects = Object.entries({
-  alone: { include: alone, exclude: long },
-  shared: { isolate: false, include: ['test/**/*.test.ts'], exclude: [...alone, ...long] },
+  alone: { include: alone, exclude: [...long, ...judged] },
+  shared: {
+    isolate: false,
+    include: ['test/**/*.test.ts'],
+    exclude: [...alone, ...long, ...judged, ...stateful],
+  },
   'long-alone': { include: [...long, ...stateful], exclude: longShared },
-  'long-shared': { isolate: false, include: [...longShared, ...judged], exclude: [...alone, ...built] },
+  'long-shared': {
+    isolate: false,
+    include: [...longShared, ...judged],
+    exclude: [...alone, ...stateful, ...built],
+  },
 })
 
 export default defineConfig({

@@ -9,6 +9,8 @@ import { defaultReaderLimits, watchReaders, type ReaderLimits } from './slow-rea
 
 /** Time for a request's head and body to arrive, in milliseconds. */
 const arrivalMs = 30_000
+/** How long a connection without a request stays open, in milliseconds: longer than load balancers keep theirs, usually 60 s. */
+const keepAliveMs = 65_000
 
 export interface Routes {
   /** The MCP endpoints, which check the Host header themselves and respond in their protocol. */
@@ -74,6 +76,7 @@ export async function listen(
   })
   server.requestTimeout = arrivalMs
   server.headersTimeout = arrivalMs
+  server.keepAliveTimeout = keepAliveMs
   server.maxConnections = limits.maxConnections
   limitAddresses(server, routes, limits.maxConnectionsPerAddress)
   server.on('upgrade', (request, socket, head) => {

@@ -55,6 +55,11 @@ describe('only JSON is taken', () => {
     }
   })
 
+  test('a connection stays open for longer than the load balancer before it keeps its own', async () => {
+    const response = await fetch(`${h.url}/healthz`)
+    expect(response.headers.get('keep-alive')).toBe('timeout=65')
+  })
+
   test('a mutation by GET is refused with 405 and does nothing', async () => {
     const query = encodeURIComponent('mutation { createProject(input: {name: "by-get"}) { __typename } }')
     const response = await fetch(`${h.url}/graphql?query=${query}`, { headers: bearer })
