@@ -20,21 +20,24 @@ const measured = 400
 async function unitsWith(processes: number, on: string): Promise<{ perSecond: number; waits: number[] }> {
   const database = await createDatabase(on)
   const servers: BenchServer[] = []
-  for (let i = 0; i < processes; i++)
-    servers.push(await openServer('postgres', { databaseUrl: database.url }))
-  const agentId = await createAgent(servers[0]!)
-  const all = await Promise.all(servers.map((server) => unitsOf(server, agentId)))
-  const each = (total: number) =>
-    Promise.all(all.map((units: Units) => inLanes(total, atOnceOfEach, units.one)))
-  await each(warmUp)
-  for (const units of all) units.waits.length = 0
-  const seconds = await each(measured)
-  await Promise.all(all.map((units) => units.close()))
-  for (const server of servers) await server.close()
-  await database.drop()
-  return {
-    perSecond: (processes * measured) / Math.max(...seconds),
-    waits: all.flatMap((units) => units.waits),
+  try {
+    for (let i = 0; i < processes; i++)
+      servers.push(await openServer('postgres', { databaseUrl: database.url }))
+    const agentId = await createAgent(servers[0]!)
+    const all = await Promise.all(servers.map((server) => unitsOf(server, agentId)))
+    const each = (total: number) =>
+      Promise.all(all.map((units: Units) => inLanes(total, atOnceOfEach, units.one)))
+    await each(warmUp)
+    for (const units of all) units.waits.length = 0
+    const seconds = await each(measured)
+    await Promise.all(all.map((units) => units.close()))
+    return {
+      perSecond: (processes * measured) / Math.max(...seconds),
+      waits: all.flatMap((units) => units.waits),
+    }
+  } finally {
+    for (const server of servers) await server.close()
+    await database.drop()
   }
 }
 
@@ -45,25 +48,28 @@ export async function measureReplicas(): Promise<void> {
     commit_siblings: '0',
     max_connections: '200',
   })
-  const rows: Row[] = []
-  let one = Number.NaN
-  for (const processes of [1, 2, 3]) {
-    const { perSecond, waits } = await unitsWith(processes, cluster.url)
-    if (processes === 1) one = perSecond
-    rows.push({
-      case: `${processes} processes`,
-      figures: {
-        'units/s': perSecond,
-        'ratio to one': perSecond / one,
-        'to wait p50 ms': percentile(waits, 0.5),
-        'to wait p99 ms': percentile(waits, 0.99),
-      },
-    })
+  try {
+    const rows: Row[] = []
+    let one = Number.NaN
+    for (const processes of [1, 2, 3]) {
+      const { perSecond, waits } = await unitsWith(processes, cluster.url)
+      if (processes === 1) one = perSecond
+      rows.push({
+        case: `${processes} processes`,
+        figures: {
+          'units/s': perSecond,
+          'ratio to one': perSecond / one,
+          'to wait p50 ms': percentile(waits, 0.5),
+          'to wait p99 ms': percentile(waits, 0.99),
+        },
+      })
+    }
+    report(
+      'replicas',
+      `Units of replicas whose commits take ${commitMs} ms, ${atOnceOfEach} at once for each`,
+      rows,
+    )
+  } finally {
+    await cluster.remove()
   }
-  await cluster.remove()
-  report(
-    'replicas',
-    `Units of replicas whose commits take ${commitMs} ms, ${atOnceOfEach} at once for each`,
-    rows,
-  )
 }

@@ -126,9 +126,10 @@ export function createConnections(
 /** The newest connection that has rested and was unused for less than `maxIdleMs`; it is not idle any more. */
 function takeIdle(idle: ReturnType<typeof createIdle>, key: string, maxIdleMs: number): Idle | null {
   for (const connection of idle.newestFirst(key)) {
+    // While the machine sleeps nothing arrives, so that time is no rest.
+    if (performance.now() - connection.since.monotonic < connection.restMs()) continue
     // The clock also counts the time for which this process was suspended.
     const unusedMs = elapsedSince(connection.since)
-    if (unusedMs < connection.restMs()) continue
     if (unusedMs < maxIdleMs) {
       idle.remove(key, connection.client)
       return connection

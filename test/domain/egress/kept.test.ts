@@ -53,12 +53,15 @@ function open(options: EgressOptions = {}): Egress {
   return egress
 }
 
-/** How far the wall clock is ahead. It also goes on while a process is stopped, as its timers do not. */
+/** How far the clocks are ahead: while the machine sleeps, only the wall clock goes on. */
 let aheadMs = 0
-const now = Date.now
+let asleepMs = 0
+const wall = Date.now
+const monotonic = performance.now.bind(performance)
 beforeEach(() => {
-  aheadMs = 0
-  vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs)
+  aheadMs = asleepMs = 0
+  vi.spyOn(Date, 'now').mockImplementation(() => wall() + aheadMs + asleepMs)
+  vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + aheadMs)
 })
 
 /** One request, after every connection had time to rest, however long it took to open it. */
@@ -94,8 +97,11 @@ test('a connection rests before it is used again: what the server wrote with the
   const egress = open()
   for (let i = 0; i < 3; i++) await postAtOnce(egress, url)
   expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1])
+  asleepMs += 500
+  await postAtOnce(egress, url)
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1, 1])
   await post(egress, url)
-  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 2])
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1, 2])
 })
 
 test('concurrent requests have a connection each', async () => {
@@ -190,10 +196,10 @@ test('a request that may not be repeated gets a new connection after a second, a
   const { url, seen } = await rawServer(ok)
   const egress = open()
   await post(egress, url)
-  aheadMs += 1500
+  asleepMs += 1500
   await post(egress, url)
   expect(seen.map((lines) => lines.length)).toEqual([1, 1])
-  aheadMs += 2500
+  asleepMs += 2500
   await post(egress, url, { isRepeatable: true })
   expect(
     seen.map((lines) => lines.length),

@@ -6,7 +6,7 @@ import { CommitUnknownError, ConnectionLostError } from '../storage-error.ts'
 import type { SessionPool } from './pool.ts'
 import { writing, type StatementOptions, type Session } from './session.ts'
 
-type Run = (text: string, parameters: readonly unknown[], manner: StatementOptions) => Promise<unknown[]>
+type Run = (text: string, parameters: readonly unknown[], options: StatementOptions) => Promise<unknown[]>
 
 /** The part of a postgres.js client that Drizzle uses. */
 interface Client {
@@ -34,10 +34,10 @@ const maxRepeats = 3
 
 /** Sends a read again when its connection was lost. A write is not sent again: it may have been executed. */
 function repeatingReads(run: Run): Run {
-  return async (text, parameters, manner) => {
+  return async (text, parameters, options) => {
     for (let repeats = 0; ; repeats++) {
       try {
-        return await run(text, parameters, manner)
+        return await run(text, parameters, options)
       } catch (error) {
         const isRead = /^\s*(select|with)\b/i.test(text) && !writing.test(text)
         if (!(error instanceof ConnectionLostError) || !isRead || repeats === maxRepeats) throw error
@@ -81,10 +81,10 @@ const plain: StatementOptions = { prepare: false, values: false }
  */
 async function transaction<T>(session: Session, work: (client: Client) => Promise<T>): Promise<T> {
   const scope = { over: false, failure: null as { error: unknown } | null, savepoints: 0 }
-  const run: Run = async (text, parameters, manner) => {
+  const run: Run = async (text, parameters, options) => {
     if (scope.over) throw new ConnectionLostError('The transaction of this statement is over.')
     try {
-      return await session.run(text, parameters, manner)
+      return await session.run(text, parameters, options)
     } catch (error) {
       scope.failure ??= { error }
       throw error

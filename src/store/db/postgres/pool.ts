@@ -47,10 +47,10 @@ export class SessionPool {
   }
 
   /** Runs one statement on a free connection, or on the one with the fewest statements in flight. */
-  run(text: string, parameters: readonly unknown[], manner: StatementOptions): Promise<unknown[]> {
+  run(text: string, parameters: readonly unknown[], options: StatementOptions): Promise<unknown[]> {
     return new Promise((resolve, reject) => {
       const give = (session: Session) =>
-        resolve(session.run(text, parameters, manner).finally(() => this.#serve()))
+        resolve(session.run(text, parameters, options).finally(() => this.#serve()))
       this.#acquire(false, give, reject)
     })
   }

@@ -33,7 +33,7 @@ export interface SessionOptions {
 
 export interface Session {
   /** Runs one statement. Concurrent statements are executed in the order in which they were sent. */
-  run(text: string, parameters: readonly unknown[], manner: StatementOptions): Promise<unknown[]>
+  run(text: string, parameters: readonly unknown[], options: StatementOptions): Promise<unknown[]>
   /** The number of statements without a response. */
   inFlight(): number
   /** When the oldest write without a response was sent, also when the connection was closed meanwhile; null: none. */
@@ -230,10 +230,10 @@ function sessionOver(
 
   return {
     openedAt: performance.now(),
-    run(text, parameters, manner) {
+    run(text, parameters, options) {
       if (closed) return Promise.reject(new ConnectionLostError())
-      if (manner.prepare) texts.add(text)
-      return fly(flights, text, () => send(sql, text, parameters, manner), failed)
+      if (options.prepare) texts.add(text)
+      return fly(flights, text, () => send(sql, text, parameters, options), failed)
     },
     inFlight: () => flights.size,
     writingSince: () => (abandoned ? abandoned.writingSince : oldestWrite(flights)),
