@@ -2,16 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
-import { openLinkStory, sendForm, type Link, type LinkStory } from '../support/link-story.ts'
+import { openLinkFixtures, sendForm, type Link, type LinkFixtures } from '../support/link-fixtures.ts'
 import { codeOf, readCode, readToken } from '../../src/domain/followers/webhooks/verdict-link.ts'
 
 let deployment: Deployment
-let linkFixtures: LinkStory
+let linkFixtures: LinkFixtures
 beforeAll(async () => {
   deployment = await openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', {
     trustedProxies: ['127.0.0.1/32'],
   })
-  linkFixtures = await openLinkStory(deployment.replicas[0]!, deployment.fixtures)
+  linkFixtures = await openLinkFixtures(deployment.replicas[0]!, deployment.fixtures)
 })
 afterAll(async () => {
   await linkFixtures.close()

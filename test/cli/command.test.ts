@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { command, finished } from './command.ts'
 
 // Every test starts processes, which takes long on a busy machine.

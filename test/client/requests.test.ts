@@ -13,7 +13,7 @@ import {
   type Approval,
 } from '../../client/index.ts'
 import { adminKey } from '../support/harness.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { clientOf } from './clients.ts'
 
 let shop: Shop

@@ -299,13 +299,7 @@ export const rules: WordRule[] = [
     pattern: /\bstor(?:y|ies)\b|Story\b|\bStor(?:y|ies)\w*/,
     instead: 'fixtures, or the scenario by its content',
     tests: true,
-    except: [
-      {
-        pattern: /\b(?:web|link|nested)-story\.ts\b|\b(?:open)?LinkStory\b/g,
-        reason: 'names in test/support that test/web imports',
-      },
-    ],
     finds: ['gateStory(h)', 'const story = 1', 'type Story ='],
-    allows: ['the history of a thread', "from './link-story.ts'"],
+    allows: ['the history of a thread'],
   },
 ]

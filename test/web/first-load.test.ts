@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 /** Bytes of a first load with Brotli, without the editor. */
 const mostBytes = 120 * 1024

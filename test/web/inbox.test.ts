@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
   let browser: Browser

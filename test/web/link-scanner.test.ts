@@ -3,20 +3,20 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { openLinkStory, type LinkStory } from '../support/link-story.ts'
+import { openLinkFixtures, type LinkFixtures } from '../support/link-fixtures.ts'
 
 let h: Harness
-let story: LinkStory
+let fixtures: LinkFixtures
 let browser: Browser
 beforeAll(async () => {
   if (!hasChromium) return
   h = await openHarness()
-  story = await openLinkStory(h)
+  fixtures = await openLinkFixtures(h)
   browser = await openChromium()
 })
 afterAll(async () => {
   await browser?.close()
-  await story?.close()
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -69,8 +69,8 @@ test.skipIf(!hasChromium)(
   'whatever a scanner opens, presses and submits, nothing is decided; then the person with the code decides',
   { timeout: 240_000 },
   async () => {
-    const { approvalId, callId, links } = await story.question()
-    const message = story.receiver.received.find(({ data }) => data['approvalId'] === approvalId)!
+    const { approvalId, callId, links } = await fixtures.question()
+    const message = fixtures.receiver.received.find(({ data }) => data['approvalId'] === approvalId)!
     const urls = [...new Set(message.raw.match(/https?:\/\/[^"\s]+/g))]
     expect(urls).toHaveLength(3)
     for (const url of urls) {
@@ -82,7 +82,7 @@ test.skipIf(!hasChromium)(
     }
     const [link] = links
     for (const text of junk) await submitAll(link!.url, text)
-    expect(await story.gate.approval(approvalId)).toMatchObject({ status: 'PENDING', votes: [] })
+    expect(await fixtures.gate.approval(approvalId)).toMatchObject({ status: 'PENDING', votes: [] })
 
     await visit(link!.url, async (page) => {
       await page.getByLabel('Code').fill(link!.code)
@@ -92,9 +92,9 @@ test.skipIf(!hasChromium)(
       await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByRole('heading', { name: 'Approved' }).waitFor()
     })
-    expect((await story.gate.untilCall(callId, ['SUCCEEDED']))['status']).toBe('SUCCEEDED')
-    expect((await story.gate.approval(approvalId))['votes']).toMatchObject([
-      { by: story.people[0]!.id, verdict: 'APPROVE' },
+    expect((await fixtures.gate.untilCall(callId, ['SUCCEEDED']))['status']).toBe('SUCCEEDED')
+    expect((await fixtures.gate.approval(approvalId))['votes']).toMatchObject([
+      { by: fixtures.people[0]!.id, verdict: 'APPROVE' },
     ])
   },
 )

@@ -10,7 +10,7 @@ import { ask, mutate } from '../support/ask.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
-import { openShop } from '../support/web-story.ts'
+import { openShop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 240_000 }, () => {
   let browser: Browser

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { asking, makeAgent } from '../support/nested-story.ts'
+import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
 const word = objectSchema({ word: { type: 'string' } }, ['word'])

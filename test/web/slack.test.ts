@@ -10,7 +10,7 @@ import {
   signingSecret,
   type SlackServer,
 } from '../support/slack-server.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 const key = (id: string, more: object = {}) => ({
   id,

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beginOf, shareText, topOf } from '../../web/src/screens/operations/statistics/sums.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, () => {
   let browser: Browser

@@ -67,8 +67,8 @@ describe.skipIf(!hasChromium || !hasPeers)('a login at an upstream', { timeout: 
 
   test('that another person started is confirmed by nobody who only opens the link, and ends', async () => {
     const { url } = await h.mutate('connectUpstream', { toolId }, 'url')
-    const victim = await visit(browser, { url: h.url }, url.slice(h.url.length), { key: null })
-    await victim.page.getByRole('button', { name: 'Log in and connect' }).waitFor()
+    const visitor = await visit(browser, { url: h.url }, url.slice(h.url.length), { key: null })
+    await visitor.page.getByRole('button', { name: 'Log in and connect' }).waitFor()
     const before = issuer.requests.length
     // The other browser is sent to where the login would go on, without having confirmed anything.
     const stranger = await browser.newContext()
@@ -78,6 +78,6 @@ describe.skipIf(!hasChromium || !hasPeers)('a login at an upstream', { timeout: 
     expect(await page.locator('body').innerText()).not.toContain('The tool is connected')
     expect(issuer.requests.slice(before).filter((line) => line === 'POST /token')).toEqual([])
     await stranger.close()
-    await victim.close()
+    await visitor.close()
   })
 })

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { differences, placeOf } from '../../web/src/parts/version-diff.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('versions in the browser', { timeout: 60_000 }, () => {
   let browser: Browser

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
-import { openShop, type Shop } from '../support/web-story.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 60_000 }, () => {
   let browser: Browser

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import { asking, chainUnder, makeAgent, makeChain } from '../../support/nested-story.ts'
+import { asking, chainUnder, makeAgent, makeChain } from '../../support/nested-fixtures.ts'
 import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { asking, makeAgent } from '../../support/nested-story.ts'
+import { asking, makeAgent } from '../../support/nested-fixtures.ts'
 
 let h: Harness
 let agent: GatedAgent

@@ -7,7 +7,7 @@ import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
-import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
+import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-fixtures.ts'
 import type { Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
+import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-fixtures.ts'
 import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
 
 let h: Harness

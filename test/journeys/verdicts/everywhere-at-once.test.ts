@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres } from '../../support/databases.ts'
 import { dose } from '../../support/dose.ts'
 import { randomSchedule } from '../../support/random.ts'
-import { openLinkStory, sendForm, type LinkStory } from '../../support/link-story.ts'
+import { openLinkFixtures, sendForm, type LinkFixtures } from '../../support/link-fixtures.ts'
 import { interact, openSlackServer, pressOf, type SlackServer } from '../../support/slack-server.ts'
 import { openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
 import { openDeployment, type Deployment, type DatabaseKind } from '../../support/deployment.ts'
@@ -18,12 +18,12 @@ describe.each(kinds)('on %s', (kind) => {
   let deployment: Deployment
   let slack: SlackServer
   let inSlack: SlackFixtures
-  let links: LinkStory
+  let links: LinkFixtures
   beforeAll(async () => {
     slack = await openSlackServer()
     deployment = await openDeployment(kind, { slackApiUrl: slack.url })
     inSlack = await openSlackFixtures(deployment.replicas[0]!, deployment.fixtures, slack)
-    links = await openLinkStory(deployment.replicas[0]!, deployment.fixtures)
+    links = await openLinkFixtures(deployment.replicas[0]!, deployment.fixtures)
   })
   afterAll(async () => {
     await links?.close()

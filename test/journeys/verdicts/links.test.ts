@@ -1,13 +1,13 @@
 /** Verdicts with a link and a one-time code, as a person with an e-mail gives them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { openLinkStory, sendForm, type LinkStory } from '../../support/link-story.ts'
+import { openLinkFixtures, sendForm, type LinkFixtures } from '../../support/link-fixtures.ts'
 
 let h: Harness
-let linkFixtures: LinkStory
+let linkFixtures: LinkFixtures
 beforeAll(async () => {
   h = await openHarness()
-  linkFixtures = await openLinkStory(h)
+  linkFixtures = await openLinkFixtures(h)
 })
 afterAll(async () => {
   await linkFixtures.close()

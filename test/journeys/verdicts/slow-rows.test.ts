@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdRow } from '../../support/held-row.ts'
-import { openLinkStory, type LinkStory } from '../../support/link-story.ts'
+import { openLinkFixtures, type LinkFixtures } from '../../support/link-fixtures.ts'
 import { interact, openSlackServer, pressOf, type SlackServer } from '../../support/slack-server.ts'
 import { openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
 
@@ -11,13 +11,13 @@ describe.skipIf(!hasPostgres)('while a row is held by somebody else', { timeout:
   let database: Awaited<ReturnType<typeof postgresDatabase>>
   let h: Harness
   let slack: SlackServer
-  let links: LinkStory
+  let links: LinkFixtures
   let slackFixtures: SlackFixtures
   beforeAll(async () => {
     database = await postgresDatabase()
     slack = await openSlackServer()
     h = await openHarness({ slackApiUrl: slack.url, databaseUrl: database.url })
-    links = await openLinkStory(h)
+    links = await openLinkFixtures(h)
     slackFixtures = await openSlackFixtures(h, links.fixtures, slack)
   })
   afterAll(async () => {

@@ -11,7 +11,7 @@ export interface Link {
   code: string
 }
 
-export interface LinkStory {
+export interface LinkFixtures {
   fixtures: Fixtures
   gate: GateFixtures
   receiver: Receiver
@@ -26,7 +26,7 @@ export interface LinkStory {
   close(): Promise<void>
 }
 
-export async function openLinkStory(h: Harness, given?: Fixtures): Promise<LinkStory> {
+export async function openLinkFixtures(h: Harness, given?: Fixtures): Promise<LinkFixtures> {
   const fixtures = given ?? (await makeFixtures(h))
   const gate = gateFixtures(h, fixtures)
   const receiver = await openReceiver(accept)
@@ -35,7 +35,7 @@ export async function openLinkStory(h: Harness, given?: Fixtures): Promise<LinkS
   receiver.secret = made['secret']
   const webhookId = made['webhook'].id as string
   const people = [await gate.key({ role: 'APPROVER' }), await gate.key({ role: 'APPROVER' })]
-  const linkFixtures: LinkStory = {
+  const linkFixtures: LinkFixtures = {
     fixtures,
     gate,
     receiver,
