@@ -22,6 +22,15 @@ export function toolVersionsOf(ids: SQL): SQL {
 
 const toolsOf = memoryOf<Tool>(2000)
 
+/** The tool in this version, when this process has read it. */
+export function knownTool(db: Database, id: string, version: number | undefined): Tool | undefined {
+  return toolsOf(db).get(`${id}@${version}`)
+}
+
+export function rememberTool(db: Database, tool: Tool): void {
+  toolsOf(db).set(`${tool.id}@${tool.version}`, tool)
+}
+
 /**
  * The tools with these ids, in their order; those without a version do not exist. At most one statement, and none when
  * all are known. A tool that changes at the same moment may come in its newer version. Checks no permission.
@@ -31,16 +40,15 @@ export async function loadToolsAt(
   ids: readonly string[],
   versions: ToolVersions,
 ): Promise<Tool[]> {
-  const known = toolsOf(db)
   const found = new Map<string, Tool>()
   for (const id of ids) {
-    const tool = known.get(`${id}@${versions[id]}`)
+    const tool = knownTool(db, id, versions[id])
     if (tool) found.set(id, tool)
   }
   const missing = ids.filter((id) => versions[id] !== undefined && !found.has(id))
   for (const tool of await loadTools(db, missing)) {
     found.set(tool.id, tool)
-    known.set(`${tool.id}@${tool.version}`, tool)
+    rememberTool(db, tool)
   }
   return ids.flatMap((id) => found.get(id) ?? [])
 }

@@ -4,6 +4,7 @@ import type { Basis } from '../../store/db/proof.ts'
 import { reachable, type Ctx } from '../access/index.ts'
 import { loadCatalogs, type Catalog } from '../upstream/index.ts'
 import { loadToolCatalogs } from './callables.ts'
+import { knownTool, rememberTool } from './known-tools.ts'
 import { findTool } from './registry.ts'
 import type { Tool } from './tool.ts'
 
@@ -15,27 +16,30 @@ export interface RecalledTool {
   basis: Basis | null
 }
 
-const toolsOf = memoryOf<{ tool: Tool; catalogHash: string | null }>(2000)
+/** The version and catalog in which each tool was last read. */
+const newestOf = memoryOf<{ version: number; catalogHash: string | null }>(2000)
 
 /**
  * The tool as this process has read it before, usually without a statement; else as `readTool` reads it. NOT_FOUND when it
  * does not exist for the caller. Checks no permission.
  */
 export async function recallTool(ctx: Ctx, id: string): Promise<RecalledTool> {
-  const known = toolsOf(ctx.db).get(id)
+  const newest = newestOf(ctx.db).get(id)
+  const known = newest && knownTool(ctx.db, id, newest.version)
   if (!known) return readTool(ctx, id)
-  const tool = reachable(ctx, known.tool, 'tool', id)
+  const tool = reachable(ctx, known, 'tool', id)
   const basis = { toolId: id, toolVersion: tool.version }
   if (!tool.mcp) return { tool, catalogs: new Map(), basis }
-  const catalogs = await loadCatalogs(ctx.db, [{ id, catalogHash: known.catalogHash }])
+  const catalogs = await loadCatalogs(ctx.db, [{ id, catalogHash: newest.catalogHash }])
   return { tool, catalogs, basis: { ...basis, catalogHash: catalogs.get(id)!.hash } }
 }
 
 /** The tool and its catalog as they are now, which this process remembers from then on. NOT_FOUND as `findTool`. */
 export async function readTool(ctx: Ctx, id: string): Promise<RecalledTool> {
-  toolsOf(ctx.db).delete(id)
+  newestOf(ctx.db).delete(id)
   const tool = await findTool(ctx, id)
   const catalogs = await loadToolCatalogs(ctx.db, [tool])
-  toolsOf(ctx.db).set(id, { tool, catalogHash: catalogs.get(id)?.hash || null })
+  rememberTool(ctx.db, tool)
+  newestOf(ctx.db).set(id, { version: tool.version, catalogHash: catalogs.get(id)?.hash || null })
   return { tool, catalogs, basis: null }
 }
