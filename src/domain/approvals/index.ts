@@ -30,7 +30,7 @@ export { redoDigests } from './digest.ts'
 export { changesOfDrift, driftOf, isAsAgreed, type Agreed, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
-export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
+export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate-preview.ts'
 export { covers, findGrants, takeUse, type Holder, type StoppedCall, type UsableGrant } from './grant-use.ts'
 export {
   getGrants,
