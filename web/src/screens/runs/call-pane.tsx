@@ -11,7 +11,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Attempts } from './attempts.tsx'
 import { Fact } from '../../parts/fact.tsx'
-import { ResolveCall } from './resolve-call.tsx'
+import { UnknownOutcome } from './unknown-outcome.tsx'
 import { Result } from './result.tsx'
 import { callQuery, type Call } from './call-documents.ts'
 import type { CallRow } from './run-documents.ts'
@@ -76,7 +76,7 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
       {status === 'AWAITING_CLIENT' && call.generation && (
         <SubmitOutput call={call} generationId={call.generation.id} onDone={reload} />
       )}
-      {status === 'UNKNOWN' && <ResolveCall call={call} onDone={reload} />}
+      {status === 'UNKNOWN' && <UnknownOutcome call={call} onDone={reload} />}
       {child && (
         <p className="run-note">
           {askedAgent ? <Foreign text={askedAgent.name} max={80} /> : 'An agent'} answers this call in a child

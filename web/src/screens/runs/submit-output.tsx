@@ -1,10 +1,11 @@
 /** Answering a client call by hand. */
 import { useState } from 'react'
+import '../../parts/forms.css'
 import { useMutation } from '../../api/query.ts'
 import { Countdown } from '../../parts/moments.tsx'
 import { Failure } from '../../parts/states.tsx'
 import { toast } from '../../parts/toasts.tsx'
-import { OutputField, readOutput, type Output } from './output-field.tsx'
+import { OutputField, readOutput, type Output } from '../../parts/output-field.tsx'
 import { submitMutation, type Call } from './call-documents.ts'
 
 interface Props {
@@ -58,7 +59,7 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
         .
       </p>
       <OutputField output={output} label="Output" onChange={setOutput} />
-      <label className="row run-check">
+      <label className="row check">
         <input type="checkbox" checked={isError} onChange={(event) => setError(event.target.checked)} />
         It failed; the output is its error
       </label>

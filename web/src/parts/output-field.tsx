@@ -1,7 +1,8 @@
 /** A field for the output of a call, as text or as JSON. */
 import { useState } from 'react'
-import { JsonEditor } from '../../parts/json-editor.tsx'
-import { Boundary } from '../../parts/states.tsx'
+import './output-field.css'
+import { JsonEditor } from './json-editor.tsx'
+import { Boundary } from './states.tsx'
 
 export interface Output {
   isJson: boolean
@@ -43,7 +44,7 @@ export function OutputField({ output, label, onChange }: Props) {
     />
   )
   return (
-    <div className="run-output">
+    <div className="output-field">
       <div className="segments" role="group" aria-label={`${label} is`}>
         <button type="button" aria-pressed={!output.isJson} onClick={() => show(false)}>
           Text

@@ -1,0 +1,151 @@
+/** The dialog in which a person says what became of a call that was sent and never answered. */
+import { useState } from 'react'
+import './forms.css'
+import './resolve-call.css'
+import { command } from '../api/command.ts'
+import { wholeText } from '../api/outcome.ts'
+import { useMutation } from '../api/query.ts'
+import { CopyId } from './copy-id.tsx'
+import { FormDialog } from './form-dialog.tsx'
+import { Arguments } from './json-view.tsx'
+import { Moment } from './moments.tsx'
+import { noOutput, OutputField, readOutput } from './output-field.tsx'
+import { toast } from './toasts.tsx'
+
+const resolveMutation = command('resolveUnknownCall')
+
+const outcomes = {
+  SUCCEEDED: {
+    title: 'It took effect',
+    submit: 'It took effect',
+    risk: 'I have seen there that it took effect',
+  },
+  FAILED: { title: 'It did not take effect', submit: 'It did not take effect', risk: null },
+  RUN_AGAIN: { title: 'Run it again', submit: 'Run it again', risk: 'I know that it may happen twice' },
+} as const
+type Outcome = keyof typeof outcomes
+
+export interface UnknownCall {
+  id: string
+  name: string
+  arguments: unknown
+  attempts: readonly {
+    attempt: number
+    startedAt: string
+    outcome: string | null
+    errorCode: string | null
+    idempotencyKey: string
+  }[]
+}
+
+/** The key that the tool got with the call: whoever looks there can find the call by it. */
+export function SentKey({ call }: { call: UnknownCall }) {
+  return <CopyId id={call.attempts.at(-1)?.idempotencyKey ?? call.id} label="key" />
+}
+
+export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): void }) {
+  const [outcome, setOutcome] = useState<Outcome | null>(null)
+  const [output, setOutput] = useState(noOutput)
+  const [reason, setReason] = useState('')
+  const [isSure, setSure] = useState(false)
+  const form = useMutation(resolveMutation)
+  const { submit, risk } = outcome ? outcomes[outcome] : { submit: 'Save', risk: null }
+  const isAgain = outcome === 'RUN_AGAIN'
+  const read = readOutput(output)
+  const isBroken = !isAgain && 'broken' in read
+  const save = async () => {
+    if (!outcome) return
+    const given = isAgain || 'broken' in read || output.text.trim() === '' ? {} : { output: read.value }
+    const input = { toolCallId: call.id, outcome, reason: reason.trim(), ...given }
+    if (!(await form.send({ input }))) return
+    toast(isAgain ? `${call.name} runs again.` : `${call.name} is resolved.`, { tone: 'good' })
+    onClose()
+  }
+  return (
+    <FormDialog
+      title={`What became of ${call.name}?`}
+      submit={submit}
+      busy="Sending …"
+      isDanger={isAgain}
+      isReady={outcome !== null && reason.trim() !== '' && !isBroken && (risk === null || isSure)}
+      form={form}
+      textOf={wholeText}
+      onSubmit={save}
+      onClose={onClose}
+      cancel="Not now"
+    >
+      <Sent call={call} />
+      <fieldset className="outcomes">
+        <legend className="label">Outcome</legend>
+        {(Object.keys(outcomes) as Outcome[]).map((one) => (
+          <label key={one} className="row check">
+            <input
+              type="radio"
+              name="outcome"
+              checked={outcome === one}
+              onChange={() => {
+                setOutcome(one)
+                setSure(false)
+              }}
+            />
+            {outcomes[one].title}
+          </label>
+        ))}
+      </fieldset>
+      {outcome && !isAgain && (
+        <div>
+          <p className="label">{outcome === 'FAILED' ? 'The error' : 'The output'}, for the record</p>
+          <OutputField output={output} label="Output of the call" onChange={setOutput} />
+        </div>
+      )}
+      <label>
+        <span>Reason, for the audit (required)</span>
+        <textarea
+          rows={2}
+          maxLength={2000}
+          required
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </label>
+      {isAgain && (
+        <p>
+          The tool is called once more with the same Idempotency-Key. If the first call took effect and the
+          tool does not know keys, it happens twice.
+        </p>
+      )}
+      {risk && (
+        <label className="row check">
+          <input type="checkbox" checked={isSure} onChange={(event) => setSure(event.target.checked)} />
+          {risk}
+        </label>
+      )}
+    </FormDialog>
+  )
+}
+
+/** What was sent, when, and under which key. */
+function Sent({ call }: { call: UnknownCall }) {
+  return (
+    <>
+      <Arguments value={(call.arguments ?? {}) as Record<string, unknown>} />
+      <dl className="attempts">
+        {call.attempts.map((attempt) => (
+          <div key={attempt.attempt}>
+            <dt>Attempt {attempt.attempt}</dt>
+            <dd>
+              <Moment at={attempt.startedAt} />,{' '}
+              {attempt.errorCode ?? attempt.outcome?.toLowerCase() ?? 'no answer'}
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Idempotency-Key</dt>
+          <dd>
+            <SentKey call={call} />
+          </dd>
+        </div>
+      </dl>
+    </>
+  )
+}

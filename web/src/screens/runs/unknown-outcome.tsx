@@ -1,0 +1,35 @@
+/** A call whose outcome nobody knows: why that is, and the way to say what became of it. */
+import { useState } from 'react'
+import { ResolveCall, SentKey } from '../../parts/resolve-call.tsx'
+import type { Call } from './call-documents.ts'
+
+export function UnknownOutcome({ call, onDone }: { call: Call; onDone(): void }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <section className="run-form run-unknown" aria-label="Unknown outcome">
+      <h3>Nobody knows what became of it</h3>
+      <p>
+        The call was sent, and no answer came back: the connection broke, or the server stopped. It may have
+        taken effect, so it was not sent again. Look at the other side, by the key below, and say what you
+        found.
+      </p>
+      <p className="small">
+        Idempotency-Key <SentKey call={call} />
+      </p>
+      <div className="row">
+        <button type="button" onClick={() => setOpen(true)}>
+          Resolve …
+        </button>
+      </div>
+      {isOpen && (
+        <ResolveCall
+          call={call}
+          onClose={() => {
+            setOpen(false)
+            onDone()
+          }}
+        />
+      )}
+    </section>
+  )
+}
