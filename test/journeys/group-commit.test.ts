@@ -3,7 +3,6 @@
  * them must not do to the others, and what a statement without a response must not do to any.
  */
 import { sql, type SQL } from 'drizzle-orm'
-import { PgDialect } from 'drizzle-orm/pg-core'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -21,11 +20,11 @@ import { finished, prepareCall, readTool, requireCallable } from '../../src/doma
 import type { Basis } from '../../src/store/db/proof.ts'
 import { query, type Database } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
+import { aroundStatements } from '../support/around-statements.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { loseResponse } from '../support/held-statement.ts'
 import { holdRow } from '../support/held-row.ts'
-import { oneLine } from '../support/one-line.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
 const begins = 'with g as (insert into tool_calls'
@@ -241,7 +240,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       await other`begin`
       let heldId = ''
       // The statement is lost, and a part of it is still under way on a connection of its own.
-      const stop = watch(db, async (text, execute, params) => {
+      const stop = aroundStatements(db, async ({ text, execute, params }) => {
         if (!text.startsWith(begins)) return execute()
         stop()
         const rows = JSON.parse(params.find((one) => String(one).startsWith('[{"id":"call_')) as string)
@@ -255,7 +254,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       let reads = 0
       let release = () => {}
       const all = new Promise<void>((resolve) => (release = resolve))
-      const stopReads = watch(h.app.services.leaseDb, async (text, execute) => {
+      const stopReads = aroundStatements(h.app.services.leaseDb, async ({ text, execute }) => {
         const rows = await execute()
         if (!text.includes('from "tool_calls" where id =')) return rows
         if (++reads === requests.length) release()
@@ -298,6 +297,34 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     }
     expect(await foundOf(locked.call.id)).toEqual(outcome(locked.call.id, 'SUCCEEDED'))
   })
+
+  // The embedded database has a commit for each: see decision 54.
+  test.runIf(kind === 'PostgreSQL')('runs of one moment share commits, from start to end', async () => {
+    const agentId = await fixtures.agent({ toolIds: [fixtures.tools.ask] })
+    const many = 24
+    const prompt = 'call ask {"word":"x"}\nthen\nsay done'
+    const each = <T>(act: (i: number) => Promise<T>) =>
+      Promise.all(Array.from({ length: many }, (_, i) => act(i)))
+    const runs = await each(() => fixtures.start(agentId, prompt))
+    await each((i) => h.until(runs[i]!, ['REQUIRES_ACTION']))
+    const rows = await run(
+      sql`select id, generation_id as run from tool_calls where generation_id in ${runs}`,
+    )
+    const open = new Map(rows.map((row) => [row['run'], row['id']]))
+    const outputs = (i: number) => [{ toolCallId: open.get(runs[i]!), output: 'ok' }]
+    await each((i) =>
+      h.mutate('submitToolOutputs', { generationId: runs[i], outputs: outputs(i) }, 'outcomes { status }'),
+    )
+    await each((i) => h.until(runs[i]!, ['COMPLETED']))
+    const commitsOf = async (found: SQL) =>
+      (await run(sql`select count(distinct w)::int as n from (${found}) as x(w)`))[0]!['n'] as number
+    const started = sql`select xmin::text from threads where id in (select thread_id from generations where id in ${runs})`
+    const stepped = sql`select xmin::text from steps where generation_id in ${runs}`
+    const answered = sql`select xmin::text from tool_calls where generation_id in ${runs}`
+    expect(await commitsOf(started)).toBeLessThan(many)
+    expect(await commitsOf(stepped)).toBeLessThan(2 * many)
+    expect(await commitsOf(answered)).toBeLessThan(many)
+  })
 })
 
 function principalOf(more: Partial<Principal>): Principal {
@@ -315,26 +342,10 @@ function principalOf(more: Partial<Principal>): Principal {
   } as Principal
 }
 
-const dialect = new PgDialect()
-
-/** Replaces `execute` of the database until the returned function is called. */
-function watch(
-  db: Database,
-  act: (text: string, execute: () => Promise<unknown>, params: unknown[]) => Promise<unknown>,
-): () => void {
-  const before = db.execute
-  const execute = db.execute.bind(db) as unknown as (statement: SQL) => Promise<unknown>
-  db.execute = ((statement: SQL) => {
-    const { sql: text, params } = dialect.sqlToQuery(statement)
-    return act(oneLine(text), () => execute(statement), params)
-  }) as unknown as Database['execute']
-  return () => void (db.execute = before)
-}
-
 /** Counts the statements that begin so; the returned function gives the count and stops. */
 function count(db: Database, text: string): () => number {
   let n = 0
-  const stop = watch(db, (statement, execute) => {
+  const stop = aroundStatements(db, ({ text: statement, execute }) => {
     if (statement.startsWith(text)) n++
     return execute()
   })
@@ -346,7 +357,7 @@ function count(db: Database, text: string): () => number {
 
 /** Loses the next statement that begins so on its way to the database. */
 function loseStatement(db: Database, text: string): void {
-  const stop = watch(db, (statement, execute) => {
+  const stop = aroundStatements(db, ({ text: statement, execute }) => {
     if (!statement.startsWith(text)) return execute()
     stop()
     return Promise.reject(new ConnectionLostError())

@@ -1,13 +1,11 @@
 /** Hundreds of callers that wait for calls cost the database as much as one. */
-import type { SQL } from 'drizzle-orm'
-import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aroundStatements } from '../support/around-statements.ts'
 import { callRaw } from '../support/bridge.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { oneLine } from '../support/one-line.ts'
 
 let h: Harness
 let fixtures: Fixtures
@@ -34,17 +32,14 @@ afterAll(async () => {
  */
 function countReads(): () => number {
   const { db } = h.app.services
-  const execute = db.execute.bind(db)
-  const dialect = new PgDialect()
   let reads = 0
-  db.execute = ((statement: SQL) => {
-    const said = oneLine(dialect.sqlToQuery(statement).sql)
-    const isRead = said.startsWith('select') || said.startsWith('with asked')
-    if (isRead && said.includes('tool_calls') && !said.includes('unnumbered')) reads++
-    return execute(statement)
-  }) as typeof db.execute
+  const stop = aroundStatements(db, ({ text, execute }) => {
+    const isRead = text.startsWith('select') || text.startsWith('with asked')
+    if (isRead && text.includes('tool_calls') && !text.includes('unnumbered')) reads++
+    return execute()
+  })
   return () => {
-    db.execute = execute
+    stop()
     return reads
   }
 }
@@ -109,20 +104,18 @@ test('a hundred callers of one project that wait for twenty calls cost one state
   const ids = (data['toolCalls'].nodes as { id: string }[]).map(({ id }) => id)
   expect(ids).toHaveLength(20)
   const { db } = h.app.services
-  const execute = db.execute.bind(db)
-  const dialect = new PgDialect()
+  let stop = () => {}
   // Whoever waits already is read for by each poll: the last one to join is in the first that names all.
   const readTogether = new Promise<string[]>((resolve) => {
-    db.execute = ((statement: SQL) => {
-      const { sql, params } = dialect.sqlToQuery(statement)
-      const asked = oneLine(sql).startsWith('with asked') ? (JSON.parse(params[0] as string) as string[]) : []
+    stop = aroundStatements(db, ({ text, params, execute }) => {
+      const asked = text.startsWith('with asked') ? (JSON.parse(params[0] as string) as string[]) : []
       if (asked.length >= 20) resolve(asked)
-      return execute(statement)
-    }) as typeof db.execute
+      return execute()
+    })
   })
   await news(50)
   expect((await readTogether).toSorted()).toEqual(ids.toSorted())
-  db.execute = execute
+  stop()
   answers.forEach((answer) => answer())
   await Promise.all([...first, ...joined])
 })

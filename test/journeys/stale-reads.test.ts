@@ -1,11 +1,11 @@
 /** A worker reads its rows while its own calls end: what it reads may be older than what it has done. */
-import { PgDialect } from 'drizzle-orm/pg-core'
-import { sql, type SQL } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inGeneration, startCall } from '../../src/domain/tool-calls/index.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
+import { aroundStatements } from '../support/around-statements.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { holdResponse } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
@@ -30,22 +30,18 @@ afterAll(async () => {
 /** Delays the next statement with this text and value before the database gets it. */
 function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {
   const { db } = h.app.services
-  const execute = db.execute.bind(db)
   let reach = () => {}
   let release = () => {}
   const reached = new Promise<void>((resolve) => (reach = resolve))
   const released = new Promise<void>((resolve) => (release = resolve))
-  const dialect = new PgDialect()
-  db.execute = (async (statement: SQL) => {
-    const { sql: written, params } = dialect.sqlToQuery(statement)
-    const said = oneLine(written)
-    if (said.startsWith('select') && said.includes(oneLine(text)) && params.includes(value)) {
-      db.execute = execute
+  const stop = aroundStatements(db, async (sent) => {
+    if (sent.text.startsWith('select') && sent.text.includes(oneLine(text)) && sent.params.includes(value)) {
+      stop()
       reach()
       await released
     }
-    return execute(statement)
-  }) as typeof db.execute
+    return sent.execute()
+  })
   return { reached, release: () => release() }
 }
 

@@ -17,7 +17,7 @@ const keptMs = 24 * 3_600_000
 /** Servers that kill themselves at a point that the test names. */
 const killedPrograms = ['test/support/killed-process.ts', 'test/support/nested-killed-process.ts'] as const
 /** What they import beside src. */
-const shared = ['test/support/one-line.ts']
+const shared = ['test/support/around-statements.ts', 'test/support/one-line.ts']
 
 export interface Built {
   /** The server as `npm start` runs it. */

@@ -1,8 +1,7 @@
 /** Holds back, counts or loses statements of a server in this process, recognised by their text and a parameter. */
-import { PgDialect } from 'drizzle-orm/pg-core'
-import type { SQL } from 'drizzle-orm'
 import type { Database } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
+import { aroundStatements, type Sent } from './around-statements.ts'
 import { oneLine } from './one-line.ts'
 
 /** Which statement is meant: how it begins, what it contains, and a value among its parameters. */
@@ -12,19 +11,13 @@ export interface Which {
   value?: string
 }
 
-const dialect = new PgDialect()
-
-function matches(statement: SQL, { begins, contains = '', value }: Which): boolean {
-  const { sql: text, params } = dialect.sqlToQuery(statement)
-  const said = oneLine(text)
+function matches({ text, params }: Sent, { begins, contains = '', value }: Which): boolean {
   return (
-    said.startsWith(begins) &&
-    said.includes(oneLine(contains)) &&
+    text.startsWith(begins) &&
+    text.includes(oneLine(contains)) &&
     (value === undefined || params.some((param) => typeof param === 'string' && param.includes(value)))
   )
 }
-
-type Execute = (statement: SQL) => Promise<unknown>
 
 /** Runs `act` in place of the next statement that matches. */
 function instead(
@@ -32,13 +25,11 @@ function instead(
   which: Which,
   act: (execute: () => Promise<unknown>) => Promise<unknown>,
 ): void {
-  const execute = db.execute.bind(db) as unknown as Execute
-  const before = db.execute
-  db.execute = (async (statement: SQL) => {
-    if (!matches(statement, which)) return execute(statement)
-    db.execute = before
-    return act(() => execute(statement))
-  }) as unknown as Database['execute']
+  const stop = aroundStatements(db, (sent) => {
+    if (!matches(sent, which)) return sent.execute()
+    stop()
+    return act(sent.execute)
+  })
 }
 
 /** Delays the response of the next statement that matches; `done` resolves when the database has executed it. */
@@ -80,13 +71,10 @@ export function loseResponse(db: Database, which: Which): void {
 
 /** Collects the beginnings of all statements with this value among their parameters, until `stop`. */
 export function watchStatements(db: Database, value: string): { seen: string[]; stop(): void } {
-  const before = db.execute
-  const execute = db.execute.bind(db) as unknown as Execute
   const seen: string[] = []
-  db.execute = ((statement: SQL) => {
-    const { sql: text, params } = dialect.sqlToQuery(statement)
-    if (params.includes(value)) seen.push(oneLine(text).slice(0, 60))
-    return execute(statement)
-  }) as unknown as Database['execute']
-  return { seen, stop: () => void (db.execute = before) }
+  const stop = aroundStatements(db, ({ text, params, execute }) => {
+    if (params.includes(value)) seen.push(text.slice(0, 60))
+    return execute()
+  })
+  return { seen, stop }
 }

@@ -9,6 +9,7 @@ import type { SQL } from 'drizzle-orm'
 import { createApp, type App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Database } from '../../src/store/db/database.ts'
+import { aroundStatements } from './around-statements.ts'
 import { oneLine } from './one-line.ts'
 
 const orders = () =>
@@ -50,16 +51,12 @@ const settlesCall = /update "?tool_calls"? as t set .*"?settled_at"? = now\(\)/
 function afterCommit(db: Database, wanted: RegExp, then: () => void): void {
   const dialect = new PgDialect()
   const isWanted = (statement: SQL) => wanted.test(oneLine(dialect.sqlToQuery(statement).sql))
-  const execute = db.execute.bind(db)
-  db.execute = ((statement: SQL) => {
-    const running = execute(statement) as unknown as Promise<unknown[] & { rows?: unknown[] }>
-    if (!isWanted(statement)) return running
-    return running.then((result) => {
-      // Without a row the statement wrote nothing; a verdict is given in a transaction then.
-      if ((result.rows ?? result).length > 0) then()
-      return result
-    })
-  }) as typeof db.execute
+  aroundStatements(db, async ({ text, execute }) => {
+    const result = (await execute()) as unknown[] & { rows?: unknown[] }
+    // Without a row the statement wrote nothing; a verdict is given in a transaction then.
+    if (wanted.test(text) && (result.rows ?? result).length > 0) then()
+    return result
+  })
   const begin = db.transaction.bind(db)
   db.transaction = (async (work: (tx: Database) => Promise<unknown>) => {
     let isDone = false

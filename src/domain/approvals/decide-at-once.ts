@@ -4,6 +4,7 @@
  */
 import { jsonb } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
+import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { ClaimedOwner } from '../../store/work/owner.ts'
 import type { Slot } from '../../store/work/slots.ts'
@@ -40,7 +41,7 @@ export async function decideAtOnce(
   const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
   try {
-    const written = await writeVerdict(ctx.db, ctx, verdict, proofOf(ctx, ready, claim))
+    const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proofOf(ctx, ready, claim))
     if (slot) runOrFree(slot, ready, written)
     if (!written) throw new StaleReadError()
     const isHint = claim ? (kind: string) => kind === 'news' : () => true

@@ -1,5 +1,6 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
+import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
@@ -70,7 +71,7 @@ export async function insertGeneration(
   const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
   const queued = { status: 'QUEUED', wakeAt: sql`now()` }
   const rows = await query<Written>(
-    db,
+    sharingCommits(db),
     sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
       ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (

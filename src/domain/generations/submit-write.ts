@@ -1,6 +1,7 @@
 /** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
 import type { ToolResult } from '../../core/content.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
@@ -91,7 +92,7 @@ export async function writeUnchanged(
         ${toolVersionsOf(sql`select jsonb_array_elements_text(g.settings->'toolIds')`)} as "toolVersions"`
     : sql``
   const [row] = await query<{ seq: number } & Claimed>(
-    db,
+    sharingCommits(db),
     sql`with g as (
         update generations
         set last_seq = last_seq + ${events.length}::int ${wake} ${hintOf(hint)}

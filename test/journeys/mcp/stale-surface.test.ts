@@ -1,13 +1,12 @@
 /** A call over the bridge is checked against cached rows; what commits it proves that they are still the same. */
 import { sql, type SQL } from 'drizzle-orm'
-import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateDefaults } from '../../../src/domain/gates/policy.ts'
 import { query } from '../../../src/store/db/database.ts'
+import { aroundStatements } from '../../support/around-statements.ts'
 import { callRaw } from '../../support/bridge.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { oneLine } from '../../support/one-line.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 
 let h: Harness
@@ -51,15 +50,12 @@ async function cached() {
 test('a call sends two statements: one that begins it and one with its outcome', async () => {
   const { call } = await cached()
   const { db } = h.app.services
-  const execute = db.execute.bind(db)
   const statements: string[] = []
-  const dialect = new PgDialect()
-  db.execute = ((statement: SQL) => {
-    const text = oneLine(dialect.sqlToQuery(statement).sql)
+  const stop = aroundStatements(db, ({ text, execute }) => {
     // Polls, numbering and the worker's claim are no part of the call.
     if (!/unnumbered|number_events|with due as/.test(text)) statements.push(text)
-    return execute(statement)
-  }) as typeof db.execute
+    return execute()
+  })
   try {
     // What is cached is read again after a few seconds, which one of these calls may meet.
     for (let tries = 0; tries < 3 && statements.length !== 2; tries++) {
@@ -67,7 +63,7 @@ test('a call sends two statements: one that begins it and one with its outcome',
       await call()
     }
   } finally {
-    db.execute = execute
+    stop()
   }
   expect(statements).toEqual([
     expect.stringContaining('insert into tool_calls'),

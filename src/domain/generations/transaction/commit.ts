@@ -2,6 +2,7 @@
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { sharingCommits } from '../../../store/db/shared-commits.ts'
 import { prove, StaleReadError, type Basis } from '../../../store/db/proof.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
@@ -95,7 +96,7 @@ export async function commit(db: Database, held: HeldRun, change: Change): Promi
   const { parent } = held
   const copies = parent ? rootCopies(change.events ?? [], held.id) : []
   if (!parent || (copies.length === 0 && !change.ends))
-    return { seq: await commitOwn(db, held, change), hints: [] }
+    return { seq: await commitOwn(sharingCommits(db), held, change), hints: [] }
   return atomically(db, async (tx) => {
     const seq = await commitOwn(tx, held, change)
     return { seq, hints: await notifyParent(tx, held.id, parent, { copies, ends: change.ends ?? null }) }

@@ -2,31 +2,31 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import type { Database } from '../database.ts'
-import { CommitUnknownError, ConnectionLostError } from '../storage-error.ts'
+import { shareCommits } from '../shared-commits.ts'
+import { ConnectionLostError } from '../storage-error.ts'
+import { commit, plain, type Run } from './commit.ts'
 import type { SessionPool } from './pool.ts'
-import { writing, type StatementOptions, type Session } from './session.ts'
-
-type Run = (text: string, parameters: readonly unknown[], options: StatementOptions) => Promise<unknown[]>
+import { sharedCommits } from './shared-commit.ts'
+import { writing, type Session } from './session.ts'
 
 /** The part of a postgres.js client that Drizzle uses. */
 interface Client {
   options: { parsers: object; serializers: object }
-  unsafe(text: string, parameters?: readonly unknown[]): Statement
+  unsafe(text: string, parameters?: readonly unknown[]): Query
   begin?<T>(work: (client: Client) => Promise<T>): Promise<T>
   savepoint?<T>(work: (client: Client) => Promise<T>): Promise<T>
 }
 
 /** A statement that is sent when it is awaited, as rows, or when `values` is called, as arrays of values. */
-interface Statement extends PromiseLike<unknown[]> {
+interface Query extends PromiseLike<unknown[]> {
   values(): Promise<unknown[]>
 }
 
 /** The query builder over the pool. Statements are prepared. */
 export function databaseOver(pool: SessionPool): Database {
-  return databaseOf({
-    ...statementsOver(repeatingReads(pool.run.bind(pool)), true),
-    begin: (work) => pool.withSession((session) => transaction(session, work)),
-  })
+  const begin: Client['begin'] = (work) => pool.withSession((session) => transaction(session, work))
+  const db = databaseOf({ ...statementsOver(repeatingReads(pool.run.bind(pool)), true), begin })
+  return shareCommits(db, databaseOf({ ...statementsOver(sharedCommits(pool), true), begin }))
 }
 
 /** How often a read whose connection was lost is sent again. */
@@ -72,8 +72,6 @@ function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'u
   }
 }
 
-const plain: StatementOptions = { prepare: false, values: false }
-
 /**
  * One transaction on a connection of its own. A failed statement fails the transaction, also when `work` ignores the
  * error. Throws ConnectionLostError when the connection was lost before COMMIT was sent, so that nothing was committed,
@@ -117,13 +115,5 @@ async function transaction<T>(session: Session, work: (client: Client) => Promis
     scope.over = true
     if (!session.isClosed()) await session.run('rollback', [], plain).catch(session.destroy)
     throw error
-  }
-}
-
-async function commit(session: Session): Promise<void> {
-  try {
-    await session.run('commit', [], plain)
-  } catch (error) {
-    throw error instanceof ConnectionLostError ? new CommitUnknownError(error) : error
   }
 }

@@ -34,6 +34,8 @@ export interface SessionOptions {
 export interface Session {
   /** Runs one statement. Concurrent statements are executed in the order in which they were sent. */
   run(text: string, parameters: readonly unknown[], options: StatementOptions): Promise<unknown[]>
+  /** What is sent in this moment is written to the socket in one piece. */
+  gather(): void
   /** The number of statements without a response. */
   inFlight(): number
   /** When the oldest write without a response was sent, also when the connection was closed meanwhile; null: none. */
@@ -221,9 +223,8 @@ function sessionOver(
     return closed || isLost(error) ? new ConnectionLostError(undefined, error) : error
   }
   const endIfSilent = (ms: number) => {
-    if (!isSilent(flights, ms)) return
-    gaveUp = true
-    destroy()
+    gaveUp = isSilent(flights, ms)
+    if (gaveUp) destroy()
   }
   const watch = silenceMs === null ? null : setInterval(endIfSilent, watchMs, silenceMs).unref()
   sql.onClosed(close)
@@ -235,6 +236,7 @@ function sessionOver(
       if (options.prepare) texts.add(text)
       return fly(flights, text, () => send(sql, text, parameters, options), failed)
     },
+    gather: () => gatherWrites(socket),
     inFlight: () => flights.size,
     writingSince: () => (abandoned ? abandoned.writingSince : oldestWrite(flights)),
     abandoned: () => abandoned?.pid ?? null,
@@ -248,6 +250,12 @@ function sessionOver(
       close()
     },
   }
+}
+
+/** The driver hands a statement to the socket two microtasks after it was asked for, the last bytes in an immediate. */
+function gatherWrites(socket: Socket): void {
+  socket.cork()
+  queueMicrotask(() => queueMicrotask(() => setImmediate(() => socket.uncork())))
 }
 
 /** Keeps a statement among the flights until its response. `failed` returns what its error is for the caller. */

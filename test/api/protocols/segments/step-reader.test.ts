@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStepReader } from '../../../../src/api/protocols/segments/step-reader.ts'
 import type { Ctx } from '../../../../src/domain/access/index.ts'
 import { query } from '../../../../src/store/db/database.ts'
+import { aroundStatements } from '../../../support/around-statements.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 
@@ -23,12 +24,10 @@ beforeAll(async () => {
   const { generation } = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }')
   id = generation.id
   await h.until(id, ['COMPLETED'])
-  const { db } = h.app.services
-  const execute = db.execute.bind(db)
-  db.execute = ((statement: Parameters<typeof execute>[0]) => {
+  aroundStatements(h.app.services.db, ({ execute }) => {
     statements += 1
-    return execute(statement)
-  }) as typeof db.execute
+    return execute()
+  })
 })
 afterAll(async () => {
   await fixtures?.close()

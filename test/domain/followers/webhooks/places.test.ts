@@ -1,6 +1,5 @@
 /** The place of a webhook: one holder, moved under its epoch only, written for no event that a filter leaves out. */
-import { sql, type SQL } from 'drizzle-orm'
-import { PgDialect } from 'drizzle-orm/pg-core'
+import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
 import { claimPlaces } from '../../../../src/domain/followers/place.ts'
 import { cursors } from '../../../../src/domain/followers/webhooks/deliver.ts'
@@ -11,8 +10,8 @@ import { resealWebhooks } from '../../../../src/domain/followers/webhooks/upkeep
 import { endEveryLease } from '../../../../src/store/db/end-leases.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../../../src/store/db/storage-error.ts'
+import { aroundStatements } from '../../../support/around-statements.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
-import { oneLine } from '../../../support/one-line.ts'
 import { openReceiver, type Receiver } from '../../../support/webhook-receiver.ts'
 
 let h: Harness
@@ -150,15 +149,12 @@ test('a commit whose answer is lost delays nothing until the lease ends, and los
   h = await openHarness({ leaseMs: longerThanTheTest })
   const id = await create(receiver.url, { types: ['AGENT_CREATED'] })
   const { db } = h.app.services
-  const dialect = new PgDialect()
-  const run = db.execute.bind(db)
   let lost = 0
-  db.execute = (async (statement: SQL) => {
-    const result = await run(statement)
-    const isCommit = oneLine(dialect.sqlToQuery(statement).sql).includes('with c as (update webhook_cursors')
-    if (isCommit && lost++ < 3) throw new ConnectionLostError()
+  aroundStatements(db, async ({ text, execute }) => {
+    const result = await execute()
+    if (text.includes('with c as (update webhook_cursors') && lost++ < 3) throw new ConnectionLostError()
     return result
-  }) as typeof db.execute
+  })
   const names = Array.from({ length: 12 }, (_, i) => `a${i}`)
   await agents(names)
   const seen = () => new Set(receiver!.received.map(({ data }) => data['name'] as string))
