@@ -129,4 +129,17 @@ describe.runIf(hasPostgres)('statements of one moment', () => {
     // All of them or none.
     expect(left).toContain((await written(ids)).length)
   })
+
+  test('none is told that it was written before the commit was confirmed', async () => {
+    const ids = fresh(8)
+    proxy.judge = ({ text }) => (text === 'commit' ? { delayMs: 5000 } : 'pass')
+    const results = Promise.allSettled(ids.map((id) => insert(id)))
+    // All statements have been answered, and the server waits for the commit.
+    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`
+    await expect.poll(async () => (await query(connection.leaseDb, waiting)).length).toBe(1)
+    proxy.cut()
+    proxy.judge = null
+    expect((await results).map(({ status }) => status)).toEqual(ids.map(() => 'rejected'))
+    expect(await written(ids)).toEqual([])
+  })
 })
