@@ -132,6 +132,59 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     }
   })
 
+  test('who is second is told that the verdict did not count, and whose did', async () => {
+    const ann = await shop.person('Ann')
+    const asked = await shop.ask('C-2')
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    // Ann rejects while the approval of this person is on its way.
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('mutation Decide')) {
+        const input = { approvalId: asked.approvalId, verdict: 'REJECT' }
+        await shop.h.mutate('decideApproval', input, 'approval { id }', ann.secret)
+      }
+      await route.continue()
+    })
+    await page.locator('.danger:enabled').waitFor()
+    await page.getByRole('button', { name: /^Approve/ }).click()
+    await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await page.getByText('Your approval did not count: it was rejected before by Ann.').waitFor()
+    await page.getByRole('status', { name: 'Outcome' }).getByText('rejected').waitFor()
+    expect(await shop.approval(asked.approvalId)).toMatchObject({ votes: [{ byName: 'Ann' }] })
+    await page.unroute('**/graphql')
+    await tab.check()
+    await tab.close()
+  })
+
+  test('the buttons are on the screen however long the question is, on a phone too', async () => {
+    const note = Array.from({ length: 60 }, (_, i) => `line ${i}`).join('\n')
+    const asked = await shop.ask('C-3', 250, { note })
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    const before = page.viewportSize()!
+    for (const size of [
+      { width: 390, height: 844 },
+      { width: 1280, height: 500 },
+    ]) {
+      await page.setViewportSize(size)
+      const approve = page.getByRole('button', { name: /^Approve/ })
+      await approve.waitFor()
+      await page.evaluate(() => window.scrollTo(0, 0))
+      const box = (await approve.boundingBox())!
+      expect(box.y + box.height).toBeLessThanOrEqual(size.height)
+      // Nothing lies over it.
+      expect(
+        await approve.evaluate((button) => {
+          const { x, y, width, height } = button.getBoundingClientRect()
+          return button.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+        }),
+      ).toBe(true)
+    }
+    await page.setViewportSize(before)
+    await tab.check()
+    await tab.close()
+  })
+
   test('fast keys never decide about another call than the one that stands there', async () => {
     const asked = await Promise.all(['D-1', 'D-2', 'D-3'].map((order) => shop.ask(order)))
     const tab = await visit(browser, shop.h, '/operations/keys')

@@ -132,6 +132,14 @@ export const decideMutation = graphql(
             ...Question
           }
         }
+        ... on ApprovalAlreadyDecidedError {
+          approval {
+            status
+            votes {
+              byName
+            }
+          }
+        }
         ...Faults
       }
     }

@@ -1,6 +1,7 @@
 /** The verdict about a pending question: approve, reject, or approve with other arguments. */
 import { useRef, useState, type RefObject } from 'react'
 import { useMutation } from '../../api/query.ts'
+import { wordsOf } from '../../parts/badge.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { Failure } from '../../parts/states.tsx'
@@ -165,6 +166,8 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
     if (!answer) return reload()
     const decided = answer.decideApproval
     setResult(decided)
+    if (decided.__typename === 'ApprovalAlreadyDecidedError')
+      toast(lostWords(verdict, decided.approval), { tone: 'bad', href: `/approvals/${question.id}` })
     // A decision by somebody else comes with the question as it is now.
     if (decided.__typename !== 'DecideApprovalPayload' || !decided.approval) return reload()
     const { toolName } = question
@@ -188,4 +191,15 @@ function wordsFor(status: string, toolName: string): string {
   if (status === 'APPROVED') return `Approved ${toolName}. The call runs now.`
   if (status === 'REJECTED') return `Rejected ${toolName}. The agent is told.`
   return `Your vote about ${toolName} counts; more are needed.`
+}
+
+/** What is said to whoever was second. */
+function lostWords(
+  verdict: Verdict,
+  first: { status: string; votes: readonly { byName: string }[] } | null,
+): string {
+  const own = verdict === 'APPROVE' ? 'approval' : 'rejection'
+  const by = first?.votes.at(-1)?.byName
+  const how = first ? `it was ${wordsOf(first.status)} before` : 'it was decided before'
+  return `Your ${own} did not count: ${how}${by ? ` by ${by}` : ''}.`
 }
