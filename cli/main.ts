@@ -3,12 +3,13 @@
 import { GatehouseError } from '../client/index.ts'
 import { approvals } from './approvals.ts'
 import { keys } from './keys.ts'
+import { pause, resume } from './pauses.ts'
 import { run } from './run.ts'
 import { note, oneLine, out, red } from './screen.ts'
 import { demo, start } from './start.ts'
 import { commonHelp, MissingKeyError, parse, UsageError, type Command } from './usage.ts'
 
-const commands: Record<string, Command> = { start, demo, run, approvals, keys }
+const commands: Record<string, Command> = { start, demo, run, approvals, pause, resume, keys }
 
 const help = `gatehouse COMMAND
 

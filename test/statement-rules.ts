@@ -4,7 +4,7 @@ import type { Rule } from './structure-rules.ts'
 const drizzleTag = /import \{[^}]*\bsql\b[^}]*\} from 'drizzle-orm'/
 
 /** The only files with statements that write tool_calls. store/work sets wake_at and epoch of any work row. */
-const toolCallWriters = ['domain/tool-calls/sql.ts']
+const toolCallWriters = ['domain/tool-calls/inserts.ts', 'domain/tool-calls/sql.ts']
 const toolCallWrites =
   /\b(?:update|insert\s+into|delete\s+from)\s+(?:"?tool_calls\b|\$\{toolCalls\})|\b(?:update|insert|delete|insertSelect)\(\s*toolCalls\b/i
 

@@ -50,6 +50,7 @@ const modules = [
   'models',
   'threads',
   'gate-changes',
+  'pauses',
   'statistics',
   'generations',
   'bridge',

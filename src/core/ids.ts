@@ -16,6 +16,7 @@ export const idPrefixes = {
   approval: 'apr',
   grant: 'grt',
   gateChange: 'gch',
+  pause: 'pse',
   file: 'file',
   provider: 'prov',
   secret: 'sec',

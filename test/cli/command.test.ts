@@ -32,7 +32,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line))
 
 test('every command has its help, and a wrong command line ends with 2', async () => {
-  for (const name of ['start', 'demo', 'run', 'approvals', 'keys']) {
+  for (const name of ['start', 'demo', 'run', 'approvals', 'pause', 'resume', 'keys']) {
     const { code, out } = await finished([name, '--help'])
     expect(code).toBe(0)
     expect(out).toContain(`gatehouse ${name}`)
@@ -42,6 +42,8 @@ test('every command has its help, and a wrong command line ends with 2', async (
     [],
     ['nothing'],
     ['keys'],
+    ['resume'],
+    ['pause', 'x'],
     ['run', 'demo'],
     ['keys', 'list', '--nonsense'],
     ['start', 'x'],
@@ -94,6 +96,20 @@ test('keys are created, listed and revoked; the new key alone is on the standard
   expect(out).toMatch(/VIEWER +revoked +a \\u001b\[31mred/)
   expect((await finished(['keys', 'list'], viewer)).code).toBe(4)
   expect((await finished(['keys', 'revoke', 'key_01234567890123456789012345'], env)).code).toBe(1)
+})
+
+test('pause stops a tool and says how to go on, pause --list shows it, and resume ends it', async () => {
+  const { data } = await shop.h.gql('{ tools(first: 1) { nodes { id } } }')
+  const toolId = data['tools'].nodes[0].id as string
+  const made = await finished(['pause', '--tool', toolId, '--reason', 'an incident', '--json'], env)
+  expect(made.code).toBe(0)
+  const [pause] = lines(made.out)
+  expect(pause).toMatchObject({ kind: 'TOOL', targetId: toolId, reason: 'an incident', endedAt: null })
+  expect((await finished(['pause', '--list'], env)).out).toContain(`${pause.id}  tool  ${toolId}`)
+  const ended = await finished(['resume', pause.id], env)
+  expect(ended).toMatchObject({ code: 0, err: `tool ${toolId} goes on.\n` })
+  expect((await finished(['pause', '--list'], env)).out.trim()).toBe('')
+  expect((await finished(['resume', 'pse_0'], env)).code).toBe(1)
 })
 
 test('run prints the text of the model and nothing else on the standard output, without control sequences', async () => {

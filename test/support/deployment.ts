@@ -1,4 +1,4 @@
-/** One or two replicas over one database, in this process, for races of simultaneous decisions. */
+/** One or more replicas over one database, in this process, for races of simultaneous decisions. */
 import { query, type Database } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../../src/config.ts'
@@ -19,11 +19,15 @@ export interface Deployment {
 
 export type DatabaseKind = 'PGlite' | 'PostgreSQL'
 
-/** PGlite: one server on an embedded database. PostgreSQL: two servers on a database of their own. */
-export async function openDeployment(kind: DatabaseKind, config: Partial<Config> = {}): Promise<Deployment> {
+/** PGlite: one server on an embedded database. PostgreSQL: two servers, or so many, on a database of their own. */
+export async function openDeployment(
+  kind: DatabaseKind,
+  config: Partial<Config> = {},
+  many = 2,
+): Promise<Deployment> {
   const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
   const opening = database
-    ? [1, 2].map(() => openHarness({ ...config, databaseUrl: database.url }))
+    ? Array.from({ length: many }, () => openHarness({ ...config, databaseUrl: database.url }))
     : [openHarness(config)]
   const replicas = await Promise.all(opening)
   const [first] = replicas

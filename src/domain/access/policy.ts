@@ -8,6 +8,7 @@ export const actions = [
   'projects:Get',
   'projects:List',
   'projects:Update',
+  'projects:Pause',
   'keys:Create',
   'keys:Get',
   'keys:List',
@@ -118,8 +119,9 @@ const roleActions: Record<Role, string[]> = {
     'secrets:*',
     'files:*',
     'webhooks:*',
+    'projects:Pause',
   ],
-  approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve'],
+  approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve', 'projects:Pause'],
   caller: [
     'tools:Get',
     'tools:List',

@@ -1,15 +1,18 @@
 /**
- * Deadlines: an approval that is not decided in time expires, and one that waits too long is escalated. One statement
+ * Deadlines: an approval that is not decided in time expires, and one that waits too long is escalated. While a pause holds
+ * the call, its time begins anew instead. One statement
  * settles a batch, so that thousands due at the same moment are late by milliseconds only. Every process knows the next
  * deadline; row locks decide which process settles an approval.
  */
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
+import { areFree } from '../../store/work/pauses.ts'
 import type { Services } from '../access/index.ts'
 import {
   approvalEscalated,
   approvalExpired,
+  approvalExtended,
   eventColumns,
   insertEventRows,
   isCopiedToRoot,
@@ -89,7 +92,7 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'sched
 
 /** Pending approvals that are due, oldest first, at most a batch. */
 const due = sql`due as (
-    select id, tool_call_id, generation_id
+    select id, tool_call_id, generation_id, expires_at <= now() as over
     from approvals
     where wake_at <= now() and status = 'PENDING'
     order by wake_at
@@ -126,21 +129,32 @@ const owners = sql`owners as (
   )`
 
 const isOver = sql`p.expires_at <= now()`
+const expires = sql`(${isOver} and ${areFree(sql`p.project_id`, sql`p.agent_id`, sql`p.tool_id`)})`
+/** A new deadline, for an approval whose call a pause holds. */
+const again = sql`now() + (p.requirement->>'timeoutSeconds')::float8 * interval '1 second'`
 
-/** Expires the approvals whose deadline has passed, and escalates the others. */
+/** Expires the approvals whose deadline has passed, unless a pause holds the call, and escalates the others. */
 const moved = sql`a as (
     update approvals as p
-    set status = case when ${isOver} then 'EXPIRED' else p.status end,
-      settled_at = case when ${isOver} then now() end,
+    set status = case when ${expires} then 'EXPIRED' else p.status end,
+      settled_at = case when ${expires} then now() end,
       escalated_at = case when ${isOver} then p.escalated_at else now() end,
-      wake_at = case when ${isOver} then null else p.expires_at end
-    where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
+      expires_at = case when ${isOver} and not ${expires} then ${again} else p.expires_at end,
+      wake_at = case when ${expires} then null when ${isOver} then ${again} else p.expires_at end
+    from due
+    where p.id = due.id and p.status = 'PENDING' and p.wake_at <= now()
       and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
-    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
+    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status,
+      p.expires_at, due.over
   )`
 
 const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
 const approval = { ...call, approvalId: sql`a.id` }
+const extension = {
+  ...approval,
+  extendedBy: sql`'system'::text`,
+  expiresAt: sql`to_char(a.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+}
 
 /** The events of the approvals in `a`, numbered for each log: the owner's own, and the copies in the root's log. */
 const facts = sql`own as (
@@ -153,7 +167,10 @@ const facts = sql`own as (
       where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
       union all
       select 1, ${eventColumns(approvalEscalated, approval)}
-      where a.status = 'PENDING'
+      where a.status = 'PENDING' and not a.over
+      union all
+      select 1, ${eventColumns(approvalExtended, extension)}
+      where a.status = 'PENDING' and a.over
     ) as e
   ), written as (
     select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired

@@ -3,8 +3,9 @@
  * parked, answered and sent again.
  */
 import { errorResult } from '../../core/content.ts'
+import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { momentNow } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -28,6 +29,7 @@ import { finished } from '../tools/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { settleOnce } from './direct-store.ts'
 import { publishNews } from './news.ts'
+import { isPaused } from './paused.ts'
 
 /** How long the caller has for its responses, in milliseconds. */
 const answerMs = 10 * 60 * 1000
@@ -57,13 +59,14 @@ export function parkForCaller(
 
 /**
  * Adds the caller's responses. Returns null when some are missing or nothing is asked any more; else the call is
- * EXECUTING again, and the caller of this function sends it under the returned lease.
+ * EXECUTING again, and the caller of this function sends it under the returned lease. LIMITED while a pause holds the call:
+ * nothing is written.
  */
 export async function continueCall(
   ctx: Ctx,
   { id, projectId }: ToolCall,
   answers: JsonObject,
-): Promise<{ call: ToolCall; asked: AskedBack; lease: Lease } | null> {
+): Promise<{ call: ToolCall; asked: AskedBack; lease: Lease; begunAt: Moment } | null> {
   const since = momentNow()
   const continued = await atomically(ctx.db, async (tx) => {
     const [row] = await selectRows(
@@ -73,6 +76,10 @@ export async function continueCall(
     )
     const before = row && toolCallOf(row)
     if (!before?.asked) return null
+    if (await isPaused(tx, before))
+      throw new AppError('LIMITED', 'This tool is paused. Send the responses again later.', {
+        retryAfterMs: 60_000,
+      })
     const asked = withAnswers(before.asked, answers)
     const isComplete = Object.keys(asked.inputRequests).every((key) => Object.hasOwn(asked.answers, key))
     const [changed] = await writtenRows(tx, toolCalls, [
@@ -89,6 +96,7 @@ export async function continueCall(
   return {
     call: toolCallOf(row),
     asked,
+    begunAt: since,
     lease: ctx.heartbeat.of('tool_calls').keep({ id, epoch: row.epoch }, since),
   }
 }

@@ -47,7 +47,7 @@ export interface CallToolInput {
 /**
  * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that only agents may use. The call
  * is committed as EXECUTING before anything is sent. A call that the gate stops is committed with its approval and
- * returned at once as AWAITING_APPROVAL; any replica runs it after the approval. A tool that fails is a settled call
+ * returned at once as AWAITING_APPROVAL, and one that a pause holds as PROPOSED; any replica runs it after that. A tool that fails is a settled call
  * with `isError`; only faults of the request are errors. With an `idempotencyKey`, a repeat joins the first call
  * (pending, running or settled) and never runs again. With `callback` its events are sent to a URL (action
  * `webhooks:Callback`).
@@ -55,7 +55,7 @@ export interface CallToolInput {
 export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall> {
   const given = check(shape, input)
   const { request, created } = await begin(ctx, given, input)
-  if (created.call.status === 'AWAITING_APPROVAL') return created.call
+  if (isAnswered(created.call)) return created.call
   if (!created.joined) return runCreated(ctx, request, created)
   return waitForCall(ctx, created.call, {
     // The process that runs the call may crash at any moment: then its lease ends, and another worker claims the

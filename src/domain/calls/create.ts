@@ -1,11 +1,12 @@
 /** Creates a call outside any generation: commits it as EXECUTING or with its approval, or joins an earlier one. */
 import { newId } from '../../core/ids.ts'
 import { AppError } from '../../core/errors.ts'
-import { momentNow } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
+import { pausesOf, stillPaused } from '../../store/work/pauses.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
@@ -19,6 +20,7 @@ import { loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import type { UpstreamRow } from '../upstream/index.ts'
 import { insertCalls, insertSent, newCall } from './insert.ts'
 import { publishNews } from './news.ts'
+import { isPaused, targetsOf } from './paused.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
 import { requestHash, requirementOf, type CallRequest } from './request.ts'
 
@@ -28,13 +30,15 @@ export interface CreatedCall {
   joined: boolean
   /** The lease under which this process sends the call; null when the call waits or was joined. */
   lease: Lease | null
+  /** When the statement was sent that created it, and found no pause. */
+  begunAt?: Moment
   /** The row of an mcp tool's upstream, from the statement that created the call; null: none, or not read. */
   upstream: UpstreamRow | null
 }
 
 /**
  * Commits the call as EXECUTING, to be sent by this process, or as AWAITING_APPROVAL with its approval. A repeat with
- * the same idempotency key returns the first call. So does, over the bridge and without a key, the same request of
+ * the same idempotency key returns the first call; a call that a pause holds waits as PROPOSED. So does, over the bridge and without a key, the same request of
  * the same caller while the first call waits for an approval or its outcome was not fetched. Throws StaleReadError when
  * `unchanged` of the request does not hold, and LIMITED when this process stops: a request may ask for many calls.
  */
@@ -48,21 +52,24 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   const isPlain = !request.idempotency && !request.callback && !requirementOf(request)
   const create = isPlain
     ? (tries: number) => createPlain(ctx, request, id, tries)
-    : () => createAtGate(ctx, request, id)
+    : () => createAtGate(ctx, request, id, false)
   const { projectId, id: toolId } = request.tool
   await assertUse(ctx, 'TOOL', projectId, toolId)
   const created = await createWithOutageRetry(ctx, id, create).catch(async (error: unknown) => {
+    const waits = error instanceof StaleReadError ? await createParked(ctx, request, id) : null
+    if (waits) return waits
     if (error instanceof StaleReadError) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
     throw error
   })
   if (!created.joined) publishNews(ctx, projectId)
   const isSent = !created.joined && created.call.status === 'EXECUTING'
-  // A repeat uses the tool no second time, and a call that waits for an approval counts when it runs.
+  // A repeat uses the tool no second time, and a call that waits counts when it runs.
   if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
-  return { ...created, lease: isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null }
+  const lease = isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null
+  return { ...created, lease, begunAt: since }
 }
 
-type Created = Omit<CreatedCall, 'lease'>
+type Created = Omit<CreatedCall, 'lease' | 'begunAt'>
 
 /**
  * When the connection fails before the database confirms, reads the row to find out whether the call was created: an
@@ -90,12 +97,24 @@ async function createWithOutageRetry(
   }
 }
 
-function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Created> {
+/** Creates the call as one that waits for the end of a pause; null when no pause holds it. */
+async function createParked(ctx: Ctx, request: CallRequest, id: string): Promise<Created | null> {
+  if (!(await isPaused(ctx.db, placeOf(request)))) return null
+  return createWithOutageRetry(ctx, id, () => createAtGate(ctx, request, id, true))
+}
+
+function placeOf({ tool, via }: CallRequest) {
+  return { projectId: tool.projectId, toolId: tool.id, agentId: via?.agentId ?? null }
+}
+
+function createAtGate(ctx: Ctx, request: CallRequest, id: string, paused: boolean): Promise<Created> {
   const { projectId } = request.tool
   return atomically(ctx.db, async (tx) => {
+    // Its end waits for this transaction, and finds the call.
+    if (paused && !(await stillPaused(tx, pausesOf(targetsOf(placeOf(request)))))) throw new StaleReadError()
     const earlier = request.idempotency && (await remembered(tx, ctx, projectId, request.idempotency, id))
     if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id, upstream: null }
-    const gate = await passGate(tx, ctx, request, id)
+    const gate = await passGate(tx, ctx, request, id, paused)
     if ('known' in gate) return { call: gate.known, joined: true, upstream: null }
     if (request.callback) await takeCallbackPlace(tx, ctx, projectId)
     return insertGated(tx, ctx, request, id, gate)
@@ -124,7 +143,7 @@ async function insertGated(
   const { projectId } = request.tool
   const call = newCall({ ...rowOf(ctx, request), ...row, id }, request.basis, droppedOf(ctx, request, id))
   const parts = [
-    sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`,
+    ...(event ? [sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`] : []),
     ...insertCallback(ctx, { id, projectId }, request.callback),
   ]
   const [inserted] = await insertCalls({ db: tx, limits: ctx.limits }, [call], { isSent, parts })

@@ -10,6 +10,7 @@ import { isStorageError } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
+import { areFree, pausesOf, stillPaused } from '../../store/work/pauses.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
@@ -26,6 +27,7 @@ import {
   loadCall,
   mayHaveRun,
   newestAttempt,
+  park,
   settleCalls,
   startCall,
   toolCallOf,
@@ -34,8 +36,9 @@ import {
   type ToolCall,
 } from '../tool-calls/index.ts'
 import { statusOf, type Finished } from '../tools/index.ts'
-import type { CallStore } from './execute.ts'
+import type { CallStore } from './execution.ts'
 import { notSent, settleLate } from './late-outcome.ts'
+import { isPaused, targetsOf } from './paused.ts'
 import { publishNews } from './news.ts'
 import { settleHeld } from './settle.ts'
 
@@ -52,6 +55,8 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
     async holdBack(call, waitMs) {
       await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
     },
+    park: (call) => parkOwn(services, held, call),
+    isPaused: (call) => isPaused(services.leaseDb, call),
     onSend() {},
     notSent: async (call) => (mayHaveRun(call) ? null : settleWithOutageRetry(services, held, call, notSent)),
   }
@@ -65,17 +70,17 @@ async function startWithOutageRetry(
   basis: Basis,
 ): Promise<ToolCall> {
   const { id, projectId, attempt } = call
-  const proven = prove(basis)
+  const proven = sql`${prove(basis) ?? sql`true`} and ${areFree(...targetsOf(call))}`
   for (;;) {
     const { epoch } = lease.held
     const fence = underLease(lease.held)
-    const proof = proven ? sql`${fence} and ${proven}` : fence
+    const proof = sql`${fence} and ${proven}`
     try {
       const [row] = await writtenRows(services.leaseDb, toolCalls, [
         sql`g as (${startCall(id, proof, { leaseMs: services.limits.leaseMs }, wholeRow)})`,
         sql`e as (${insertProjectEvents(projectId, [callStarted(call, attempt + 1)], sql`g`)})`,
       ])
-      if (!row) throw proven ? new StaleReadError() : new LeaseLostError(id)
+      if (!row) throw new StaleReadError()
       publishNews(services, projectId)
       return toolCallOf(row)
     } catch (error) {
@@ -84,6 +89,17 @@ async function startWithOutageRetry(
     const now = await readBack(lease, epoch, () => loadCall(services.leaseDb, id))
     if (now.status === 'EXECUTING' && now.attempt === attempt + 1) return now
   }
+}
+
+/** Parks the call while a pause holds, and gives its row back. LeaseLostError when another worker has it. */
+function parkOwn({ db }: Services, held: Held, call: ToolCall): Promise<boolean> {
+  return atomically(db, async (tx) => {
+    const isHeld = sql`select 1 from tool_calls where id = ${held.id} and epoch = ${held.epoch} for update`
+    if ((await query(tx, isHeld)).length === 0) throw new LeaseLostError(held.id)
+    if (!(await stillPaused(tx, pausesOf(targetsOf(call))))) return false
+    await query(tx, park(call.id, underLease(held), true))
+    return true
+  })
 }
 
 /** How long an outcome is kept in memory while the database is unreachable, in lease durations. */

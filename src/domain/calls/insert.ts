@@ -5,6 +5,7 @@ import { writtenRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { rowText, type Values } from '../../store/db/write.ts'
+import { areFree } from '../../store/work/pauses.ts'
 import type { Services } from '../access/index.ts'
 import { insertEntriesOf, type NewAuditEntry } from '../audit/index.ts'
 import { eventColumns, insertEventRows, toolCallStarted } from '../events/index.ts'
@@ -44,9 +45,9 @@ export function newCall(
 export const insertSent = batchStatements(insertCalls, ({ text }: NewCall) => text.length)
 
 /**
- * Commits the calls, with their audit entries, as EXECUTING by this process; with `waits` as calls that wait for it, in the
- * status of their rows and with the parts of it. Null for a call whose basis does not hold any more: nothing of it was
- * written. An error of the connection does not tell whether anything was.
+ * Commits the calls, with their audit entries, as EXECUTING by this process; without `isSent` as calls that wait, in the
+ * status of their rows and with these parts. Null for a call whose basis does not hold any more, or that a pause holds and
+ * that would be sent: nothing of it was written. An error of the connection does not tell whether anything was.
  */
 export async function insertCalls(
   { db, limits }: Uses,
@@ -62,7 +63,7 @@ export async function insertCalls(
     db,
     toolCalls,
     [
-      sql`g as (${insertDirectCalls(rows, isSent ? limits.leaseMs : null, basisHolds)})`,
+      sql`g as (${insertDirectCalls(rows, isSent ? limits.leaseMs : null, isSent ? sql`${basisHolds} and ${isFree}` : basisHolds)})`,
       ...parts,
       ...(entries.length > 0 ? [sql`a as (${insertEntriesOf(entries)})`] : []),
     ],
@@ -73,6 +74,8 @@ export async function insertCalls(
   )
   return calls.map(({ id }): InsertedCall | null => inserted.get(id) ?? null)
 }
+
+const isFree = areFree(sql`x.project_id`, sql`x.tool_id`, sql`x.agent_id`)
 
 const startedEvents = sql`select project_id, null::text as generation_id, null::int as seq,
   ${eventColumns(toolCallStarted, {

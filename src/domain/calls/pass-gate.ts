@@ -1,6 +1,6 @@
 /**
  * A new call at the gate: it is sent at once, let through by a grant, stopped with an approval, or joined with a
- * waiting one.
+ * waiting one. What may pass while a pause holds waits for the end of it.
  */
 import { and, desc, eq } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
@@ -19,27 +19,35 @@ export interface GatedRow {
   row: Values<typeof toolCalls>
   /** True when the call is EXECUTING, and the process that creates it sends it. */
   isSent: boolean
-  event: GenerationEvent
+  /** Null for a call that waits for the end of a pause: its first event is that it starts. */
+  event: GenerationEvent | null
 }
 
 /**
  * The first state of the call's row, with its approval or the use of a grant written in the transaction; or the
- * waiting call that this request joins.
+ * waiting call that this request joins. `paused`: what the gate lets pass waits.
  */
 export async function passGate(
   tx: Database,
   ctx: Ctx,
   request: CallRequest,
   id: string,
+  paused: boolean,
 ): Promise<{ known: ToolCall } | GatedRow> {
   const { tool, via } = request
   const requirement = requirementOf(request)
-  const event = callStarted({ id, runtimeName: tool.runtimeName, stepIndex: null }, 1)
-  if (!requirement) return { row: {}, isSent: true, event }
+  const started = callStarted({ id, runtimeName: tool.runtimeName, stepIndex: null }, 1)
+  const passed = (row: GatedRow['row']): GatedRow =>
+    paused
+      ? { row: { ...row, status: 'PROPOSED', awaited: via !== null }, isSent: false, event: null }
+      : { row, isSent: true, event: started }
+  if (!requirement && !paused) return passed({})
   const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
   if (known) return { known }
-  const grantId = await takeGrant(tx, ctx, request, requirement)
-  return grantId ? { row: { grantId }, isSent: true, event } : stopped(tx, ctx, request, id, requirement)
+  const grantId = requirement && (await takeGrant(tx, ctx, request, requirement))
+  return requirement && !grantId
+    ? stopped(tx, ctx, request, id, requirement)
+    : passed(grantId ? { grantId } : {})
 }
 
 async function stopped(

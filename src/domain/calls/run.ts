@@ -10,7 +10,8 @@ import type { CallerChannel } from '../tools/index.ts'
 import { continueCall, parkForCaller, responsesOf } from './ask-caller.ts'
 import type { CreatedCall } from './create.ts'
 import { directStore } from './direct-store.ts'
-import { execute, type Prepared } from './execute.ts'
+import { execute } from './execute.ts'
+import type { Execution } from './execution.ts'
 import type { CallRequest } from './request.ts'
 
 /**
@@ -21,9 +22,9 @@ import type { CallRequest } from './request.ts'
 export function runCreated(
   ctx: Ctx,
   { tool: callable, prepared: { merged }, caller = null }: CallRequest,
-  { call, lease, upstream }: CreatedCall,
+  { call, lease, begunAt, upstream }: CreatedCall,
 ): Promise<ToolCall> {
-  return run(ctx, call, lease!, { caller, prepared: { callable, merged, upstream } })
+  return run(ctx, call, lease!, { caller, begunAt, prepared: { callable, merged, upstream } })
 }
 
 /**
@@ -46,14 +47,16 @@ export async function answerCall(
     inputResponses: responsesOf(asked),
     ...(asked.requestState === null ? {} : { requestState: asked.requestState }),
   }
-  return { running: run(ctx, continued.call, lease, { caller: { ...caller, relay } }) }
+  return {
+    running: run(ctx, continued.call, lease, { caller: { ...caller, relay }, begunAt: continued.begunAt }),
+  }
 }
 
 async function run(
   ctx: Ctx,
   call: ToolCall,
   lease: Lease,
-  more: { caller: CallerChannel | null; prepared?: Prepared },
+  more: Pick<Execution<ToolCall>, 'prepared' | 'begunAt'> & { caller: CallerChannel | null },
 ): Promise<ToolCall> {
   const cancelled = new AbortController()
   const unsubscribe = ctx.pubsub.subscribe((hint) => {

@@ -20,9 +20,9 @@ export interface Patience<T> {
 
 type Waiting = Pick<Ctx, 'db' | 'pubsub' | 'revocations' | 'principal'>
 
-/** Whether the call is settled, or waits for an approval or for its caller. */
+/** Whether the call is settled, or waits for an approval, for its caller or for the end of a pause. */
 export function isAnswered(call: ToolCall): boolean {
-  return !isOpen(call) || call.status.startsWith('AWAITING')
+  return !isOpen(call) || call.status.startsWith('AWAITING') || call.notBefore !== null
 }
 
 /** Reads the call until `enough` is true, the time is over or the signal fires. Returns the call as last read. */

@@ -9,6 +9,7 @@ import * as approvals from './approval-events.ts'
 import type { EventKind } from './define.ts'
 import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
+import * as pauses from './pause-events.ts'
 import * as resources from './resource-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as slack from './slack-events.ts'
@@ -25,6 +26,7 @@ export interface EventData
     agents.AgentEvents,
     access.AccessEvents,
     gates.GateEvents,
+    pauses.PauseEvents,
     resources.ResourceEvents,
     webhooks.WebhookEvents,
     slack.SlackEvents {}
@@ -74,6 +76,8 @@ export const eventKinds = {
   API_KEY_CREATED: access.apiKeyCreated,
   API_KEY_REVOKED: access.apiKeyRevoked,
   PROJECT_UPDATED: access.projectUpdated,
+  PAUSE_STARTED: pauses.pauseStarted,
+  PAUSE_ENDED: pauses.pauseEnded,
   SECRET_SET: resources.secretSet,
   SECRET_DELETED: resources.secretDeleted,
   PROVIDER_SET: resources.providerSet,

@@ -56,6 +56,7 @@ export {
   type LogPart,
 } from './pages.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
+export { pauseEnded, pauseStarted } from './pause-events.ts'
 export { onlyOf } from './requesters.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {

@@ -23,6 +23,8 @@ export interface Situation {
   usedTokensToday: number
   /** Calls that this worker has run, sent or queued since before it read the rest of this state. */
   inFlight: ReadonlySet<string>
+  /** A pause holds the run: no model is called. Calls are held by themselves, when they would start. */
+  paused: boolean
 }
 
 /** The rules of one model step. */
@@ -54,6 +56,8 @@ export type Decision =
   | { do: 'complete'; stopReason: StopReason; truncated: boolean; stopCall: ToolCall | null }
   | { do: 'fail'; code: 'MODEL_BAD_REQUEST'; message: string }
   | { do: 'model'; plan: StepPlan }
+  /** A model would be called, but a pause holds the run. */
+  | { do: 'waitForResume' }
 
 /** Consecutive steps in which every call was refused, after which the generation fails. */
 const maxInvalidSteps = 3
@@ -61,7 +65,7 @@ const maxInvalidSteps = 3
 /**
  * The next act. The rules in order: calls that were sent are allowed to finish, child runs end, cancellation,
  * deadline, open calls of the step (due ones run, late ones time out, the rest is waited for), stop conditions,
- * refused steps, budget, maximum of steps; else the model is called. Calls of a step do not wait for each other: an
+ * refused steps, budget, maximum of steps; else the model is called, unless a pause holds the run. Calls of a step do not wait for each other: an
  * approved one runs while others run or wait.
  */
 export function decide(s: Situation): Decision {
@@ -80,12 +84,13 @@ export function decide(s: Situation): Decision {
   if (late.length > 0) return { do: 'timeOut', calls: late }
   if (s.inFlight.size > 0) return { do: 'waitForCalls', forMs: nextDeadline(open, s.deadlineAt) - s.now }
   if (open.length > 0) return { do: 'wait', until: nextDeadline(open, s.deadlineAt) }
-  return afterStep(s, calls)
+  const next = afterStep(s, calls)
+  return next.do === 'model' && s.paused ? { do: 'waitForResume' } : next
 }
 
 /**
  * The calls that a worker would run now beside those in flight: those that a lost worker had sent, and those that may
- * start. Calls that a rate limit delays are not among them.
+ * start. Calls that a rate limit or a pause delays are not among them.
  */
 export function toRun(
   open: ToolCall[],
@@ -94,7 +99,9 @@ export function toRun(
   now: number,
 ): { sent: ToolCall[]; due: ToolCall[] } {
   const mine = open.filter((call) => !inFlight.has(call.id))
-  const sent = mine.filter((call) => call.status === 'EXECUTING' && call.childId === null)
+  const sent = mine.filter(
+    (call) => call.status === 'EXECUTING' && call.childId === null && heldUntil(call) <= now,
+  )
   const due = mine.filter((call) => isDue(call) && heldUntil(call) <= now)
   return { sent, due: startableNow(due, open, inFlight, parallelToolCalls) }
 }
@@ -103,7 +110,7 @@ function isDue({ status }: ToolCall): boolean {
   return status === 'PROPOSED' || status === 'APPROVED'
 }
 
-/** Until when a rate limit delays the call, in milliseconds since 1970; 0: not delayed. */
+/** Until when a rate limit or a pause delays the call, in milliseconds since 1970; 0: not delayed. */
 function heldUntil(call: ToolCall): number {
   return call.notBefore?.getTime() ?? 0
 }
@@ -118,7 +125,7 @@ function outputDeadline(call: ToolCall): number {
  * workers of their own, which wake the generation.
  */
 export function nextDeadline(open: ToolCall[], deadlineAt: number): number {
-  const held = open.filter((call) => isDue(call) && call.notBefore).map(heldUntil)
+  const held = open.filter((call) => call.notBefore).map(heldUntil)
   return Math.min(deadlineAt, ...open.map(outputDeadline), ...held)
 }
 

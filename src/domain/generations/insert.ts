@@ -1,10 +1,12 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
+import { areFree } from '../../store/work/pauses.ts'
 import { requesterOf, type Ctx } from '../access/index.ts'
 import type { Agent, AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
@@ -49,10 +51,9 @@ export async function insertGeneration(
   row: NewGeneration,
   claims: boolean,
 ): Promise<Inserted> {
-  const { agent, settings } = row
+  const { agent, settings, externalId = null } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
-  const { externalId = null } = row
   const createdBy = ctx.principal.id
   const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
   const isNew = row.threadId === null || externalId !== null
@@ -70,6 +71,8 @@ export async function insertGeneration(
   }
   const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
   const queued = { status: 'QUEUED', wakeAt: sql`now()` }
+  const readAt = momentNow()
+  const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(
     sharingCommits(db),
     sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
@@ -89,18 +92,18 @@ export async function insertGeneration(
       )}
       select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
         (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"
-        ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions"` : sql``}
+        ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions", ${free} as free` : sql``}
       from g`,
   )
   if (!rows[0]) throw new StaleReadError()
-  const { createdMs, deadlineMs, toolVersions } = rows[0]
+  const { createdMs, deadlineMs } = rows[0]
   const generation: Generation = {
     ...nothingYet,
     ...own,
     deadlineAt: new Date(deadlineMs),
     createdAt: new Date(createdMs),
   }
-  return { generation, held: claims ? heldOf(generation, toolVersions, createdMs) : null }
+  return { generation, held: claims ? heldOf(generation, rows[0], readAt) : null }
 }
 
 /** What is inserted with a generation that has it: client tools and a callback. */
@@ -120,12 +123,18 @@ interface Written {
   createdMs: number
   deadlineMs: number
   toolVersions: ToolVersions
+  /** No pause holds it. */
+  free: boolean
 }
 
-function heldOf(queued: Generation, toolVersions: ToolVersions, now: number): HeldGeneration {
+function heldOf(
+  queued: Generation,
+  { toolVersions, free, createdMs: now }: Written,
+  readAt: Moment,
+): HeldGeneration {
   const { id, projectId, lastSeq, createdAt: startedAt } = queued
   const generation: Generation = { ...queued, storedStatus: 'RUNNING', startedAt }
-  const claimed = { generation, calls: [], steps: [], toolVersions, agreed: [], now }
+  const claimed = { generation, calls: [], steps: [], toolVersions, agreed: [], now, paused: !free, readAt }
   return { id, projectId, epoch: 1, was: 'QUEUED', lastSeq, parent: null, claimed }
 }
 

@@ -1,9 +1,11 @@
 /** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
 import type { ToolResult } from '../../core/content.ts'
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { runIsFree } from '../../store/work/pauses.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
 import { codeOf, toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../tool-calls/index.ts'
@@ -89,8 +91,10 @@ export async function writeUnchanged(
   const state = claims
     ? sql`, (extract(epoch from now()) * 1000)::float8 as now,
         ${stepsAsJson(id)} as steps,
+        ${runIsFree(id)} as free,
         ${toolVersionsOf(sql`select jsonb_array_elements_text(g.settings->'toolIds')`)} as "toolVersions"`
     : sql``
+  const readAt = momentNow()
   const [row] = await query<{ seq: number } & Claimed>(
     sharingCommits(db),
     sql`with g as (
@@ -108,12 +112,14 @@ export async function writeUnchanged(
       select last_seq as seq ${state} from g`,
   )
   if (!row) throw new StaleReadError()
-  const held = claims ? heldOf({ generation, calls, epoch }, accepted, hint, row) : null
+  const held = claims ? heldOf({ generation, calls, epoch }, accepted, hint, { ...row, readAt }) : null
   return { id, seq: row.seq, resumes, held }
 }
 
 interface Claimed {
   now: number
+  /** No pause holds it. */
+  free: boolean
   steps: object[]
   toolVersions: ToolVersions
 }
@@ -123,7 +129,7 @@ function heldOf(
   seen: SeenGeneration,
   accepted: Accepted[],
   hint: NextStep | null,
-  { seq, now, steps, toolVersions }: { seq: number } & Claimed,
+  { seq, now, free, steps, toolVersions, readAt }: { seq: number; readAt: Moment } & Claimed,
 ): HeldGeneration {
   const { id, projectId, rootId, parentId, parentCallId, nextStep } = seen.generation
   const settled = new Map(accepted.map((one) => [one.call.id, one]))
@@ -137,7 +143,8 @@ function heldOf(
     const one = settled.get(call.id)
     return one ? settledCall(one, now) : call
   })
-  const claimed = { generation, calls, steps: stepsOfJson(steps), toolVersions, agreed: [], now }
+  const read = { toolVersions, agreed: [], now, paused: !free, readAt }
+  const claimed = { generation, calls, steps: stepsOfJson(steps), ...read }
   const parent = rootId ? { projectId, parentId: parentId!, callId: parentCallId!, rootId } : null
   return { id, projectId, epoch: seen.epoch + 1, was: 'QUEUED', lastSeq: seq, parent, claimed }
 }

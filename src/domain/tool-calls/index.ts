@@ -25,6 +25,7 @@ export {
 } from './read.ts'
 export { isNewest, newestAttempt, provesNewest, type OwnAttempt } from './own-attempt.ts'
 export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
+export { insertCalls, insertDirectCalls } from './inserts.ts'
 export {
   answerCaller,
   approveCall,
@@ -35,16 +36,16 @@ export {
   expireCalls,
   forgetWake,
   holdBack,
-  insertCalls,
-  insertDirectCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
   noteCancelRequested,
   noteFetched,
+  park,
   resolveCall,
   settleCalls,
   startCall,
+  unpark,
   wholeRow,
 } from './sql.ts'
 export {

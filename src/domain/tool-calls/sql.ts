@@ -1,5 +1,5 @@
 /**
- * The only statements that write tool_calls. Each update proves the status before the change (`transitions`) and the right
+ * The only statements that change tool_calls. Each update proves the status before the change (`transitions`) and the right
  * of its writer (`Proof`); a call that has moved on meanwhile stays unchanged. Most are parts of a larger statement
  * and name its relations. Every update calls the row `t`.
  */
@@ -7,20 +7,14 @@ import type { ToolResult } from '../../core/content.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { sql, SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import {
-  assignments,
-  fromRecordset,
-  insertSelect,
-  recordset,
-  recordsetOfTexts,
-  type Values,
-} from '../../store/db/write.ts'
+import { assignments, recordset, type Values } from '../../store/db/write.ts'
 import { codeOf } from '../tools/index.ts'
-import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
+import { parkedMs } from '../../store/work/pauses.ts'
+import { attemptBegins, attemptEnds, attemptEndsLate } from './attempts.ts'
 import { underLock, type Proof } from './proofs.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
-import type { CallOutcome, EditedCall, ProposedCall, Settling } from './writes.ts'
+import type { CallOutcome, EditedCall, Settling } from './writes.ts'
 
 const nothing = sql``
 const onlyId = sql`t.id`
@@ -30,83 +24,6 @@ export const wholeRow = sql`t.*`
 type CallValues = Values<typeof toolCalls>
 /** The calls to update: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
-
-/**
- * Part over the generation's row `g(id, project_id, requested_by, requester)`: inserts the calls of a step. EXECUTING
- * ones are sent next.
- */
-export function insertCalls(calls: readonly ProposedCall[]): SQL {
-  const rows = calls.map((call) => ({
-    id: call.id,
-    stepIndex: call.stepIndex,
-    callIndex: call.callIndex,
-    providerCallId: call.providerCallId,
-    toolId: call.tool?.id,
-    toolVersion: call.tool?.version,
-    kind: call.tool?.kind,
-    action: call.tool?.action,
-    definitionHash: call.tool?.definitionHash,
-    runtimeName: call.runtimeName,
-    status: call.status,
-    arguments: call.arguments,
-    rawArguments: call.rawArguments,
-    masked: call.masked,
-    result: call.result,
-    isError: call.result?.isError,
-    errorCode: call.errorCode,
-    approvalId: call.approvalId,
-    grantId: call.grantId,
-    wait_ms: call.waitMs,
-  }))
-  const { wait_ms: _wait, ...own } = rows[0]!
-  const isSent = sql`x.status = 'EXECUTING'`
-  return insertSelect(
-    toolCalls,
-    {
-      ...fromRecordset(toolCalls, Object.keys(own) as (keyof typeof own)[]),
-      projectId: sql`g.project_id`,
-      generationId: sql`g.id`,
-      source: 'GENERATION',
-      requestedBy: sql`g.requested_by`,
-      requester: sql`g.requester`,
-      attempt: sql`case when ${isSent} then 1 else 0 end`,
-      attempts: sql`case when ${isSent} then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end`,
-      startedAt: sql`case when ${isSent} then now() end`,
-      settledAt: sql`case when x.result is not null then now() end`,
-      deadlineAt: sql`now() + x.wait_ms * interval '1 millisecond'`,
-    },
-    sql`g, ${recordset(toolCalls, rows, { wait_ms: 'float8' })}`,
-  )
-}
-
-/** Calls outside any generation that are inserted together: rows as `rowText` makes them, all with these keys. */
-export interface CallRows {
-  keys: readonly string[]
-  texts: readonly string[]
-  /** The columns that the table does not have, by name with their SQL types. */
-  more: Record<string, string>
-}
-
-/**
- * Inserts those of the calls outside any generation for which `when` holds, a condition on the row `x`. `leaseMs`: as
- * EXECUTING, under the lease of the process that sends them at once; null: they wait, in the status of their rows.
- */
-export function insertDirectCalls({ keys, texts, more }: CallRows, leaseMs: number | null, when: SQL): SQL {
-  const own = keys.filter((key) => !(key in more)) as (keyof CallValues & string)[]
-  const sent = {
-    status: 'EXECUTING',
-    attempt: 1,
-    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)})`,
-    startedAt: sql`now()`,
-  }
-  const values = {
-    ...fromRecordset(toolCalls, own),
-    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
-  }
-  return sql`${insertSelect(toolCalls, values, recordsetOfTexts(toolCalls, keys, texts, more))}
-    where ${when}
-    returning *`
-}
 
 /**
  * Commits EXECUTING with one more attempt, before the call is sent. `childId`: the child run that the call waits for.
@@ -301,6 +218,37 @@ export function resolveCall(
 export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean): SQL {
   const values = isOwnRow ? { wakeAt: nowPlus(ms), epoch: sql`t.epoch + 1` } : { notBefore: nowPlus(ms) }
   return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
+}
+
+/** A pause delays the call until it ends: see `unpark`. One that lost its worker is sent again after that. */
+export function park(id: string, proof: Proof, isOwnRow: boolean): SQL {
+  const values = isOwnRow ? { wakeAt: nowPlus(parkedMs), epoch: sql`t.epoch + 1` } : {}
+  return touch([id], ['PROPOSED', 'APPROVED', 'EXECUTING'], proof, {
+    ...values,
+    notBefore: nowPlus(parkedMs),
+  })
+}
+
+/**
+ * Takes the delays of a project's calls away, which makes those outside any generation due. Returns the generations of the
+ * others, as `generationId`.
+ */
+export function unpark(projectId: string): SQL {
+  const open = sql`t.generation_id in (
+    select id from generations where project_id = ${projectId} and status in ('QUEUED', 'RUNNING', 'WAITING'))`
+  const own = sql`t.generation_id is null and t.project_id = ${projectId} and t.wake_at > now()`
+  const wakeAt = sql`case when t.generation_id is null then now() else t.wake_at end`
+  return touch(
+    sql`t.id in (
+      select t.id from tool_calls as t where ${open} and t.not_before is not null
+      union all
+      select t.id from tool_calls as t where ${own} and t.not_before is not null
+    )`,
+    ['PROPOSED', 'APPROVED', 'EXECUTING'],
+    underLock,
+    { notBefore: null, wakeAt },
+    sql`t.generation_id as "generationId"`,
+  )
 }
 
 /** Clears the wake-up of a row that needs none: the call is settled, or its approval wakes it. */

@@ -145,7 +145,7 @@ export const transitions = {
     when: 'nobody decided in time',
   },
   withdraw: {
-    from: ['AWAITING_APPROVAL', 'APPROVED', 'AWAITING_CLIENT'],
+    from: ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'AWAITING_CLIENT'],
     to: ['CANCELLED'],
     writer: 'client',
     when: 'its caller does not want it any more',

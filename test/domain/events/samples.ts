@@ -73,6 +73,8 @@ export const samples: EventData = {
   FILE_CREATED: { fileId: 'file_1', name: 'a.txt' },
   FILE_UPLOADED: { fileId: 'file_1', name: 'a.txt' },
   FILE_DELETED: { fileId: 'file_1', name: 'a.txt' },
+  PAUSE_STARTED: { pauseId: 'pse_1', target: 'tool_1', name: 'refund', decidedBy: 'key_1' },
+  PAUSE_ENDED: { pauseId: 'pse_1', target: 'tool_1', decidedBy: 'key_1' },
   GATE_CHANGED: { ...gate, decidedBy: 'key_1' },
   GATE_CHANGE_PROPOSED: { ...gate, gateChangeId: 'chg_1', proposedBy: 'key_1' },
   GATE_CHANGE_DECIDED: { ...gate, gateChangeId: 'chg_1', verdict: 'APPROVE', decidedBy: 'key_2' },

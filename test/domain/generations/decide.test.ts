@@ -31,6 +31,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   chainBudgets: [],
   usedTokensToday: 0,
   inFlight: new Set(),
+  paused: false,
   ...more,
 })
 

@@ -40,6 +40,7 @@ import { type Thread, getThreads } from '../../../domain/threads/index.ts'
 import { type SecretUse, usesOfSecrets } from '../../../domain/statistics/index.ts'
 import type { Models } from '../../../domain/models/index.ts'
 import { getGateChanges, type GateChange } from '../../../domain/gate-changes/index.ts'
+import { getPauses, loadOpenPauses, loadPausesOfRuns, type Pause } from '../../../domain/pauses/index.ts'
 import {
   loadConnections,
   loadUpstreams,
@@ -70,6 +71,11 @@ export interface Loaders {
   approvals: DataLoader<string, Approval | null>
   grants: DataLoader<string, Grant | null>
   gateChanges: DataLoader<string, GateChange | null>
+  pauses: DataLoader<string, Pause | null>
+  /** By the id of a project, agent or tool, which the resolver that loaded it has authorised: the pause that holds. */
+  openPauses: DataLoader<string, Pause | null>
+  /** By the id of a generation, likewise: a pause that holds it. */
+  pausesOfRuns: DataLoader<string, Pause | null>
   files: DataLoader<string, StoredFile | null>
   threads: DataLoader<string, Thread | null>
   webhooks: DataLoader<string, Webhook | null>
@@ -199,6 +205,9 @@ function makeLoaders(ctx: Ctx): Loaders {
     approvals: byId(getApprovals),
     grants: byId(getGrants),
     gateChanges: byId(getGateChanges),
+    pauses: byId(getPauses),
+    openPauses: new DataLoader((ids) => loadOpenPauses(ctx.db, ids)),
+    pausesOfRuns: new DataLoader((ids) => loadPausesOfRuns(ctx.db, ids)),
     files: byId(getFiles),
     webhooks: byId(getWebhooks),
     secretUses: new DataLoader((secrets) => usesOfSecrets(ctx, secrets), { cacheKeyFn: ({ id }) => id }),

@@ -8,6 +8,7 @@ import type { Approval, Grant } from '../../../domain/approvals/index.ts'
 import type { Agent, AgentSettings } from '../../../domain/agents/index.ts'
 import type { StoredFile } from '../../../domain/files/index.ts'
 import type { GateChange } from '../../../domain/gate-changes/index.ts'
+import type { Pause } from '../../../domain/pauses/index.ts'
 import type { EventType, RecordedEvent } from '../../../domain/events/index.ts'
 import type { Generation, Step } from '../../../domain/generations/index.ts'
 import type { Provider } from '../../../domain/models/index.ts'
@@ -55,6 +56,7 @@ export function declareRefs() {
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
     Grant: builder.objectRef<Grant>('Grant'),
+    Pause: builder.objectRef<Pause>('Pause'),
     GateChange: builder.objectRef<GateChange>('GateChange'),
     File: builder.objectRef<StoredFile>('File'),
     Agent: builder.objectRef<Agent>('Agent'),

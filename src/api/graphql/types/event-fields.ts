@@ -104,7 +104,8 @@ export function eventFields(refs: Refs) {
         resolve: (event) => new Date(event.data.expiresAt),
       }),
     proposedBy: id('proposedBy', 'The id of the API key or person that proposed the change.'),
-    target: id('target', 'The id of the tool, agent or project whose gate or rule is changed.'),
+    target: id('target', 'The id of the tool, agent or project that it is about.'),
+    pauseId: id('pauseId', 'The id of the pause.'),
     gateChangeId: id('gateChangeId', 'The id of the proposed gate change.'),
   }
 }

@@ -245,6 +245,26 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   PROJECT_UPDATED: {
     description: 'The settings of the project were changed.',
   },
+  PAUSE_STARTED: {
+    description:
+      'A person paused the project, an agent or a tool: nothing of it is sent until the pause ends.',
+    fields: (t, f) => ({
+      pauseId: f.pauseId(t),
+      target: f.target(t),
+      name: f.name(t),
+      decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
+    }),
+  },
+  PAUSE_ENDED: {
+    description: 'A person ended a pause: what waited goes on where it stopped.',
+    fields: (t, f) => ({
+      pauseId: f.pauseId(t),
+      target: f.target(t),
+      decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
+    }),
+  },
   ...resourceEvents,
   GATE_CHANGED: {
     description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',

@@ -26,6 +26,7 @@ const loaderOf: Partial<
   approval: 'approvals',
   grant: 'grants',
   gateChange: 'gateChanges',
+  pause: 'pauses',
   file: 'files',
   webhook: 'webhooks',
 }

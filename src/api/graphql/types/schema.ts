@@ -18,6 +18,7 @@ import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
+import { addPauses } from './pauses.ts'
 import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
@@ -83,6 +84,7 @@ function build(): GraphQLSchema {
   const generations = addGenerations(refs, settings, events, files, callback)
   addThreads(refs, { ...generations, ...addGenerationInput(refs) })
   addProjectSummary(refs)
+  addPauses(refs)
   addProviders(refs)
   addUsableProviders(refs)
   addStatistics(refs)

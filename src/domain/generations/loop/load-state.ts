@@ -1,8 +1,10 @@
 /** Reads the state of a generation for the loop's next decision. */
+import { momentNow } from '../../../core/stopwatch.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
+import { runIsFree } from '../../../store/work/pauses.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { agreedAsJson, approvalsOfJson } from '../../approvals/index.ts'
 import { callsAsJson, callsOfJson } from '../../tool-calls/index.ts'
@@ -19,29 +21,32 @@ import type { Situation } from '../decide.ts'
  * settings for the next step. LeaseLostError when another worker holds the row.
  */
 export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<Snapshot> {
+  const readAt = momentNow()
   const [row] = await selectRows<
     typeof generations,
-    { now: number; calls: object[]; toolVersions: ToolVersions; agreed: object[] }
+    { now: number; free: boolean; calls: object[]; toolVersions: ToolVersions; agreed: object[] }
   >(
     db,
     generations,
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
     sql`, (extract(epoch from now()) * 1000)::float8 as now,
+      ${runIsFree(held.id)} as free,
       ${callsAsJson(held.id)} as calls,
       ${agreedAsJson(sql`c.generation_id = ${held.id}`)} as agreed,
       ${toolVersionsOf(sql`select jsonb_array_elements_text(generations.settings->'toolIds')`)} as "toolVersions"`,
   )
   if (!row) throw new LeaseLostError(held.id)
-  const { now, toolVersions } = row
+  const { now, free, toolVersions } = row
   const calls = callsOfJson(row.calls)
-  return { generation: generationOf(row), calls, toolVersions, agreed: approvalsOfJson(row.agreed), now }
+  const agreed = approvalsOfJson(row.agreed)
+  return { generation: generationOf(row), calls, toolVersions, agreed, now, paused: !free, readAt }
 }
 
 /** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */
 export async function situationOf(
   db: Database,
   held: HeldGeneration,
-  { generation, calls, now }: Snapshot,
+  { generation, calls, now, paused }: Snapshot,
   inFlight: ReadonlySet<string>,
 ): Promise<Situation> {
   if (generation.deadlineAt.getTime() <= now)
@@ -61,6 +66,7 @@ export async function situationOf(
     chainBudgets: inChain ? await chainBudgets(db, generation.id) : [],
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
     inFlight,
+    paused,
   }
 }
 

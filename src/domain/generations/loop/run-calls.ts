@@ -1,5 +1,6 @@
 /** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
 import { randomUUID } from 'node:crypto'
+import { momentNow } from '../../../core/stopwatch.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import type { Basis } from '../../../store/db/proof.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
@@ -15,11 +16,13 @@ import {
   isNewest,
   loadCall,
   newestAttempt,
+  park,
   startCall,
   type ToolCall,
 } from '../../tool-calls/index.ts'
 import { statusOf, type Finished } from '../../tools/index.ts'
 import { commitWithOutageRetry } from '../transaction/commit-with-outage-retry.ts'
+import { isPaused, whilePaused } from '../transaction/paused.ts'
 import { settleCall } from '../transaction/settle-call.ts'
 import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
 import { startChild } from './start-child.ts'
@@ -42,6 +45,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     lease: turn.lease,
     signal: turn.signal,
     isFresh,
+    begunAt: turn.unsent.get(call.id)?.begunAt,
     gates: gatesOf(turn.generation.settings),
     agreed: agreedOf(turn, call),
     isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
@@ -60,6 +64,8 @@ function storeOf(turn: Turn): CallStore<void> {
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
       commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
+    park: (call) => parkCall(turn, call),
+    isPaused: (call) => isPaused(turn, toolsOf(call)),
     onSend: (call) => void turn.unsent.delete(call.id),
     notSent(_call, reason) {
       // The call stays in `unsent`: this worker sends it after reading the rows again, or records that it was not
@@ -82,10 +88,11 @@ async function start(turn: Turn, call: ToolCall, basis: Basis): Promise<ToolCall
   }
   const started: ToolCall = { ...call, status: 'EXECUTING', attempt, attempts: [...call.attempts, begun] }
   const own = newestAttempt(started)
-  turn.unsent.set(call.id, own)
+  turn.unsent.set(call.id, { ...own, begunAt: momentNow() })
   const change = {
     wakeAt: leaseEnd(turn),
     starting: [call.id],
+    sends: toolsOf(call),
     calls: [startCall(call.id, inGeneration, { token: begun.token })],
     events: [callStarted(call, attempt)],
     basis,
@@ -95,6 +102,18 @@ async function start(turn: Turn, call: ToolCall, basis: Basis): Promise<ToolCall
     return now.status === 'EXECUTING' && isNewest(own, now)
   })
   return started
+}
+
+function toolsOf({ toolId }: ToolCall): string[] {
+  return toolId ? [toolId] : []
+}
+
+/** Parks the call while a pause holds it: the run goes on with its others. */
+function parkCall(turn: Turn, call: ToolCall): Promise<boolean> {
+  return whilePaused(turn, toolsOf(call), {
+    wakeAt: leaseEnd(turn),
+    calls: [park(call.id, inGeneration, false)],
+  })
 }
 
 async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<void> {

@@ -21,6 +21,7 @@ import { askChildrenToEnd, cancelChildren } from './end-children.ts'
 import { completion, end, endUnderLock, timeOut } from './end.ts'
 import { loadSnapshot, situationOf } from './load-state.ts'
 import { concurrencyOf, runServerCall } from './run-calls.ts'
+import { parkPaused } from '../transaction/paused.ts'
 import { park, waitForCalls } from './wait.ts'
 
 /**
@@ -57,7 +58,7 @@ export async function runGeneration(
   }
 }
 
-type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed'>
+type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed' | 'paused' | 'readAt'>
 
 async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
   const { services, held, signal, inFlight } = run
@@ -92,9 +93,9 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
     const state = held.claimed ?? (await loadSnapshot(services.db, held))
     delete held.claimed
     const situation = await situationOf(services.db, held, state, started)
-    const { generation, calls, toolVersions, agreed } = state
+    const { generation, calls, toolVersions, agreed, paused, readAt } = state
     if (isTerminal(generation.storedStatus)) return
-    const turn: Turn = { ...run, generation, calls, toolVersions, agreed }
+    const turn: Turn = { ...run, generation, calls, toolVersions, agreed, paused, readAt }
     let decision = decide(situation)
     if (run.isDraining()) {
       const drained = await drain(turn, decision)
@@ -167,6 +168,8 @@ async function act(turn: Turn, decision: Decision, rechecked: Promise<void>): Pr
       return waitForCalls(turn, decision.forMs, rechecked)
     case 'wait':
       return park(turn)
+    case 'waitForResume':
+      return parkPaused(turn)
     case 'cancelChildren':
       return cancelChildren(turn)
     case 'timeOut':

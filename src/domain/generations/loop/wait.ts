@@ -46,8 +46,10 @@ export async function park({ services, held, generation }: Turn): Promise<'goOn'
     const { sent, due } = toRun(open, new Set(), generation.settings, await nowIfHeld(tx, open))
     if (open.length === 0 || sent.length + due.length > 0) return false
     const until = nextDeadline(open, generation.deadlineAt.getTime())
+    // What only waits for a limit or for the end of a pause waits for no one else.
+    const asks = open.some((call) => call.status.startsWith('AWAITING') || waitsForChild(call))
     await commit(tx, held, {
-      set: [sql`status = 'WAITING'`],
+      set: [asks ? sql`status = 'WAITING'` : sql`status = 'QUEUED'`],
       wakeAt: unlessCancelled(sql`to_timestamp(${until / 1000}::float8)`),
       release: true,
     })
@@ -56,7 +58,7 @@ export async function park({ services, held, generation }: Turn): Promise<'goOn'
   return parked ? 'parked' : 'goOn'
 }
 
-/** Time of the database; read only when a rate limit delays a call. */
+/** Time of the database; read only when a rate limit or a pause delays a call. */
 async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
   if (open.every((call) => call.notBefore === null)) return 0
   const [row] = await query<{ now: number }>(

@@ -1,13 +1,16 @@
 /**
  * The deadline of a generation. Time during which people are asked, in the generation or a descendant, does not
- * count: the time that approvals were open, overlaps counted once, is added when the deadline is checked.
+ * count, nor does that of pauses: the time that approvals were open or a pause held, overlaps counted once, is added when
+ * the deadline is checked.
  */
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
+import { pausableOf } from '../../../store/work/pauses.ts'
 import { treeOf } from './tree.ts'
 
 /**
- * The approvals of a generation and all its descendants: a `with … ` clause, to be followed by a select over `asked`.
+ * The approvals of a generation and all its descendants, and the spans of time in which it could not go on: a `with … `
+ * clause, to be followed by a select over `asked` and `spans`.
  */
 function askedUnder(id: SQL): SQL {
   return sql`with recursive ${treeOf(sql`select ${id} as top, ${id} as id`)},
@@ -15,16 +18,24 @@ function askedUnder(id: SQL): SQL {
       select a.*
       from approvals as a
       join tree on a.generation_id = tree.id
+    ),
+    spans as (
+      select tstzrange(created_at, greatest(created_at, coalesce(settled_at, now()))) as span
+      from asked
+      union all
+      select tstzrange(greatest(stop.created_at, run.created_at), coalesce(stop.ended_at, now()))
+      from generations as run
+      join pauses as stop on stop.project_id = run.project_id
+      where run.id = ${id}
+        and (stop.target in (${pausableOf(id)}) or run.settings->'toolIds' ? stop.target)
+        and coalesce(stop.ended_at, now()) > greatest(stop.created_at, run.created_at)
     )`
 }
 
-/** The time during which people were asked, as an SQL interval. */
+/** The time during which people were asked or a pause held, as an SQL interval. */
 const waited = sql`coalesce((
     select sum(upper(span) - lower(span))
-    from unnest((
-      select range_agg(tstzrange(created_at, greatest(created_at, coalesce(settled_at, now()))))
-      from asked
-    )) as span
+    from unnest((select range_agg(span) from spans)) as span
   ), interval '0')`
 
 /** When the time of the generation is over, as an SQL timestamp. `id` and `deadline` are columns of its row. */

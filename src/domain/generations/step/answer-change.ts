@@ -32,7 +32,7 @@ export interface Made {
   times: AttemptTimes
   parts: AssistantPart[]
   judgement: Judgement | null
-  /** Tools with a rate limit: it is checked when a call starts, not here. */
+  /** Tools with a rate limit, and those that are paused: that is checked when a call starts, not here. */
   limited: ReadonlySet<string>
 }
 

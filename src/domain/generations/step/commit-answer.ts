@@ -1,4 +1,5 @@
 /** Commits a model's response in one statement: the message, its calls after triage, and the next state of the row. */
+import { momentNow } from '../../../core/stopwatch.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
 import { withProof, type Basis } from '../../../store/db/proof.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
@@ -16,6 +17,7 @@ import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '.
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
+import { pausedTools } from '../transaction/paused.ts'
 import { lockOwn, publishCommit, commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
 /** Triages the calls of the response and commits it. */
@@ -51,27 +53,36 @@ function commitCalls(turn: Turn, made: Made): Promise<TurnOutcome> {
   const { requestedBy, requester } = turn.generation
   const known = rememberedPrincipal(db, requestedBy, clock.now())
   return withProof({
-    remembered: known && { principal: known, basis: basisOf(known) },
+    remembered: known && { principal: known, basis: basisOf(known), paused: [] },
     read: async () => ({
       principal: await principalById(db, requestedBy, clock.now(), requester),
       basis: {},
+      paused: await pausedTools(turn, [...new Set([...made.tools.values()].map(({ id }) => id))]),
     }),
     judge: (requesterNow) => Promise.resolve(requesterNow),
     write: (requesterNow) => commitCallsOf(turn, made, requesterNow),
   })
 }
 
+interface CallRights {
+  principal: Principal | null
+  basis: Basis
+  /** Tools whose calls wait for the end of a pause. */
+  paused: readonly string[]
+}
+
 /** Triages and commits the calls for a requester with these rights; null: none. */
 async function commitCallsOf(
   turn: Turn,
   answered: Made,
-  { principal, basis }: { principal: Principal | null; basis: Basis },
+  { principal, basis, paused }: CallRights,
 ): Promise<TurnOutcome> {
   const { services, generation } = turn
   const parts = answered.parts.map((part) => ({ ...part }))
   const rules = triageRules(turn, answered.tools, principal)
   const calls = triageCalls(parts, rules)
-  const made = { ...answered, parts, limited: await limitedOf(turn, calls) }
+  const limited = new Set([...(await limitedOf(turn, calls)), ...paused])
+  const made = { ...answered, parts, limited }
   const grants = await usableGrants(turn, calls)
   if (grants.length === 0) {
     const { change, outcome } = startingChange(turn, made, endAtStop(calls, rules))
@@ -96,8 +107,11 @@ async function commitCallsOf(
 /** The calls that the commit starts are unsent from here on, whether or not its confirmation arrives. */
 function startingChange(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
   const changed = changeOf(turn, made, calls)
-  for (const id of changed.started) turn.unsent.set(id, { id, attempt: 1, token: null })
-  return changed
+  if (changed.started.size === 0) return changed
+  const begunAt = momentNow()
+  for (const id of changed.started) turn.unsent.set(id, { id, attempt: 1, token: null, begunAt })
+  const sends = calls.flatMap(({ id, tool }) => (tool && changed.started.has(id) ? [tool.id] : []))
+  return { ...changed, change: { ...changed.change, sends } }
 }
 
 /** Which tools may be called, and what the gates of tool and agent require. */

@@ -1,7 +1,9 @@
 /** Requests a model response until one succeeds or no attempt is left, and records every failed attempt. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { elapsedSince, momentNow } from '../../../core/stopwatch.ts'
 import { nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
+import { sendWithinMs } from '../../../store/work/pauses.ts'
 import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
@@ -9,11 +11,12 @@ import { type ModelAnswer, ModelError, type ModelPort, zeroUsage } from '../../m
 import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './backoff.ts'
+import { isPaused, parkPaused } from '../transaction/paused.ts'
 import { commitTurn, type Turn } from '../transaction/turn.ts'
 
 /**
- * The response; or `requeued` when the provider asked for a long pause, and the row was released with a later
- * wake-up. `prepare(true)` builds a smaller request, once, after a context overflow. Throws the last ModelError when
+ * The response; or `requeued` when the provider asked for a long wait, or a pause holds the run, and the row was released
+ * with a later wake-up. `prepare(true)` builds a smaller request, once, after a context overflow. Throws the last ModelError when
  * no attempt is left. Attempts are counted across restarts.
  */
 export async function withRetries(
@@ -25,7 +28,12 @@ export async function withRetries(
   const { services, held, generation, signal } = turn
   let tightened = false
   let prepared = prepare(false)
+  let { readAt } = turn
   for (;;) {
+    if (elapsedSince(readAt) >= sendWithinMs) {
+      readAt = momentNow()
+      if ((await isPaused(turn, [])) && (await parkPaused(turn)) === 'parked') return 'requeued'
+    }
     const number = generation.attempt + 1
     const place = { generationId: generation.id, projectId: generation.projectId, stepIndex: plan.stepIndex }
     const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })

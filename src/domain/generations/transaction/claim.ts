@@ -1,4 +1,5 @@
 /** Claims generations that are due: a claim starts a generation, resumes it, or restarts its step. */
+import type { Moment } from '../../../core/stopwatch.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
@@ -29,6 +30,9 @@ export interface Snapshot {
   agreed: readonly Approval[]
   /** Time of the database, in milliseconds since 1970. */
   now: number
+  /** Whether a pause holds the run, and when the statement was sent that found it so. */
+  paused: boolean
+  readAt: Moment
 }
 
 export interface ClaimedState extends Snapshot {

@@ -9,6 +9,7 @@ import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
 import { insertSelect } from '../../../store/db/write.ts'
 import type { Hint } from '../../../store/pubsub/pubsub.ts'
 import type { ParentLink } from '../../../store/work/owner.ts'
+import { runIsFree } from '../../../store/work/pauses.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
@@ -61,6 +62,8 @@ export interface Change {
   newCalls?: ProposedCall[]
   /** Calls that start: the commit is refused when one of them is settled or waits for a child run. */
   starting?: string[]
+  /** The tools of calls that are sent after this: a pause of one of them, or of the run, refuses the commit. */
+  sends?: readonly string[]
   /** What the change was made from: when it is not so any more, the commit throws StaleReadError. */
   basis?: Basis
   /** Updates of tool calls, with the proof `inGeneration`. */
@@ -89,7 +92,7 @@ export function unlessCancelled(wakeAt: SQL): SQL {
 /**
  * Commits a change of a generation under the proof of its epoch, in one statement. LeaseLostError, with nothing
  * written, when another worker holds the row, the generation is terminal, or a call that would start is settled or
- * waits for a child run; StaleReadError, which may also mean one of these, for a change with a basis. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
+ * waits for a child run; StaleReadError, which may also mean one of these, for a change with a basis or calls to send. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
  * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
@@ -106,6 +109,7 @@ export async function commit(db: Database, held: HeldRun, change: Change): Promi
 async function commitOwn(db: Database, held: Held, change: Change): Promise<number> {
   const events = change.events ?? []
   const proof = prove(change.basis ?? {})
+  const free = change.sends && runIsFree(held.id, change.sends)
   const set = [
     ...(change.set ?? []),
     sql`wake_at = ${change.wakeAt ?? sql`null`}`,
@@ -119,6 +123,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
         and ${change.starting ? mayStart(change.starting) : sql`true`}
         and ${proof ?? sql`true`}
+        and ${free ?? sql`true`}
       returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at
     )`,
   ]
@@ -134,7 +139,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     sql`with ${sql.join(parts, sql`, `)} select last_seq as seq from g`,
   )
   if (rows[0]) return rows[0].seq
-  throw proof ? new StaleReadError() : new LeaseLostError(held.id)
+  throw proof || free ? new StaleReadError() : new LeaseLostError(held.id)
 }
 
 function insertStep(step: NewStepRow): SQL {

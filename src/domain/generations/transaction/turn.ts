@@ -1,4 +1,5 @@
 /** One turn of the loop: the state that its acts share, and the commit that ends each of them. */
+import type { Moment } from '../../../core/stopwatch.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Lease } from '../../../store/work/leases.ts'
@@ -38,8 +39,14 @@ export interface Turn {
    * Calls that this worker has committed, or tried to commit, as EXECUTING and has not sent, each with its attempt.
    * Whether or not the commit was written, this worker did not send them: the outcome of its attempt is never unknown.
    */
-  unsent: Map<string, OwnAttempt>
+  unsent: Map<string, Unsent>
+  /** Whether a pause holds the run, and when the statement was sent that found it so. */
+  paused: boolean
+  readAt: Moment
 }
+
+/** An attempt that this worker has begun, and when the statement was sent that began it. */
+export type Unsent = OwnAttempt & { begunAt: Moment }
 
 /** `parked`: the row was released in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'

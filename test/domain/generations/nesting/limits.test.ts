@@ -39,6 +39,7 @@ const situation = (calls: ToolCall[], more: Partial<Situation> = {}): Situation 
   chainBudgets: [],
   usedTokensToday: 0,
   inFlight: new Set(),
+  paused: false,
   ...more,
 })
 const idsOf = (calls: ToolCall[]) => calls.map((one) => one.id)

@@ -87,6 +87,8 @@ export const typeGroups = [
       'SLACK_DISABLED',
       'SLACK_DELETED',
       'PROJECT_UPDATED',
+      'PAUSE_STARTED',
+      'PAUSE_ENDED',
     ],
   },
 ] as const satisfies readonly { name: string; types: readonly EventType[] }[]

@@ -1,0 +1,92 @@
+/** Sends a call that is committed as EXECUTING, while this process certainly holds it and no pause does, and settles it. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import { sendWithinMs } from '../../store/work/pauses.ts'
+import { LeaseLostError } from '../../store/work/work.ts'
+import type { Services } from '../access/index.ts'
+import type { ToolCall } from '../tool-calls/index.ts'
+import { isIdempotent, runTool, runToolFor, WithheldError, type Run } from '../tools/index.ts'
+import type { Execution, Prepared } from './execution.ts'
+
+/** How often a call is sent anew because its connection took too long. */
+const mostLate = 3
+
+/** The longest that a call which is begun and not sent waits before it asks again whether a pause holds it. */
+const askAgainMs = sendWithinMs / 2
+
+/**
+ * Waits while a pause holds a call that was begun before it and has not been sent, until it may be sent or the lease or the
+ * process ends. Returns when the last question was put.
+ */
+async function whileFree<Settled>(
+  call: ToolCall,
+  { store, lease, signal, isLeftToNext }: Execution<Settled>,
+  begunAt: Moment | undefined,
+): Promise<Moment> {
+  let free = begunAt
+  while (!free || elapsedSince(free) >= askAgainMs) {
+    await lease.confirm()
+    const asked = momentNow()
+    if (!(await store.isPaused(call))) free = asked
+    else if (signal.aborted || isLeftToNext()) throw new WithheldError(call.id)
+    else await pause(askAgainMs, undefined, { signal, ref: false }).catch(() => {})
+  }
+  return free
+}
+
+/**
+ * Sends the call and settles it. `begunAt`: when the statement was sent that started it and found no pause; absent: that is
+ * asked first. Returns what `settle` returned, or null when the call is left to the next owner of its row.
+ */
+export async function send<Settled>(
+  services: Services,
+  call: ToolCall,
+  { callable, merged, upstream = null }: Prepared,
+  how: Execution<Settled>,
+  begunAt: Moment | undefined,
+): Promise<Settled | null> {
+  const { store, lease, signal, caller = null } = how
+  let free = begunAt
+  let isLate = false
+  const run: Run = {
+    projectId: call.projectId,
+    callable,
+    merged,
+    upstream,
+    attachments: call.attachments,
+    callId: call.id,
+    requestedBy: call.requestedBy,
+    requester: call.requester,
+    signal: isIdempotent(callable) ? signal : new AbortController().signal,
+    mayStart() {
+      isLate = !free || elapsedSince(free) >= sendWithinMs
+      const may = lease.isSure() && !isLate
+      if (may) store.onSend(call)
+      return may
+    },
+  }
+  let ran
+  try {
+    // This process may have been suspended since the commit, and another worker may hold the lease by now.
+    await lease.confirm()
+    for (let tries = 1; ran === undefined; tries++) {
+      free = await whileFree(call, how, free)
+      try {
+        ran = store.askCaller ? await runToolFor(services, run, caller) : await runTool(services, run)
+      } catch (error) {
+        // The connection took longer than the answer about pauses holds; it is open now.
+        if (!(error instanceof WithheldError && isLate && lease.isSure()) || tries === mostLate) throw error
+        free = undefined
+      }
+    }
+  } catch (error) {
+    const isUnsent =
+      error instanceof LeaseLostError || error instanceof WithheldError || isStorageError(error)
+    if (isUnsent) return store.notSent(call, error)
+    throw error
+  }
+  if ('inputRequired' in ran) return store.askCaller!(call, ran.inputRequired)
+  if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
+  return store.settle(call, ran)
+}

@@ -1,0 +1,176 @@
+/**
+ * Pause and resume. While a pause of a project, an agent or a tool holds, no model is called for it and no tool call of it
+ * is sent; nothing that has been sent is touched, people go on deciding, and deadlines of runs and questions wait.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { pauses } from '../../store/db/tables/pauses.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import type { Hint } from '../../store/pubsub/pubsub.ts'
+import { sendWithinMs } from '../../store/work/pauses.ts'
+import { assertMay, assertStillValid, projectOf, reachable, recordChange, type Ctx } from '../access/index.ts'
+import { findAgent } from '../agents/index.ts'
+import { appendProjectEvents, pauseEnded, pauseStarted } from '../events/index.ts'
+import { findProject } from '../projects/index.ts'
+import { findTool } from '../tools/index.ts'
+import { unpark } from '../tool-calls/index.ts'
+import { pauseOf, resourceOfPause, type Pause } from './read.ts'
+
+const shape = z.object({
+  projectId: z.string().nullish(),
+  agentId: z.string().nullish(),
+  toolId: z.string().nullish(),
+  reason: text(2000).nullish(),
+})
+
+/** What to pause: one agent or one tool, else the project. */
+export type PauseInput = z.input<typeof shape>
+
+/** Beyond the time in which a process may act on what it knew, in milliseconds: clocks of two machines differ. */
+const clockMarginMs = 100
+
+/**
+ * Pauses a project, an agent or a tool. Action `projects:Pause` on it. Once this returns, no request of it leaves in any
+ * process: it answers about two seconds after the pause was committed, when whatever was begun before has been sent. A
+ * repeat returns the pause that holds. INVALID for both an agent and a tool, and for a client tool, which does not run here.
+ */
+export async function pause(ctx: Ctx, input: PauseInput): Promise<Pause> {
+  const given = check(shape, input, ['input'])
+  const target = await targetOf(ctx, given)
+  await assertMay(ctx, 'projects:Pause', target.projectId, target.resource, { agentId: given.agentId })
+  const held = await atomically(ctx.db, async (tx) => {
+    await assertStillValid(tx, ctx.principal)
+    return begin(tx, ctx, target, given.reason ?? null)
+  })
+  ctx.pubsub.publish([{ kind: 'news', projectId: held.projectId, generationId: null, seq: null }])
+  await wait(sendWithinMs + clockMarginMs)
+  return held
+}
+
+interface PauseTarget {
+  id: string
+  projectId: string
+  name: string
+  resource: string
+}
+
+async function targetOf(ctx: Ctx, { projectId, agentId, toolId }: PauseInput): Promise<PauseTarget> {
+  if (agentId && toolId)
+    throw invalidAt(['input', 'toolId'], 'cannot be given with agentId: pause one of them')
+  if (agentId) return { ...(await findAgent(ctx, agentId)), resource: `agent/${agentId}` }
+  if (toolId) {
+    const tool = await findTool(ctx, toolId)
+    if (tool.kind === 'client')
+      throw invalidAt(
+        ['input', 'toolId'],
+        'is a client tool, which runs in the calling application: pause the agents that have it',
+      )
+    return { ...tool, resource: `tool/${toolId}` }
+  }
+  const { id, name } = await findProject(ctx, projectOf(ctx, projectId))
+  return { id, projectId: id, name, resource: `project/${id}` }
+}
+
+async function begin(
+  tx: Database,
+  ctx: Ctx,
+  { id: target, projectId, name, resource }: PauseTarget,
+  reason: string | null,
+): Promise<Pause> {
+  const own = { id: newId('pause'), projectId, target, reason, pausedBy: ctx.principal.id }
+  const written = await query(
+    tx,
+    sql`${insertSelect(pauses, own)} on conflict (target) where ended_at is null do nothing returning id`,
+  )
+  const [row] = await selectRows(tx, pauses, sql`where target = ${target} and ended_at is null`)
+  if (written.length > 0) {
+    await recordChange(tx, ctx, {
+      projectId,
+      action: 'projects:Pause',
+      resource,
+      details: { paused: true, pauseId: own.id, name, ...(reason ? { reason } : {}) },
+    })
+    const event = pauseStarted({ pauseId: own.id, target, name, decidedBy: ctx.principal.id })
+    await appendProjectEvents(tx, projectId, [event])
+  }
+  // The one that held has ended meanwhile.
+  return row ? pauseOf(row) : begin(tx, ctx, { id: target, projectId, name, resource }, reason)
+}
+
+/**
+ * Ends a pause: what waited goes on exactly where it stopped, unless another pause holds it. Action `projects:Pause` on
+ * what was paused. A repeat returns the pause as it ended, and makes due again what still waits.
+ */
+export async function resume(ctx: Ctx, input: { pauseId: string }): Promise<Pause> {
+  const { pauseId } = check(z.object({ pauseId: z.string() }), input, ['input'])
+  const [row] = await selectRows(ctx.db, pauses, sql`where id = ${pauseId}`)
+  const found = pauseOf(reachable(ctx, row, 'pause', pauseId))
+  const { projectId, target } = found
+  const resource = resourceOfPause(found)
+  const agentId = found.kind === 'AGENT' ? target : null
+  await assertMay(ctx, 'projects:Pause', projectId, resource, { agentId })
+  const ended = await atomically(ctx.db, async (tx) => {
+    await assertStillValid(tx, ctx.principal)
+    const [written] = await query(
+      tx,
+      sql`update pauses set ended_at = now(), ended_by = ${ctx.principal.id}
+        where id = ${pauseId} and ended_at is null returning id`,
+    )
+    if (written) {
+      const details = { paused: false, pauseId }
+      await recordChange(tx, ctx, { projectId, action: 'projects:Pause', resource, details })
+      const event = pauseEnded({ pauseId, target, decidedBy: ctx.principal.id })
+      await appendProjectEvents(tx, projectId, [event])
+    }
+    const [now] = await selectRows(tx, pauses, sql`where id = ${pauseId}`)
+    return pauseOf(now!)
+  })
+  ctx.pubsub.publish([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    ...(await wakeParked(ctx.db, projectId)),
+  ])
+  return ended
+}
+
+/** How many rows one statement makes due. */
+const batch = 1000
+
+/**
+ * Makes due what is parked in a project. Whatever another pause holds is parked again. Not in the transaction that ends the
+ * pause: who parks a row holds it, and waits for that transaction.
+ */
+async function wakeParked(db: Database, projectId: string): Promise<Hint[]> {
+  const delayed = await query<{ generationId: string | null }>(db, unpark(projectId))
+  const runs = [...new Set(delayed.flatMap(({ generationId }) => generationId ?? []))]
+  const asksToo = runs.length > 0 ? sql`or (status = 'WAITING' and id in ${runs})` : sql``
+  for (let woken = batch; woken === batch;) {
+    const rows = await query(
+      db,
+      sql`with due as (
+          select id
+          from generations
+          where project_id = ${projectId} and wake_at > now() and (status = 'QUEUED' ${asksToo})
+          order by depth desc, id
+          limit ${batch}
+          for update
+        )
+        update generations as g
+        set wake_at = now()
+        from due
+        where g.id = due.id
+        returning 1`,
+    )
+    woken = rows.length
+  }
+  return [
+    { kind: 'work', table: 'generations' },
+    { kind: 'work', table: 'tool_calls' },
+    ...runs.map((id): Hint => ({ kind: 'signal', name: 'recheck', id })),
+  ]
+}

@@ -1,0 +1,87 @@
+/** Reads of pauses. */
+import type { Page } from '../../core/page.ts'
+import { kindOfId } from '../../core/ids.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { pauses } from '../../store/db/tables/pauses.ts'
+import { pausableOf } from '../../store/work/pauses.ts'
+import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
+
+export const pauseKinds = ['PROJECT', 'AGENT', 'TOOL'] as const
+/** What a pause stops. */
+export type PauseKind = (typeof pauseKinds)[number]
+
+export interface Pause {
+  id: string
+  projectId: string
+  /** The id of the project, agent or tool. */
+  target: string
+  kind: PauseKind
+  reason: string | null
+  /** Ids of keys or persons. */
+  pausedBy: string
+  createdAt: Date
+  /** Null while it holds. */
+  endedAt: Date | null
+  endedBy: string | null
+}
+
+export function pauseOf(row: typeof pauses.$inferSelect): Pause {
+  const kinds = { project: 'PROJECT', agent: 'AGENT', tool: 'TOOL' } as const
+  return { ...row, kind: kinds[kindOfId(row.target) as keyof typeof kinds] }
+}
+
+/** The resource of permissions and audit entries: `tool/tool_…`. */
+export function resourceOfPause({ kind, target }: Pick<Pause, 'kind' | 'target'>): string {
+  return `${kind.toLowerCase()}/${target}`
+}
+
+/** Pauses by id, null for what does not exist for the caller. Action `projects:Get`. */
+export async function getPauses(ctx: Ctx, ids: readonly string[]): Promise<(Pause | null)[]> {
+  const rows = (await selectRows(ctx.db, pauses, sql`where id in ${[...ids]}`)).map(pauseOf)
+  return eachSeen(ctx, ids, rows, 'projects:Get', ({ projectId }) => `project/${projectId}`)
+}
+
+/** Pauses of a project, newest first, all or those that hold. Action `projects:Get`. */
+export async function listPauses(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; active?: boolean | null | undefined; page: Page },
+): Promise<Pause[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'projects:Get', projectId, `project/${projectId}`)
+  const where = input.active ? sql`ended_at is null` : undefined
+  return (await listPage(ctx.db, pauses, projectId, input.page, where)).map(pauseOf)
+}
+
+/** The pauses that hold for these targets, each null without one. Checks no permission. */
+export async function loadOpenPauses(db: Database, targets: readonly string[]): Promise<(Pause | null)[]> {
+  if (targets.length === 0) return []
+  const rows = await selectRows(db, pauses, sql`where ended_at is null and target in ${[...targets]}`)
+  const found = new Map(rows.map((row) => [row.target, pauseOf(row)]))
+  return targets.map((target) => found.get(target) ?? null)
+}
+
+/** For each of these generations a pause that holds it, null without one. Checks no permission. */
+export async function loadPausesOfRuns(db: Database, ids: readonly string[]): Promise<(Pause | null)[]> {
+  if (ids.length === 0) return []
+  const rows = await query<{ id: string; pause: string | null }>(
+    db,
+    sql`select g.id, (
+        select p.id from pauses as p
+        where p.ended_at is null and p.target in (${pausableOf(sql`g.id`)})
+        order by p.created_at
+        limit 1
+      ) as pause
+      from generations as g
+      where g.id in ${[...ids]} and exists (select 1 from pauses where ended_at is null)`,
+  )
+  const held = rows.flatMap(({ id, pause }) => (pause ? [[id, pause] as const] : []))
+  if (held.length === 0) return ids.map(() => null)
+  const pauseIds = [...new Set(held.map(([, pause]) => pause))]
+  const found = await selectRows(db, pauses, sql`where id in ${pauseIds}`)
+  const byId = new Map(found.map((row) => [row.id, pauseOf(row)]))
+  const byRun = new Map(held)
+  return ids.map((id) => byId.get(byRun.get(id) ?? '') ?? null)
+}

@@ -1,0 +1,66 @@
+/**
+ * Pauses of projects, agents and tools. A statement that starts something proves that no pause holds it, and the process
+ * sends within `sendWithinMs` of that statement or asks again. So who pauses something and then waits for that long knows
+ * that nothing of it leaves any more, in whichever process. Whoever finds a pause parks its row while the pause certainly
+ * holds; the end of the pause makes what was parked due.
+ */
+import { query, type Database } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
+
+/** How long what a statement has found about pauses may be acted upon, in milliseconds since it was sent. */
+export const sendWithinMs = 2000
+
+/** When a parked row is claimed again, in milliseconds, should the process die that ends the pause. */
+export const parkedMs = 10 * 60_000
+
+/** A condition: nothing at all is paused. It reads an index that is empty then, once for the statement. */
+const nothingPaused = sql`not exists (select 1 from pauses where ended_at is null)`
+
+/** The pauses that hold for one of these targets, a list or a select of ids. */
+export function pausesOf(targets: SQL | readonly string[]): SQL {
+  const list = Array.isArray(targets) ? sql`${[...(targets as readonly string[])]}` : sql`(${targets})`
+  return sql`select p.id from pauses as p where p.ended_at is null and p.target in ${list}`
+}
+
+/** Selects what a pause of stops a generation: its project, its agent and those of its ancestors. */
+export function pausableOf(id: SQL | string): SQL {
+  return sql`with recursive chain as (
+      select parent_id, project_id, agent_id from generations where id = ${id}
+      union all
+      select a.parent_id, a.project_id, a.agent_id
+      from chain join generations as a on a.id = chain.parent_id
+    )
+    select unnest(array[project_id, agent_id]) as target from chain`
+}
+
+/** The pauses that hold for a generation, or for one of these tools of it. */
+export function pausesOfRun(id: SQL | string, toolIds: readonly string[] = []): SQL {
+  return sql`select p.id from pauses as p
+    where p.ended_at is null
+      and (p.target in (${pausableOf(id)}) or ${toolIds.length > 0 ? sql`p.target in ${[...toolIds]}` : sql`false`})`
+}
+
+/** A condition: no pause holds for the generation, or for one of these tools of it. */
+export function runIsFree(id: SQL | string, toolIds: readonly string[] = []): SQL {
+  return sql`(${nothingPaused} or not exists (${pausesOfRun(id, toolIds)}))`
+}
+
+/** A condition: no pause holds for one of these targets, some of which may be null. */
+export function areFree(...targets: (SQL | string | null)[]): SQL {
+  const given = targets.filter((target) => target !== null)
+  return sql`(${nothingPaused} or not exists (
+    select 1 from pauses as open_pause
+    where open_pause.ended_at is null and open_pause.target in (${sql.join(
+      given.map((target) => sql`${target}`),
+      sql`, `,
+    )})))`
+}
+
+/**
+ * Whether one of these pauses holds, and goes on to hold until the transaction ends: call it in the transaction that parks
+ * a row. Its end waits for that, and finds the row.
+ */
+export async function stillPaused(tx: Database, found: SQL): Promise<boolean> {
+  const held = sql`select 1 from pauses where id in (${found}) and ended_at is null limit 1 for share`
+  return (await query(tx, held)).length > 0
+}

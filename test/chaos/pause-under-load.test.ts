@@ -1,0 +1,129 @@
+/**
+ * The emergency stop under load: after the answer of `pause` no request leaves any replica, whatever was just beginning,
+ * and after `resume` every call has run once.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres } from '../support/databases.ts'
+import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { dose } from '../support/dose.ts'
+import { adminKey } from '../support/harness.ts'
+import { objectSchema } from '../support/fixtures.ts'
+import { randomSchedule } from '../support/random.ts'
+import { startTimedUpstream, type TimedUpstream } from '../support/timed-upstream.ts'
+
+const random = randomSchedule()
+const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+
+describe.each(kinds)('on %s', (kind) => {
+  let deployment: Deployment
+  let upstream: TimedUpstream
+  beforeAll(async () => {
+    upstream = await startTimedUpstream()
+    deployment = await openDeployment(kind, {}, 3)
+  })
+  afterAll(async () => {
+    await deployment?.close()
+    await upstream?.close()
+  })
+
+  test(
+    'nothing leaves between the answer of pause and resume, and every call runs once',
+    { timeout: 240_000 },
+    async () => {
+      const { replicas, fixtures } = deployment
+      const any = () => replicas[Math.floor(random() * replicas.length)]!
+      const http = { url: `${upstream.url}/pay`, inputSchema: objectSchema({ n: { type: 'string' } }, ['n']) }
+      const open = await deployment.payer({ autoApprove: true }, { config: { http } })
+      const gated = await deployment.payer({ autoApprove: false }, { config: { http } })
+      const names = await deployment.rows<{ id: string; name: string }>('select id, name from tools')
+      const nameOf = (id: string) => names.find((one) => one.id === id)!.name
+      const agentId = await fixtures.agent({ toolIds: [open.toolId, gated.toolId] })
+      const expected: string[] = []
+      let sequence = 0
+      let loading = true
+
+      const startRun = async () => {
+        const [first, second, third] = [1, 2, 3].map((i) => `${sequence}-${i}`)
+        sequence += 1
+        const lines = [
+          `call ${nameOf(open.toolId)} {"n": "${first}"}`,
+          `call ${nameOf(open.toolId)} {"n": "${second}"}`,
+          'then',
+          `call ${nameOf(gated.toolId)} {"n": "${third}"}`,
+          'then',
+          'say done',
+        ]
+        const input = { agentId, prompt: lines.join('\n') }
+        await any().mutate('startGeneration', input, 'generation { id }')
+        expected.push(first!, second!, third!)
+      }
+      const callDirectly = async () => {
+        const n = `direct-${sequence++}`
+        await any().mutate('callTool', { toolId: open.toolId, arguments: { n } }, 'toolCall { status }')
+        expected.push(n)
+      }
+      const decideSome = async () => {
+        const waiting = await deployment.rows<{ id: string }>(
+          `select id from approvals where status = 'PENDING' order by created_at limit 5`,
+        )
+        await Promise.all(
+          waiting.map(({ id }) =>
+            any().mutate('decideApproval', { approvalId: id, verdict: 'APPROVE' }, 'approval { id }'),
+          ),
+        )
+      }
+      /** At most so many times in a round, so that the load does not grow while nothing goes on. */
+      const perRound = 30
+      let rounds = 0
+      const load = async (act: () => Promise<void>) => {
+        for (let done = 0; loading; await wait(random() * 20)) {
+          if (done >= rounds * perRound) continue
+          await act()
+          done += 1
+        }
+      }
+      const loads = [startRun, startRun, callDirectly, callDirectly, decideSome, decideSome].map(load)
+
+      for (let round = 0; round < dose(2, 20); round++) {
+        rounds += 1
+        await wait(200 + random() * 300)
+        const target = [{}, { agentId }, { toolId: open.toolId }][Math.floor(random() * 3)]!
+        const { pause } = await any().mutate('pause', target, 'pause { id kind }', adminKey)
+        const answered = Date.now()
+        const [{ now }] = (await deployment.rows(`select clock_timestamp()::text as now`)) as [
+          { now: string },
+        ]
+        await wait(500 + random() * 500)
+        const left = new Set(upstream.seen.filter(({ at }) => at > answered).map(({ key }) => key))
+        const calls = await deployment.rows<{ id: string; tool: string; run: string | null }>(
+          `select id, tool_id as tool, generation_id as run from tool_calls`,
+        )
+        const isHeld = ({ tool, run }: { tool: string; run: string | null }) =>
+          pause.kind === 'PROJECT' || (pause.kind === 'AGENT' ? run !== null : tool === open.toolId)
+        const leaked = calls.filter((call) => left.has(call.id) && isHeld(call))
+        expect({ kind: pause.kind, leaked }).toEqual({ kind: pause.kind, leaked: [] })
+        const steps = await deployment.rows(`select 1 from steps where started_at > '${now}'`)
+        if (pause.kind !== 'TOOL') expect(steps).toEqual([])
+        await any().mutate('resume', { pauseId: pause.id }, 'pause { id }', adminKey)
+      }
+
+      loading = false
+      await Promise.all(loads)
+      await expect
+        .poll(
+          async () => {
+            await decideSome()
+            return deployment.rows(`select id, status from generations where status <> 'COMPLETED' limit 5`)
+          },
+          { timeout: 60_000 },
+        )
+        .toEqual([])
+      await expect
+        .poll(() => deployment.rows(`select 1 from tool_calls where settled_at is null`), { timeout: 20_000 })
+        .toEqual([])
+      const paid = upstream.seen.map(({ body }) => JSON.parse(body).n)
+      expect(paid.toSorted()).toEqual(expected.toSorted())
+    },
+  )
+})

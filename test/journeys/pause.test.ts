@@ -1,0 +1,194 @@
+/** Pause and resume: after the answer nothing leaves, nothing under way is harmed, and everything goes on where it stopped. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres } from '../support/databases.ts'
+import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { adminKey } from '../support/harness.ts'
+
+const untilTrue = (isSo: () => Promise<boolean>, timeout = 10_000) =>
+  expect.poll(isSo, { timeout }).toBe(true)
+
+const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+
+describe.each(kinds)('on %s', (kind) => {
+  let deployment: Deployment
+  let toolId: string
+  let agentId: string
+  beforeAll(async () => {
+    deployment = await openDeployment(kind)
+    ;({ toolId, agentId } = await deployment.payer({ autoApprove: true }))
+  })
+  afterAll(() => deployment?.close())
+
+  const [first, last] = [() => deployment.replicas[0]!, () => deployment.replicas.at(-1)!]
+  const paid = (n: string) =>
+    deployment.fixtures.upstream.seen.filter(({ url, body }) => url === '/pay' && JSON.parse(body).n === n)
+  const pause = async (input: object) => {
+    const done = await first().mutate('pause', input, 'pause { id kind targetId endedAt }', adminKey)
+    expect(done).toMatchObject({ __typename: 'PausePayload' })
+    return done['pause'] as { id: string; kind: string; targetId: string }
+  }
+  const resume = (pauseId: string) => last().mutate('resume', { pauseId }, 'pause { id endedAt }', adminKey)
+  const run = async (id: string, fields: string) =>
+    (await first().gql(`query($id: ID!) { generation(id: $id) { ${fields} } }`, { id })).data['generation']
+  const rows = (text: string) => deployment.rows(text)
+
+  test('a run that is started while the project is paused waits before its first step, and goes on', async () => {
+    const held = await pause({ reason: 'an incident' })
+    expect(held.kind).toBe('PROJECT')
+    const id = await deployment.fixtures.start(agentId, 'call pay {"n": "project"}\nthen\nsay done')
+    await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
+    expect(await run(id, 'status steps { id } pause { id reason pausedBy { name } }')).toMatchObject({
+      status: 'QUEUED',
+      steps: [],
+      pause: { id: held.id, reason: 'an incident' },
+    })
+    expect(await rows(`select 1 from steps where generation_id = '${id}'`)).toEqual([])
+    await resume(held.id)
+    await first().until(id, ['COMPLETED'])
+    expect(paid('project')).toHaveLength(1)
+    expect(await run(id, 'pause { id }')).toEqual({ pause: null })
+  })
+
+  test('a call of a paused tool waits with its status, the others of the step run, and the model waits for both', async () => {
+    const other = await deployment.payer({ autoApprove: true })
+    const both = await deployment.fixtures.agent({ toolIds: [toolId, other.toolId] })
+    const names = (await rows(`select name from tools where id = '${other.toolId}'`))[0]!['name']
+    const held = await pause({ toolId })
+    const id = await deployment.fixtures.start(
+      both,
+      `call pay {"n": "held"}\ncall ${names} {"n": "free"}\nthen\nsay done`,
+    )
+    await untilTrue(async () => paid('free').length === 1)
+    await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
+    const seen = await run(id, 'pause { id } steps { toolCalls { status name pause { id } } }')
+    expect(seen.pause).toEqual({ id: held.id })
+    expect(seen.steps[0].toolCalls).toMatchObject([
+      { name: 'pay', status: 'PROPOSED', pause: { id: held.id } },
+      { name: names, status: 'SUCCEEDED', pause: null },
+    ])
+    expect(paid('held')).toEqual([])
+    await resume(held.id)
+    await first().until(id, ['COMPLETED'])
+    expect([paid('held').length, paid('free').length]).toEqual([1, 1])
+  })
+
+  test('an approval can be decided while the tool is paused; the call runs after the pause, once', async () => {
+    const gated = await deployment.payer({ autoApprove: false })
+    const [{ name }] = (await rows(`select name from tools where id = '${gated.toolId}'`)) as [
+      { name: string },
+    ]
+    const id = await deployment.fixtures.start(gated.agentId, `call ${name} {"n": "gated"}\nthen\nsay done`)
+    const waiting = await first().until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
+    const held = await pause({ toolId: gated.toolId })
+    const approvalId = waiting['requiredAction'].approvals[0].id
+    const decided = await last().mutate(
+      'decideApproval',
+      { approvalId, verdict: 'APPROVE' },
+      'approval { status }',
+    )
+    expect(decided).toMatchObject({ approval: { status: 'APPROVED' } })
+    await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
+    expect(paid('gated')).toEqual([])
+    await resume(held.id)
+    await first().until(id, ['COMPLETED'])
+    expect(paid('gated')).toHaveLength(1)
+  })
+
+  test('the time of a question that ends while its tool is paused begins anew, and it is decided later', async () => {
+    const gated = await deployment.payer({ autoApprove: false, timeoutSeconds: 5 })
+    const [{ name }] = (await rows(`select name from tools where id = '${gated.toolId}'`)) as [
+      { name: string },
+    ]
+    const id = await deployment.fixtures.start(gated.agentId, `call ${name} {"n": "late"}\nthen\nsay done`)
+    const waiting = await first().until(
+      id,
+      ['AWAITING_APPROVAL'],
+      'requiredAction { approvals { id expiresAt } }',
+    )
+    const [approval] = waiting['requiredAction'].approvals
+    const held = await pause({ toolId: gated.toolId })
+    await untilTrue(async () => {
+      const [row] = await rows(`select data->>'extendedBy' as by from events
+        where type = 'APPROVAL_EXTENDED' and data->>'approvalId' = '${approval.id}'`)
+      return row?.['by'] === 'system'
+    }, 15_000)
+    const [now] = await rows(`select status, expires_at > '${approval.expiresAt}' as later from approvals
+      where id = '${approval.id}'`)
+    expect(now).toEqual({ status: 'PENDING', later: true })
+    await resume(held.id)
+    await last().mutate(
+      'decideApproval',
+      { approvalId: approval.id, verdict: 'APPROVE' },
+      'approval { status }',
+    )
+    await first().until(id, ['COMPLETED'])
+    expect(paid('late')).toHaveLength(1)
+  })
+
+  test('a direct call waits as PROPOSED, can be withdrawn, and runs once when the pause ends', async () => {
+    const held = await pause({ toolId })
+    const call = (n: string) =>
+      last().mutate('callTool', { toolId, arguments: { n } }, 'toolCall { id status pause { id } }')
+    const { toolCall: kept } = await call('direct')
+    const { toolCall: withdrawn } = await call('withdrawn')
+    expect(kept).toMatchObject({ status: 'PROPOSED', pause: { id: held.id } })
+    const gone = await last().mutate('cancelToolCall', { toolCallId: withdrawn.id }, 'toolCall { status }')
+    expect(gone).toMatchObject({ toolCall: { status: 'CANCELLED' } })
+    await resume(held.id)
+    await untilTrue(
+      async () =>
+        (await rows(`select status from tool_calls where id = '${kept.id}'`))[0]!['status'] === 'SUCCEEDED',
+    )
+    expect([paid('direct').length, paid('withdrawn').length]).toEqual([1, 0])
+  })
+
+  test('a pause of an agent holds its runs only, and a cancel ends a run that waits', async () => {
+    const other = await deployment.fixtures.agent({ toolIds: [toolId] })
+    const held = await pause({ agentId })
+    const stopped = await deployment.fixtures.start(agentId, 'call pay {"n": "stopped"}\nthen\nsay done')
+    const free = await deployment.fixtures.start(other, 'call pay {"n": "other agent"}\nthen\nsay done')
+    await first().until(free, ['COMPLETED'])
+    await untilTrue(async () => (await run(stopped, 'pause { id }')).pause?.id === held.id)
+    await first().mutate('cancelGeneration', { generationId: stopped }, 'generation { status }')
+    await first().until(stopped, ['CANCELLED'])
+    await resume(held.id)
+    expect([paid('stopped').length, paid('other agent').length]).toEqual([0, 1])
+  })
+
+  test('what two pauses hold goes on when both have ended; each is audited and told once', async () => {
+    const one = await pause({ toolId, reason: 'first' })
+    const again = await pause({ toolId, reason: 'second' })
+    expect(again.id).toBe(one.id)
+    const two = await pause({ agentId })
+    const id = await deployment.fixtures.start(agentId, 'call pay {"n": "twice"}\nthen\nsay done')
+    await resume(one.id)
+    await untilTrue(async () => (await run(id, 'pause { id }')).pause?.id === two.id)
+    expect(paid('twice')).toEqual([])
+    await resume(two.id)
+    await resume(two.id)
+    await first().until(id, ['COMPLETED'])
+    expect(paid('twice')).toHaveLength(1)
+    const told = await rows(`select type from events where data->>'pauseId' = '${one.id}' order by id`)
+    expect(told.map(({ type }) => type)).toEqual(['PAUSE_STARTED', 'PAUSE_ENDED'])
+    const audited = await rows(`select details->'paused' as paused from audit_entries
+      where action = 'projects:Pause' and details->>'pauseId' = '${two.id}' order by created_at, id`)
+    expect(audited.map(({ paused }) => paused)).toEqual([true, false])
+  })
+
+  test('wrong targets are refused with a sentence, and unknown pauses are not found', async () => {
+    const both = await first().mutate('pause', { toolId, agentId }, 'pause { id }', adminKey)
+    expect(both).toMatchObject({ __typename: 'ValidationError' })
+    const unknown = await first().mutate('pause', { toolId: 'tool_0' }, 'pause { id }', adminKey)
+    expect(unknown).toMatchObject({ __typename: 'NotFoundError' })
+    const none = await first().mutate('resume', { pauseId: 'pse_0' }, 'pause { id }', adminKey)
+    expect(none).toMatchObject({ __typename: 'NotFoundError' })
+    const client = await first().mutate(
+      'createTool',
+      { name: `local_${Date.now()}`, config: { client: { inputSchema: { type: 'object' } } } },
+      'tool { id }',
+      adminKey,
+    )
+    const refused = await first().mutate('pause', { toolId: client['tool'].id }, 'pause { id }', adminKey)
+    expect(refused).toMatchObject({ __typename: 'ValidationError' })
+  })
+})
