@@ -2,6 +2,7 @@ CREATE TABLE "pauses" (
 	"id" text PRIMARY KEY NOT NULL,
 	"project_id" text NOT NULL,
 	"target" text NOT NULL,
+	"target_name" text NOT NULL,
 	"reason" text,
 	"paused_by" text NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,

@@ -48,6 +48,53 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
+  test('everything is paused with a reason, every screen says so, and goes on where it stopped', async () => {
+    const watcher = await visit(browser, shop.h, '/approvals')
+    const tab = await visit(browser, shop.h, '/operations/keys')
+    const { page } = tab
+    await page.getByRole('button', { name: 'Pause everything' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Pause everything?' })
+    await dialog.getByLabel('Reason').fill('the price list is wrong')
+    await tab.check()
+    await dialog.getByRole('button', { name: 'Pause everything' }).click()
+    const bar = watcher.page.getByRole('region', { name: 'What is paused' })
+    await bar.getByText('the price list is wrong').waitFor()
+    await page.getByText('Paused: nothing more is sent.').waitFor()
+    await tab.check()
+    await watcher.check()
+    const { generation } = await shop.h.mutate(
+      'startGeneration',
+      { agentId: shop.agentId, prompt: 'say done' },
+      'generation { id pause { id } }',
+    )
+    expect(generation.pause).not.toBeNull()
+    await bar.getByRole('button', { name: /Resume/ }).click()
+    await bar.waitFor({ state: 'detached' })
+    await shop.h.until(generation.id, ['COMPLETED'])
+    expect([...tab.faults, ...watcher.faults]).toEqual([])
+    await tab.close()
+    await watcher.close()
+  })
+
+  test('a tool and an agent are paused on their pages; who may not sees no button', async () => {
+    const { data } = await shop.h.gql('{ tools(first: 1) { nodes { id } } }')
+    const tab = await visit(browser, shop.h, `/tools/${data['tools'].nodes[0].id}`)
+    const { page } = tab
+    await page.getByRole('button', { name: 'Pause this tool' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause this tool' }).click()
+    const bar = page.getByRole('region', { name: 'What is paused' })
+    await bar.getByText('Paused:').waitFor()
+    await bar.getByRole('button', { name: /Resume/ }).click()
+    await bar.waitFor({ state: 'detached' })
+    await tab.close()
+    const { secret } = await shop.person('Vera', 'VIEWER')
+    const other = await visit(browser, shop.h, `/agents/${shop.agentId}`, { key: secret })
+    await other.page.getByRole('link', { name: 'Surface' }).waitFor()
+    expect(await other.page.getByRole('button', { name: /Pause/ }).count()).toBe(0)
+    expect(other.faults).toEqual([])
+    await other.close()
+  })
+
   test('a wrong key is refused in words, and the right one opens what was asked for', async () => {
     const { secret } = await shop.person('Dora')
     const tab = await visit(browser, shop.h, '/operations/audit', { key: null, expected: /40[13]|422/ })

@@ -83,7 +83,7 @@ async function begin(
   { id: target, projectId, name, resource }: PauseTarget,
   reason: string | null,
 ): Promise<Pause> {
-  const own = { id: newId('pause'), projectId, target, reason, pausedBy: ctx.principal.id }
+  const own = { id: newId('pause'), projectId, target, targetName: name, reason, pausedBy: ctx.principal.id }
   const written = await query(
     tx,
     sql`${insertSelect(pauses, own)} on conflict (target) where ended_at is null do nothing returning id`,

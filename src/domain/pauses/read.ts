@@ -19,6 +19,8 @@ export interface Pause {
   /** The id of the project, agent or tool. */
   target: string
   kind: PauseKind
+  /** What it was called when it was paused. */
+  targetName: string
   reason: string | null
   /** Ids of keys or persons. */
   pausedBy: string

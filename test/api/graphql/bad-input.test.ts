@@ -39,7 +39,7 @@ afterEach(async ({ task }) => {
 const mutations = rootFields.filter((root) => root.kind === 'mutation')
 /** Mutations that remove what other tests need; createProject is for an operator's key only. */
 const isFinal = ({ name }: RootField) =>
-  /^(delete|revoke|cancel|submit|decide|resolve|createProject)/.test(name)
+  /^(delete|revoke|cancel|submit|decide|resolve|pause|resume|createProject)/.test(name)
 const byName = (name: string) => mutations.find((root) => root.name === name)!
 const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) })
 

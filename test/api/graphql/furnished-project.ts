@@ -101,6 +101,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       file_: await furnishFile(marker, mutate),
       ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
       slk_: await furnishSlack(h, project.id, marker),
+      pse_: await furnishPause(h, project.id, mcp['tool'].id, marker),
       proj_: project.id,
       key_: spare['apiKey'].id,
       gch_: proposed['gateChange'].id,
@@ -119,6 +120,17 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ses_: await furnishSession(h, marker, key),
     },
   }
+}
+
+/** A pause of a tool that nothing calls. */
+async function furnishPause(h: Harness, projectId: string, toolId: string, marker: string): Promise<string> {
+  const id = newId('pause')
+  await query(
+    h.app.services.db,
+    sql`insert into pauses (id, project_id, target, target_name, reason, paused_by)
+      values (${id}, ${projectId}, ${toolId}, ${marker}, ${marker}, 'system')`,
+  )
+  return id
 }
 
 /** The client tool of its run: no query lists it, so its id is read from the table. */

@@ -87,7 +87,7 @@ describe('a key that may only see its project', () => {
     weak = await secretOf({ policy: { statement: [statement('Allow', ['projects:Get'])] } })
   })
 
-  const open = ['viewer', 'project', 'node', 'nodes']
+  const open = ['viewer', 'project', 'pauses', 'node', 'nodes']
   test.each(rootFields.filter((root) => !open.includes(root.name)).map((root) => [root.name, root] as const))(
     'is refused by %s with the action that it lacks',
     async (_name, root) => {

@@ -17,6 +17,7 @@ const paths = {
   chevron: 'M6 3.5 10.5 8 6 12.5',
   back: 'M10 3.5 5.5 8l4.5 4.5',
   play: 'M4.5 3v10l8-5Z',
+  pause: 'M5.5 3v10M10.5 3v10',
   clock: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM8 4.8V8l2.2 1.6',
   plus: 'M8 3v10M3 8h10',
   leave: 'M9.5 3H3v10h6.5M6.5 8H14M11.5 5.5 14 8l-2.5 2.5',

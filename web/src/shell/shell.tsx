@@ -8,6 +8,7 @@ import { chooseProject, signOut, useProject } from '../api/session.ts'
 import { Icon, type IconName } from '../parts/icons.tsx'
 import { useKeys } from '../parts/keys.ts'
 import { ConnectionNotice } from './connection-notice.tsx'
+import { PausedBar } from './paused-bar.tsx'
 import { Mark } from './sign-in.tsx'
 import { Help } from './help.tsx'
 import { AlertsButton } from './alerts.tsx'
@@ -103,6 +104,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
         </div>
       </header>
       <main id="content" tabIndex={-1}>
+        <PausedBar />
         <ConnectionNotice />
         {data?.viewer.modelNotice && <ModelNotice text={data.viewer.modelNotice} />}
         {children}

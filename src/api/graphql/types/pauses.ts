@@ -42,21 +42,8 @@ function addType(refs: Refs, Kind: EnumOf<PauseKind>): void {
       id: t.exposeID('id', { description: 'The id of the pause; it begins with pse_.' }),
       kind: t.field({ type: Kind, description: 'What the pause stops.', resolve: ({ kind }) => kind }),
       targetId: t.exposeID('target', { description: 'The id of the project, agent or tool.' }),
-      agent: t.field({
-        type: refs.Agent,
-        nullable: true,
-        description:
-          'The agent that is paused; null for another kind, or when it is hidden from this API key.',
-        resolve: ({ kind, target }, _args, { loaders }) =>
-          kind === 'AGENT' ? loaders.agents.load(target) : null,
-      }),
-      tool: t.field({
-        type: refs.Tool,
-        nullable: true,
-        description:
-          'The tool that is paused; null for another kind, or when it is hidden from this API key.',
-        resolve: ({ kind, target }, _args, { loaders }) =>
-          kind === 'TOOL' ? loaders.tools.load(target) : null,
+      targetName: t.exposeString('targetName', {
+        description: 'What the project, agent or tool was called when it was paused.',
       }),
       reason: t.exposeString('reason', {
         nullable: true,
@@ -123,22 +110,6 @@ function addFields(refs: Refs): void {
       },
     }),
   )
-  builder.objectField(refs.Agent, 'pause', (t) =>
-    t.field({
-      type: refs.Pause,
-      nullable: true,
-      description: 'The pause of the agent itself; null for none.',
-      resolve: ({ id }, _args, { loaders }) => loaders.openPauses.load(id),
-    }),
-  )
-  builder.interfaceField(refs.Tool, 'pause', (t) =>
-    t.field({
-      type: refs.Pause,
-      nullable: true,
-      description: 'The pause of the tool itself; null for none.',
-      resolve: ({ id }, _args, { loaders }) => loaders.openPauses.load(id),
-    }),
-  )
 }
 
 function addQueries(refs: Refs): void {
@@ -174,9 +145,9 @@ function addMutations(refs: Refs): void {
   addMutation(refs, {
     name: 'pause',
     description:
-      'Stops a project, one of its agents or one of its tools: after the response no model is called and no tool call is ' +
-      'sent for it, in any process. The response takes about two seconds, in which what was begun before is sent. What ' +
-      'is under way is not touched; new calls and steps wait. Idempotent. Permission: projects:Pause.',
+      'Stops a project, an agent or a tool: once this responds, after about two seconds, no model is called and no tool ' +
+      'call is sent for it, in any process, and what is new waits. What is under way is not touched; idempotent. ' +
+      'Permission: projects:Pause.',
     input: builder.inputType('PauseInput', {
       description: 'What to stop: an agent, a tool, or else the whole project.',
       fields: (t) => ({

@@ -10,6 +10,8 @@ export const pauses = pgTable(
     projectId: projectId(),
     /** The id of the project, of one of its agents or of one of its tools. */
     target: text('target').notNull(),
+    /** What it was called then. */
+    targetName: text('target_name').notNull(),
     reason: text('reason'),
     pausedBy: text('paused_by').notNull(),
     createdAt: createdAt(),

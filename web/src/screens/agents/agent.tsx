@@ -5,6 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { DetailPage, type Tabs } from '../../parts/detail-page.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
+import { PauseButton } from '../../parts/pause.tsx'
 import { Versions } from '../../parts/versions.tsx'
 import { AgentGate } from './agent-gate.tsx'
 import { Connect } from './connect.tsx'
@@ -42,6 +43,11 @@ export function AgentScreen({ id }: { id: string }) {
           <span className="mute">{model ?? 'default model'}</span>
           {gate && <GateBadge gate={gate} />}
           <Link href={`/runs?agent=${agentId}`}>Runs</Link>
+          <PauseButton
+            target={{ agentId }}
+            word="Pause this agent"
+            effect="Its runs, and the runs below them, take no further step and send no call."
+          />
           <span className="spread small mute row">
             version {version} <CopyId id={agentId} />
           </span>

@@ -2,6 +2,7 @@
 import './operations.css'
 import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
+import { PauseButton } from '../../parts/pause.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { Audit } from './audit.tsx'
@@ -47,6 +48,11 @@ export function Operations({ tab }: { tab: string }) {
     <>
       <header className="screen-head">
         <h1>Operations</h1>
+        <PauseButton
+          target={{}}
+          word="Pause everything"
+          effect="No model is called and no tool call is sent in this project any more."
+        />
         <SegmentLinks
           label="Operations"
           nav={nav}

@@ -9,6 +9,7 @@ import { DetailPage, type Tabs } from '../../parts/detail-page.tsx'
 import { Choice } from '../../parts/fields.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
+import { PauseButton } from '../../parts/pause.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { Versions } from '../../parts/versions.tsx'
 import { Calls } from './calls.tsx'
@@ -56,6 +57,13 @@ export function ToolScreen({ id }: { id: string }) {
             <span className="badge tone-bad">
               <Icon name="warn" /> destructive
             </span>
+          )}
+          {tool.__typename !== 'ClientTool' && (
+            <PauseButton
+              target={{ toolId: tool.id }}
+              word="Pause this tool"
+              effect="No call of this tool is sent any more, by any agent or caller."
+            />
           )}
           <span className="spread small mute row">
             version {tool.version} <CopyId id={tool.id} />

@@ -1,0 +1,94 @@
+/** Stopping a project, an agent or a tool, and letting it go on. */
+import { useId, useState } from 'react'
+import './forms.css'
+import { command } from '../api/command.ts'
+import { useMutation } from '../api/query.ts'
+import { useViewer } from '../api/viewer.ts'
+import { FormDialog } from './form-dialog.tsx'
+import { Icon } from './icons.tsx'
+import { Foreign } from './text.tsx'
+import { toast } from './toasts.tsx'
+import { useAction } from './use-action.ts'
+
+const pauseMutation = command('pause')
+const resumeMutation = command('resume')
+
+interface Props {
+  /** What is stopped; the project when neither is given. */
+  target: { agentId?: string; toolId?: string }
+  /** As the button and the dialog call it: "Pause everything". */
+  word: string
+  /** What happens, in a sentence. */
+  effect: string
+}
+
+/** A button that stops it, for those who may; the bar above every screen says so then. */
+export function PauseButton({ target, word, effect }: Props) {
+  const [isOpen, setOpen] = useState(false)
+  if (!useViewer()?.may('projects:Pause')) return null
+  return (
+    <>
+      <button type="button" className="danger" onClick={() => setOpen(true)}>
+        <Icon name="pause" /> {word}
+      </button>
+      {isOpen && <PauseDialog target={target} word={word} effect={effect} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): void }) {
+  const [reason, setReason] = useState('')
+  const id = useId()
+  const form = useMutation(pauseMutation)
+  return (
+    <FormDialog
+      title={`${word}?`}
+      submit={word}
+      busy="Stopping …"
+      isDanger
+      isReady
+      form={form}
+      cancel="Do not"
+      onClose={onClose}
+      onSubmit={async () => {
+        if (!(await form.send({ input: { ...target, reason: reason.trim() || null } }))) return
+        toast('Paused: nothing more is sent.', { tone: 'good' })
+        onClose()
+      }}
+    >
+      <p>
+        {effect} What has been sent is not touched, people can go on deciding, and everything goes on where it
+        stopped when you resume.
+      </p>
+      <div>
+        <label htmlFor={id}>Reason, for those who see that it is paused</label>
+        <textarea
+          id={id}
+          rows={2}
+          maxLength={2000}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </div>
+    </FormDialog>
+  )
+}
+
+/** Lets it go on, for those who may. `of` names it for a screen reader. */
+export function ResumeButton({ pauseId, of }: { pauseId: string; of: string }) {
+  const { act, isRunning } = useAction(resumeMutation)
+  if (!useViewer()?.may('projects:Pause')) return null
+  return (
+    <button
+      type="button"
+      disabled={isRunning}
+      onClick={() => void act({ input: { pauseId } }, 'It goes on where it stopped.', 'good')}
+    >
+      <Icon name="play" /> Resume
+      <span className="sr-only">
+        {' '}
+        <Foreign text={of} max={80} />
+      </span>
+    </button>
+  )
+}
