@@ -112,4 +112,78 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 90_000 }, () => {
     await tab.close()
     await shop.settle()
   })
+
+  test('from a call, and from the audit, one press leads to who approved it, and back to the call', async () => {
+    const ada = await shop.person('Ada Two')
+    const asked = await shop.ask('A-1')
+    await decide(asked, { verdict: 'APPROVE', reason: 'as agreed' }, ada.secret)
+    const refused = await shop.ask('A-2')
+    await decide(refused, { verdict: 'REJECT' })
+    const { toolCall } = await shop.approval(asked.approvalId)
+    const { data } = await shop.h.gql('query($id: ID!) { generation(id: $id) { toolCalls { id } } }', {
+      id: asked.generationId,
+    })
+    const callId = data['generation'].toolCalls[0].id
+    expect(toolCall.status).toBe('SUCCEEDED')
+    const tab = await visit(browser, shop.h, `/runs/${asked.generationId}?call=${callId}`)
+    const { page } = tab
+    const note = page.locator('.run-note').filter({ hasText: 'as agreed' })
+    await note.getByRole('button', { name: 'Ada Two' }).waitFor()
+    await note.getByText('with a key').waitFor()
+    await tab.check()
+    await note.getByRole('link', { name: 'Show the question' }).click()
+    await page.waitForURL(`**/approvals/${asked.approvalId}`)
+
+    await page.goto(`${shop.h.url}/operations/audit?action=approvals:Decide`)
+    const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
+    await rows.nth(0).getByText('rejected').waitFor()
+    await rows.nth(1).getByText('approved').first().waitFor()
+    await rows.nth(1).getByRole('link', { name: 'tool send_refund' }).waitFor()
+    await tab.check()
+    await rows.nth(1).getByRole('link', { name: 'show the call' }).click()
+    await page.waitForURL(`**/runs/${asked.generationId}?call=${callId}`)
+    await page.goto(`${shop.h.url}/operations/audit?action=tools:Call`)
+    await rows.first().getByRole('link', { name: 'approved by Ada Two with a key' }).click()
+    await page.waitForURL(`**/approvals/${asked.approvalId}`)
+    await tab.close()
+  })
+
+  test('the audit names nothing that its reader may not read, and asks for none of it', async () => {
+    await decide(await shop.ask('A-3'), { verdict: 'APPROVE' })
+    const statement = [
+      {
+        effect: 'Allow',
+        action: [
+          'audit:List',
+          'approvals:Get',
+          'generations:ReachOthers',
+          'sessions:*',
+          'projects:*',
+          'events:*',
+        ],
+        resource: ['*'],
+      },
+    ]
+    const made = await shop.h.mutate(
+      'createApiKey',
+      { name: 'Auditor', policy: { statement } },
+      'secret apiKey { id }',
+    )
+    const tab = await visit(browser, shop.h, '/operations/audit?action=approvals:Decide', {
+      key: made['secret'],
+    })
+    const { page } = tab
+    const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
+    await rows.first().getByRole('link', { name: 'show the question' }).waitFor()
+    await rows.first().getByText(`tool/${shop.refundId}`).waitFor()
+    expect(await rows.getByRole('link', { name: /send_refund|show the call/ }).count()).toBe(0)
+    const { data } = await shop.h.gql(
+      'query($filter: AuditFilter) { auditEntries(filter: $filter, first: 50) { nodes { action } } }',
+      { filter: { principalId: made['apiKey'].id, outcome: 'DENIED' } },
+    )
+    const refused = data['auditEntries'].nodes.map(({ action }: { action: string }) => action)
+    expect(refused).not.toContain('tools:Get')
+    expect(refused).not.toContain('toolCalls:Get')
+    await tab.close()
+  })
 })

@@ -33,7 +33,7 @@ export function Votes({ votes, status }: { votes: readonly VoteParts[]; status: 
           </span>
           {reason !== null && (
             <span className="votes-reason">
-              “<Foreign text={reason} max={200} />”
+              “<Foreign text={reason} max={2000} />”
             </span>
           )}
         </li>
