@@ -1,5 +1,8 @@
 /** What happened is found again: decided questions by words, filters and groups, with who, how and why, all in the address. */
+import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
@@ -184,6 +187,71 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 90_000 }, () => {
     const refused = data['auditEntries'].nodes.map(({ action }: { action: string }) => action)
     expect(refused).not.toContain('tools:Get')
     expect(refused).not.toContain('toolCalls:Get')
+    await tab.close()
+  })
+
+  test('what is narrowed is a file: CSV that no spreadsheet takes for formulas, and JSON, with masked values masked', async () => {
+    const hostile = '=cmd|\' /C calc\'!A0, "quoted"'
+    const asked = await shop.ask('X-1', 5, { card: '4000-secret', note: 'two\nlines' })
+    await decide(asked, { verdict: 'REJECT', reason: hostile })
+    const tab = await visit(browser, shop.h, `/approvals?view=decided&q=${asked.approvalId}`)
+    const { page } = tab
+    await page.getByText('0 approved, 1 rejected').waitFor()
+    const fileOf = async (name: string) => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name }).click(),
+      ])
+      return { name: download.suggestedFilename(), text: await readFile(await download.path(), 'utf8') }
+    }
+    const csv = await fileOf('Export CSV')
+    expect(csv.name).toBe('decided.csv')
+    expect(csv.text.startsWith('\uFEFFid,tool,outcome')).toBe(true)
+    expect(csv.text).toContain(`"'=cmd|' /C calc'!A0, ""quoted"""`)
+    expect(csv.text).toContain('[masked]')
+    expect(csv.text).not.toContain('4000-secret')
+    expect(csv.text.split('\r\n')).toHaveLength(3)
+    await page.getByText('The file has 1 rows.').waitFor()
+    const json = await fileOf('Export JSON')
+    expect(JSON.parse(json.text)).toMatchObject([{ id: asked.approvalId, votes: [{ reason: hostile }] }])
+    await tab.check()
+
+    // More than a page; and a reading that is cancelled writes nothing.
+    for (let i = 0; i < 60; i++)
+      await shop.h.mutate('setSecret', { name: `exported_${i}`, value: `value ${i}` }, 'secret { name }')
+    await page.goto(`${shop.h.url}/operations/audit?action=secrets:Set`)
+    const audit = await fileOf('Export CSV')
+    expect(audit.text.split('\r\n')).toHaveLength(62)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/graphql', async (route) => {
+      await held
+      await route.continue().catch(() => {})
+    })
+    await page.getByRole('button', { name: 'Export JSON' }).click()
+    await page.getByText('0 rows read').waitFor()
+    await page.getByRole('button', { name: 'Cancel the export' }).click()
+    await page.getByText('Cancelled: no file was written.').waitFor()
+    release()
+    await tab.check()
+    await tab.close()
+  })
+
+  test('a file has at most 10,000 rows, and says when it stops there', async () => {
+    const { data } = await shop.h.gql('{ viewer { project { id } } }')
+    await query(
+      shop.h.app.services.db,
+      sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
+        select 'aud_many' || i, ${data['viewer'].project.id}, 'system', 'files:Many', 'file/none', 'EXECUTED', '{}'
+        from generate_series(1, 10001) i`,
+    )
+    const tab = await visit(browser, shop.h, '/operations/audit?action=files:Many')
+    const { page } = tab
+    const downloading = page.waitForEvent('download', { timeout: 60_000 })
+    await page.getByRole('button', { name: 'Export CSV' }).click()
+    const text = await readFile(await (await downloading).path(), 'utf8')
+    expect(text.split('\r\n')).toHaveLength(10_002)
+    await page.getByText('The file has the first 10,000 rows').waitFor()
     await tab.close()
   })
 })

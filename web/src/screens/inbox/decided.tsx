@@ -2,9 +2,11 @@
 import './decided.css'
 import { useMemo } from 'react'
 import { serverNow } from '../../api/clock.ts'
+import { readAll } from '../../api/all-pages.ts'
 import { usePages } from '../../api/pages.ts'
 import { useAddress } from '../../parts/address.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
+import { Export } from '../../parts/export.tsx'
 import { ChoiceField, Filters, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { usePlace } from '../../parts/place.ts'
@@ -19,6 +21,26 @@ import { DecidedTally } from './decided-tally.tsx'
 import { questionTypes } from './documents.ts'
 
 const columns = ['Tool', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Call', 'When']
+
+/** The columns of a file. */
+const exported: { name: string; of(row: DecidedRow): unknown }[] = [
+  { name: 'id', of: ({ id }) => id },
+  { name: 'tool', of: ({ toolName }) => toolName },
+  { name: 'outcome', of: ({ status }) => status },
+  { name: 'void reason', of: ({ voidReason }) => voidReason },
+  { name: 'agent', of: ({ agent }) => agent?.name },
+  { name: 'requested by', of: ({ requester }) => requester.name ?? requester.id },
+  { name: 'asked at', of: ({ createdAt }) => createdAt },
+  { name: 'settled at', of: ({ settledAt }) => settledAt },
+  { name: 'decided by', of: ({ votes }) => votes.map(({ byName }) => byName).join('; ') },
+  { name: 'how', of: ({ votes }) => votes.map(({ via }) => via ?? '').join('; ') },
+  { name: 'reason', of: ({ votes }) => votes.flatMap(({ reason }) => reason ?? []).join('; ') },
+  { name: 'arguments', of: (row) => row.arguments },
+  { name: 'original arguments', of: ({ originalArguments }) => originalArguments },
+  { name: 'run', of: ({ generation }) => generation?.id },
+  { name: 'call', of: ({ toolCall }) => toolCall?.id },
+  { name: 'call outcome', of: ({ toolCall }) => toolCall?.status },
+]
 
 export function Decided() {
   const { params, go } = useAddress()
@@ -40,6 +62,13 @@ export function Decided() {
         filter={input}
         by={filter.by}
         onNarrow={(id) => go(filter.by === 'TOOL' ? { tool: id } : { agent: id })}
+      />
+      <Export
+        name="decided"
+        columns={exported}
+        read={(reading) =>
+          readAll(decidedQuery, { filter: input, orderBy }, (data) => data.approvals, reading)
+        }
       />
       <Listing
         pages={pages}

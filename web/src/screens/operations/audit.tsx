@@ -2,16 +2,18 @@
 import { useId, useMemo, useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
 import { graphql } from '../../api/document.ts'
+import { readAll } from '../../api/all-pages.ts'
 import { usePages } from '../../api/pages.ts'
 import { useQuery } from '../../api/query.ts'
 import { useThings } from '../../api/things.ts'
 import { useAddress } from '../../parts/address.ts'
+import { Export } from '../../parts/export.tsx'
 import { ChoiceField, Filters, SearchField, TimeField } from '../../parts/filters.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { usePlace } from '../../parts/place.ts'
 import { PrincipalField } from '../../parts/principal-field.tsx'
 import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
-import { auditQuery } from './audit-documents.ts'
+import { auditQuery, type Entry } from './audit-documents.ts'
 import { AuditRow, idsOf } from './audit-row.tsx'
 
 const ownActionsQuery = graphql(`
@@ -40,6 +42,18 @@ function filterOf(search: string) {
     ...boundsOf(rangeOf(given), serverNow()),
   }
 }
+
+/** The columns of a file. */
+const exported: { name: string; of(entry: Entry): unknown }[] = [
+  { name: 'id', of: ({ id }) => id },
+  { name: 'when', of: ({ createdAt }) => createdAt },
+  { name: 'action', of: ({ action }) => action },
+  { name: 'outcome', of: ({ outcome }) => outcome },
+  { name: 'by', of: ({ principal }) => principal.name ?? principal.id },
+  { name: 'by id', of: ({ principal }) => principal.id },
+  { name: 'resource', of: ({ resource }) => resource },
+  { name: 'details', of: ({ details }) => details },
+]
 
 export function Audit() {
   const { params, go, replace } = useAddress()
@@ -91,6 +105,11 @@ export function Audit() {
           </button>
         )}
       </Filters>
+      <Export
+        name="audit"
+        columns={exported}
+        read={(reading) => readAll(auditQuery, { filter }, (data) => data.auditEntries, reading)}
+      />
       <Listing
         pages={pages}
         label="Audit entries"
