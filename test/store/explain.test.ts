@@ -14,6 +14,7 @@ import type { Page } from '../../src/core/page.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import type { Database } from '../../src/store/db/database.ts'
 import { createdWithin, isOneOf, listPage } from '../../src/store/db/keyset.ts'
+import { hasWords } from '../../src/store/db/search.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { auditEntries } from '../../src/store/db/tables/audit.ts'
 import { generations } from '../../src/store/db/tables/generations.ts'
@@ -50,10 +51,11 @@ afterAll(async () => {
 async function fill(db: postgres.Sql): Promise<void> {
   const n = rowsPerTable
   await db`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
-      requested_by, deadline_at, created_at, wake_at)
+      requested_by, deadline_at, created_at, wake_at, search)
     select 'gen_' || i, 'proj_' || i % 5, 'agt_' || i % 50, 1, 'thr_' || i % 4000,
       case when i % 400 = 0 then 'QUEUED' else 'COMPLETED' end, '{}', '[]', 'key_1', now() + interval '1 day',
-      now() - i * interval '1 second', case when i % 400 = 0 then now() - interval '1 second' end
+      now() - i * interval '1 second', case when i % 400 = 0 then now() - interval '1 second' end,
+      array_to_tsvector(array['refund', 'word' || i % 1000])
     from generate_series(1, ${n}::int) i`
   await db`insert into tool_calls (id, project_id, generation_id, step_index, call_index, source, runtime_name, status,
       requested_by, created_at, wake_at)
@@ -244,6 +246,11 @@ describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table',
       'approvals that were not approved',
       (db) => settled(db, { statuses: ['REJECTED', 'EXPIRED'] }),
       /approvals_not_approved/,
+    ],
+    [
+      'a search for runs',
+      (db) => listPage(db, generations, 'proj_1', page, hasWords(generations.search, ['refund', 'word77'])),
+      /generations_search/,
     ],
     ['approvals by their outcome', (db) => settled(db, {}), /approvals_settled/],
     [

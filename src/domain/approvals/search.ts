@@ -1,11 +1,8 @@
 /** What an approval is found by: the words that people see of it, and the condition of a search. */
-import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
-import { invalidAt } from '../../core/errors.ts'
 import { kindOfId, type IdKind } from '../../core/ids.ts'
 import type { Json } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
-import { wordsOf } from '../../core/words.ts'
+import { searchedWords, wordsOf } from '../../core/words.ts'
 import { hasWords, textOfWords, vectorOf, vectorOfIdentifier, wordsOfName } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
@@ -70,8 +67,6 @@ function agentWords(agentId: SQL): SQL {
   return sql`coalesce((select ${wordsOfName(sql`name`)} from agents where id = ${agentId}), '{}')`
 }
 
-const searchShape = z.object({ search: text(200) })
-
 /** The columns that have an id of this kind; each has an index. */
 const columnsById: Partial<Record<IdKind, string>> = {
   approval: 'id',
@@ -88,10 +83,7 @@ const columnsById: Partial<Record<IdKind, string>> = {
  * for a text of more than 200 characters or without a letter or digit.
  */
 export function found(search: string): SQL {
-  check(searchShape, { search }, ['filter'])
-  const words = wordsOf(search)
-  if (words.length === 0)
-    throw invalidAt(['filter', 'search'], 'must have a letter or a digit: other characters are not searched')
+  const words = searchedWords(search)
   const byName = sql`(search is null and ${hasWords(vectorOfIdentifier(sql`runtime_name`), words)})`
   const wanted = search.trim()
   const column = columnsById[kindOfId(wanted) ?? 'step']

@@ -2,6 +2,7 @@
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
+import { vectorOf } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
@@ -12,6 +13,7 @@ import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { insertClientTools } from './client-tools.ts'
 import { insertCallback, type Callback } from '../followers/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
+import { wordsOfRun } from './lines.ts'
 import type { Message } from '../models/index.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
 
@@ -77,7 +79,12 @@ export async function insertGeneration(
       g as (
         ${insertSelect(
           generations,
-          { ...own, deadlineAt: nowPlus(settings.timeoutMs), ...(claims ? claimed : queued) },
+          {
+            ...own,
+            deadlineAt: nowPlus(settings.timeoutMs),
+            search: searchOf(row),
+            ...(claims ? claimed : queued),
+          },
           sql`a`,
         )}
         returning id, project_id, last_seq, created_at, deadline_at
@@ -101,6 +108,11 @@ export async function insertGeneration(
     createdAt: new Date(createdMs),
   }
   return { generation, held: claims ? heldOf(generation, toolVersions, createdMs) : null }
+}
+
+/** The column by which a search finds the run. */
+export function searchOf({ agent, messages }: Pick<NewGeneration, 'agent' | 'messages'>): SQL {
+  return vectorOf(sql`${wordsOfRun(agent.name, messages)}::text`)
 }
 
 /** What is inserted with a generation that has it: client tools and a callback. */
