@@ -14,8 +14,8 @@ const longestWord = 64
  * The words of a text in its order: letters and digits in lower case; everything else separates them, so no word has a
  * meaning in a query language.
  */
-export function wordsOf(text: string): string[] {
-  const words = text.normalize('NFKC').toLowerCase().match(pattern) ?? []
+export function wordsOf(said: string): string[] {
+  const words = said.normalize('NFKC').toLowerCase().match(pattern) ?? []
   return words.map((word) => (word.length > longestWord ? word.slice(0, longestWord) : word))
 }
 

@@ -70,23 +70,15 @@ export async function insertGeneration(
     requester: requesterOf(ctx.principal),
     lastSeq: events.length,
   }
-  const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
-  const queued = { status: 'QUEUED', wakeAt: sql`now()` }
+  const search = searchOf(row)
+  const state = claims ? { ...ofThisProcess, wakeAt: nowPlus(ctx.limits.leaseMs) } : ofAnyWorker
+  const values = { ...own, ...state, search, deadlineAt: nowPlus(settings.timeoutMs) }
   const rows = await query<Written>(
     sharingCommits(db),
     sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
       ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (
-        ${insertSelect(
-          generations,
-          {
-            ...own,
-            deadlineAt: nowPlus(settings.timeoutMs),
-            search: searchOf(row),
-            ...(claims ? claimed : queued),
-          },
-          sql`a`,
-        )}
+        ${insertSelect(generations, values, sql`a`)}
         returning id, project_id, last_seq, created_at, deadline_at
       ),
       ${sql.join(
@@ -109,6 +101,10 @@ export async function insertGeneration(
   }
   return { generation, held: claims ? heldOf(generation, toolVersions, createdMs) : null }
 }
+
+/** The state of a new row: of this process, or for any worker. */
+const ofThisProcess = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1 }
+const ofAnyWorker = { status: 'QUEUED', wakeAt: sql`now()` }
 
 /** The column by which a search finds the run. */
 export function searchOf({ agent, messages }: Pick<NewGeneration, 'agent' | 'messages'>): SQL {
