@@ -45,6 +45,13 @@ describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
     await expect.poll(() => rows.count()).toBe(2)
     expect(search(page).get('q')).toBe('BAKE')
     await page.keyboard.press('Escape')
+    // What was asked and what was answered stand in the row, and its words find it.
+    await page.getByRole('searchbox').fill('say bre')
+    await expect.poll(() => rows.count()).toBe(1)
+    await rows.getByText('say bread').waitFor()
+    await rows.getByText('bread', { exact: true }).waitFor()
+    await page.getByRole('searchbox').fill('BAKE')
+    await expect.poll(() => rows.count()).toBe(2)
     await page.getByLabel('Started by').selectOption({ label: 'Olga' })
     await expect.poll(() => rows.count()).toBe(1)
     await rows.getByText('failed').waitFor()

@@ -100,7 +100,7 @@ export interface Approval {
 }
 
 export function approvalOf(row: typeof approvals.$inferSelect): Approval {
-  const { wakeAt: _wakeAt, ...rest } = row
+  const { wakeAt: _wakeAt, search: _search, ...rest } = row
   return rest as Approval
 }
 

@@ -10,10 +10,11 @@ import { assignments, fromRecordset, insertSelect, recordset } from '../../store
 import type { Services } from '../access/index.ts'
 import { approvalRequested, approvalVoided, type GenerationEvent } from '../events/index.ts'
 import type { Requirement } from '../gates/index.ts'
-import { maskedPaths, shownSchema, type Callable } from '../tools/index.ts'
+import { masked, maskedPaths, shownSchema, type Callable } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
 import type { AskedTool, OnApprove, VoidReason } from './approval.ts'
 import { digestOf } from './digest.ts'
+import { searchOf, wordsOfQuestion } from './search.ts'
 
 /** A call that needs an approval. */
 export interface Question {
@@ -44,26 +45,31 @@ export function newApproval({ masterKey }: Pick<Services, 'masterKey'>, question
  * table, or be inserted with `approval_id` set.
  */
 export function insertApprovals(questions: readonly NewApproval[]): SQL {
-  const rows = questions.map((q) => ({
-    id: q.id,
-    toolCallId: q.toolCallId,
-    toolId: q.tool.id,
-    toolVersion: q.tool.version,
-    runtimeName: q.tool.runtimeName,
-    action: q.tool.action,
-    definitionHash: q.tool.definitionHash,
-    arguments: q.merged,
-    masked: maskedPaths(q.tool, q.merged),
-    question: askedTool(q),
-    digest: q.digest,
-    requestedBy: q.requestedBy,
-    requirement: q.requirement,
-    onApprove: q.onApprove,
-    clientTimeoutMs: q.clientTimeoutMs,
-    timeout_seconds: q.requirement.timeoutSeconds,
-    escalate_seconds: q.requirement.escalateAfterSeconds,
-  }))
-  const { timeout_seconds: _timeout, escalate_seconds: _escalate, ...own } = rows[0]!
+  const rows = questions.map((q) => {
+    const paths = maskedPaths(q.tool, q.merged)
+    const question = askedTool(q)
+    return {
+      id: q.id,
+      toolCallId: q.toolCallId,
+      toolId: q.tool.id,
+      toolVersion: q.tool.version,
+      runtimeName: q.tool.runtimeName,
+      action: q.tool.action,
+      definitionHash: q.tool.definitionHash,
+      arguments: q.merged,
+      masked: paths,
+      question,
+      digest: q.digest,
+      requestedBy: q.requestedBy,
+      requirement: q.requirement,
+      onApprove: q.onApprove,
+      clientTimeoutMs: q.clientTimeoutMs,
+      timeout_seconds: q.requirement.timeoutSeconds,
+      escalate_seconds: q.requirement.escalateAfterSeconds,
+      words: wordsOfQuestion({ runtimeName: q.tool.runtimeName, question }, [masked(q.merged, paths)]),
+    }
+  })
+  const { timeout_seconds: _timeout, escalate_seconds: _escalate, words: _words, ...own } = rows[0]!
   const after = (seconds: SQL) => sql`now() + ${seconds} * interval '1 second'`
   return insertSelect(
     approvals,
@@ -75,8 +81,9 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
       threadId: sql`g.thread_id`,
       expiresAt: after(sql`x.timeout_seconds`),
       wakeAt: after(sql`coalesce(x.escalate_seconds, x.timeout_seconds)`),
+      search: searchOf(sql`x.words`, sql`g.agent_id`),
     },
-    sql`g, ${recordset(approvals, rows, { timeout_seconds: 'float8', escalate_seconds: 'float8' })}`,
+    sql`g, ${recordset(approvals, rows, { timeout_seconds: 'float8', escalate_seconds: 'float8', words: 'text' })}`,
   )
 }
 
@@ -99,7 +106,7 @@ export function voidApprovals(
   reason: VoidReason,
   { relation = sql`g`, masks = null }: { relation?: SQL; masks?: string[][] | null } = {},
 ): SQL {
-  const hidden = masks ? { masked: masks } : {}
+  const hidden = masks ? { masked: masks, search: null } : {}
   return sql`update approvals as p
     set ${assignments(approvals, { ...voidedFor(reason), ...hidden })}
     from ${relation}

@@ -24,6 +24,15 @@ export {
   type NewApproval,
 } from './ask.ts'
 export { claimApproval, releaseApproval } from './claims.ts'
+export {
+  approvalGroupings,
+  countApprovals,
+  tallyApprovals,
+  type ApprovalCounts,
+  type ApprovalGroup,
+  type ApprovalTally,
+  type StatusNumbers,
+} from './counts.ts'
 export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
@@ -41,17 +50,14 @@ export {
   type Grant,
   type GrantInput,
 } from './grants.ts'
+export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
   agreedAsJson,
-  approvalOrders,
   approvalsOfJson,
-  countApprovals,
   getApprovals,
-  listApprovals,
   loadApprovals,
   loadPendingOf,
   hasAskedUnder,
   loadPendingUnder,
-  type ApprovalCounts,
 } from './read.ts'

@@ -19,6 +19,7 @@ import { resourceOf } from '../tools/index.ts'
 import type { Approval, Vote } from './approval.ts'
 import type { Decision, Edit } from './decision.ts'
 import type { Outcome } from './outcome.ts'
+import { searchAfter } from './search.ts'
 
 /** A verdict with its effect. */
 export interface JudgedVerdict {
@@ -64,6 +65,7 @@ export async function writeVerdict(
   const claim = proof?.claim ?? null
   const closed =
     outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
+  const search = searchAfter(approvalAfter(verdict, null), edit !== null)
   const changed = changedCall(approval.toolCallId, outcome, edit, wakeOf(owner, outcome, claim))
   const isClaimed = claim !== null && owner.table === 'generations'
   const events = isClaimed ? [...outcome.events, generationResumed({})] : outcome.events
@@ -75,7 +77,7 @@ export async function writeVerdict(
     db,
     sql`with ${proof ? sql`${proof.locks},` : sql``} a as (
         update approvals as p
-        set ${assignments(approvals, { votes, ...editedColumns(edit), ...closed })}
+        set ${assignments(approvals, { votes, search, ...editedColumns(edit), ...closed })}
         from tool_calls as t
         where p.id = ${approval.id} and p.status = 'PENDING'
           and t.id = p.tool_call_id and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL'
@@ -129,7 +131,7 @@ function editedColumns(edit: Edit | null) {
 }
 
 /** The approval as the statement writes it. */
-function approvalAfter({ approval, votes, outcome, edit }: JudgedVerdict, now: Date): Approval {
+function approvalAfter({ approval, votes, outcome, edit }: JudgedVerdict, now: Date | null): Approval {
   const { status } = outcome
   return {
     ...approval,

@@ -1,5 +1,6 @@
 /** The entry point of generations. */
 export { inputOf, settingsOfRun } from './input.ts'
+export { inputLineOf, lineOf } from './lines.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {

@@ -3,6 +3,7 @@ import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
+import { vectorOf } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
@@ -14,6 +15,7 @@ import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { insertClientTools } from './client-tools.ts'
 import { insertCallback, type Callback } from '../followers/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
+import { wordsOfRun } from './lines.ts'
 import type { Message } from '../models/index.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
 
@@ -69,8 +71,9 @@ export async function insertGeneration(
     requester: requesterOf(ctx.principal),
     lastSeq: events.length,
   }
-  const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
-  const queued = { status: 'QUEUED', wakeAt: sql`now()` }
+  const search = searchOf(row)
+  const state = claims ? { ...ofThisProcess, wakeAt: nowPlus(ctx.limits.leaseMs) } : ofAnyWorker
+  const values = { ...own, ...state, search, deadlineAt: nowPlus(settings.timeoutMs) }
   const readAt = momentNow()
   const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(
@@ -78,11 +81,7 @@ export async function insertGeneration(
     sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
       ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (
-        ${insertSelect(
-          generations,
-          { ...own, deadlineAt: nowPlus(settings.timeoutMs), ...(claims ? claimed : queued) },
-          sql`a`,
-        )}
+        ${insertSelect(generations, values, sql`a`)}
         returning id, project_id, last_seq, created_at, deadline_at
       ),
       ${sql.join(
@@ -104,6 +103,15 @@ export async function insertGeneration(
     createdAt: new Date(createdMs),
   }
   return { generation, held: claims ? heldOf(generation, rows[0], readAt) : null }
+}
+
+/** The state of a new row: of this process, or for any worker. */
+const ofThisProcess = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1 }
+const ofAnyWorker = { status: 'QUEUED', wakeAt: sql`now()` }
+
+/** The column by which a search finds the run. */
+export function searchOf({ agent, messages }: Pick<NewGeneration, 'agent' | 'messages'>): SQL {
+  return vectorOf(sql`${wordsOfRun(agent.name, messages)}::text`)
 }
 
 /** What is inserted with a generation that has it: client tools and a callback. */

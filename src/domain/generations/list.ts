@@ -2,11 +2,13 @@
 import { and, eq, or } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
+import { searchedWords } from '../../core/words.ts'
 import { kindOfId } from '../../core/ids.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import { query } from '../../store/db/database.ts'
 import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } from '../../store/db/keyset.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
+import { hasWords } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
@@ -26,6 +28,8 @@ export interface GenerationFilter extends CreatedRange {
   rootOnly?: boolean | null | undefined
   /** The whole id of a generation, thread or agent, or a part of an agent's name. */
   text?: string | null | undefined
+  /** Words of the agent's name and of the first line that was asked; else what `text` finds, or an error code. */
+  search?: string | null | undefined
 }
 
 const textShape = z.object({ text: text(200, 1).nullish() })
@@ -87,6 +91,7 @@ async function listed(
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
     filter.text ? await matches(ctx, projectId, filter.text) : undefined,
+    typeof filter.search === 'string' ? await found(ctx, projectId, filter.search) : undefined,
     await ownedBy(ctx, 'generation/*', g.requestedBy),
   )
   return { projectId, where }
@@ -133,6 +138,19 @@ async function matches({ db }: Ctx, projectId: string, wanted: string): Promise<
   if (kind === 'thread') return eq(g.threadId, wanted)
   const agentIds = await agentIdsNamed(db, projectId, wanted)
   return agentIds.length > 0 ? sql`${g.agentId} in ${agentIds}` : sql`false`
+}
+
+/** The condition of a search: words, or what `matches` finds, or the code of an error. Each alternative has an index. */
+async function found(ctx: Ctx, projectId: string, search: string): Promise<SQL> {
+  const words = searchedWords(search)
+  const wanted = search.trim()
+  const code = /^[a-z_]+$/i.test(wanted) ? wanted.toUpperCase() : null
+  const failed = code && and(isOneOf(generations.status, failedStatuses), eq(generations.errorCode, code))
+  return or(
+    hasWords(generations.search, words),
+    await matches(ctx, projectId, wanted),
+    ...(failed ? [failed] : []),
+  )!
 }
 
 /** Stored statuses that `generations_open` and `generations_not_completed` hold: the two partial indexes. */

@@ -17,12 +17,18 @@ export function createdWithin(
   { createdAt }: { createdAt: PgColumn },
   { createdAfter, createdBefore }: CreatedRange,
 ): SQL | undefined {
+  return timeWithin(createdAt, createdAfter, createdBefore)
+}
+
+/** The condition that a time is `from` or later and before `to`; undefined without both. */
+export function timeWithin(
+  column: PgColumn,
+  from: Date | null | undefined,
+  to: Date | null | undefined,
+): SQL | undefined {
   // The databases know no year 0; no row is older than the server.
   const at = (date: Date) => sql`${new Date(Math.max(0, date.getTime())).toISOString()}::timestamptz`
-  return and(
-    createdAfter ? sql`${createdAt} >= ${at(createdAfter)}` : undefined,
-    createdBefore ? sql`${createdAt} < ${at(createdBefore)}` : undefined,
-  )
+  return and(from ? sql`${column} >= ${at(from)}` : undefined, to ? sql`${column} < ${at(to)}` : undefined)
 }
 
 /**

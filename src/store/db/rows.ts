@@ -109,7 +109,9 @@ function withMoments(table: PgTable, rows: Record<string, unknown>[]): Record<st
 function shapeOf(table: PgTable): Shape {
   const known = shapes.get(table)
   if (known) return known
-  const columns = Object.entries(getTableColumns(table))
+  const columns = Object.entries(getTableColumns(table)).filter(
+    ([, column]) => column.getSQLType() !== 'tsvector',
+  )
   const list = columns.map(([name, column]) => `${valueOf(column)} as "${name}"`).join(', ')
   const made = {
     columns: sql.raw(list),

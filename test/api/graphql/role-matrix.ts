@@ -51,6 +51,7 @@ export const matrix: Record<string, Line> = {
   approval: line(everyone, 'OWN'),
   approvals: line(readers),
   approvalCounts: line(readers),
+  approvalTally: line(readers),
   grants: line(readers),
   file: line(everyone, 'OWN'),
   files: line(readers),

@@ -6,7 +6,7 @@ import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gathered, type Gathered } from './gather.ts'
 import { useProject } from './session.ts'
 
-interface Connection<Node> {
+export interface Connection<Node> {
   nodes: readonly Node[]
   pageInfo: { endCursor: string | null; hasNextPage: boolean }
 }

@@ -11,6 +11,7 @@ const viewerQuery = graphql(`
       operator
       permissions {
         action
+        everywhere
       }
     }
   }
@@ -21,6 +22,8 @@ export interface Viewer {
   name: string
   isOperator: boolean
   may(action: string): boolean
+  /** Whether no policy keeps it from some. */
+  mayEverywhere(action: string): boolean
 }
 
 /** The person that is signed in; null until that is known. */
@@ -29,7 +32,14 @@ export function useViewer(): Viewer | null {
   return useMemo(() => {
     if (!viewer) return null
     const actions = new Set(viewer.permissions.map(({ action }) => action))
+    const everywhere = new Set(viewer.permissions.flatMap((one) => (one.everywhere ? one.action : [])))
     const { id, name, operator: isOperator } = viewer
-    return { id, name, isOperator, may: (action) => actions.has(action) }
+    return {
+      id,
+      name,
+      isOperator,
+      may: (action) => actions.has(action),
+      mayEverywhere: (action) => everywhere.has(action),
+    }
   }, [viewer])
 }

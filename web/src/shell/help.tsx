@@ -14,6 +14,7 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
       [['g', 't'], 'Tools'],
       [['g', 'u'], 'Upstreams'],
       [['g', 'o'], 'Operations'],
+      [['mod+k'], 'Go to a screen, tool, agent or id'],
       [['/'], 'Filter'],
       [['j'], 'Next'],
       [['k'], 'Previous'],

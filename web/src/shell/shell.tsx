@@ -1,12 +1,13 @@
 /** The frame around every screen: where one can go, who is signed in, and whether the page is up to date. */
 import './shell.css'
-import { useState, type ReactNode } from 'react'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
 import { chooseProject, signOut, useProject } from '../api/session.ts'
 import { Icon, type IconName } from '../parts/icons.tsx'
 import { useKeys } from '../parts/keys.ts'
+import { Boundary } from '../parts/states.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { PausedBar } from './paused-bar.tsx'
 import { Mark } from './sign-in.tsx'
@@ -23,6 +24,9 @@ const places: { href: string; name: string; icon: IconName; key: string }[] = [
   { href: '/upstreams', name: 'Upstreams', icon: 'upstreams', key: 'u' },
   { href: '/operations', name: 'Operations', icon: 'operations', key: 'o' },
 ]
+
+const Palette = lazy(() => import('./palette.tsx'))
+const screens = places.map(({ href, name }) => ({ href, name, kind: 'screen' }))
 
 const viewerQuery = graphql(`
   query Viewer($projectId: ID!) {
@@ -46,12 +50,14 @@ const viewerQuery = graphql(`
 export function Shell({ name, children }: { name: string; children: ReactNode }) {
   const [location, go] = useLocation()
   const [isHelpOpen, setHelpOpen] = useState(false)
+  const [isPaletteOpen, setPaletteOpen] = useState(false)
   const { data } = useQuery(viewerQuery, {}, { eventTypes: ['PROJECT_UPDATED'] })
   const pending = usePending()
   const unknown = useUnknown()
   const here = places.find(({ href }) => location.startsWith(href))
   useKeys({
     '?': () => setHelpOpen(true),
+    'mod+k': () => setPaletteOpen(true),
     ...Object.fromEntries(places.map(({ key, href }) => [`g ${key}`, () => go(href)])),
   })
   return (
@@ -109,6 +115,13 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
         {data?.viewer.modelNotice && <ModelNotice text={data.viewer.modelNotice} />}
         {children}
       </main>
+      {isPaletteOpen && (
+        <Boundary renderFallback={() => null}>
+          <Suspense>
+            <Palette screens={screens} onClose={() => setPaletteOpen(false)} />
+          </Suspense>
+        </Boundary>
+      )}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
     </div>
   )

@@ -1,22 +1,16 @@
-/** Approvals in GraphQL: queries for an inbox, and the mutations that decide. */
+/** The mutations that decide approvals, in GraphQL. */
 import type { InputRef } from '@pothos/core'
 import {
-  approvalOrders,
-  countApprovals,
   decideApproval,
   decideApprovals,
   decideEachApproval,
-  listApprovals,
   type Approval,
-  type ApprovalCounts,
   type DecideApprovalInput,
   type DecisionOutcome,
 } from '../../../domain/approvals/index.ts'
-import { actionMark, listOf, shown } from '../builder/action-mark.ts'
 import { addApprovalType, type ApprovalEnums } from './approval-objects.ts'
 import { addApprovalTime } from './approval-time.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { described } from '../builder/described.ts'
+import { addApprovalQueries } from './approval-queries.ts'
 import type { GateTypes } from './gates.ts'
 import type { GrantTypes } from './grants.ts'
 import { addMutation } from '../builder/mutation.ts'
@@ -24,93 +18,9 @@ import type { Refs } from '../builder/refs.ts'
 
 export function addApprovals(refs: Refs, gates: GateTypes, grants: GrantTypes): void {
   const enums = addApprovalType(refs, gates)
-  addQueries(refs, enums)
+  addApprovalQueries(refs, enums)
   addVerdicts(refs, grants, enums)
   addApprovalTime(refs)
-}
-
-function addQueries(refs: Refs, { Status }: ApprovalEnums): void {
-  const { builder } = refs
-  const connection = connectionOf(refs.Approval, 'Approval')
-  const Order = builder.enumType('ApprovalOrder', {
-    description: 'The order of a list of approvals.',
-    values: described(approvalOrders, {
-      CREATED_AT: 'The newest approval is first.',
-      EXPIRES_AT: 'The approval that expires soonest is first.',
-    }),
-  })
-  builder.queryField('approval', (t) =>
-    t.field({
-      ...actionMark(shown.approval),
-      type: refs.Approval,
-      nullable: true,
-      description:
-        'An approval by id; null when it does not exist for this API key. Permission: approvals:Get.',
-      args: { id: t.arg.id({ required: true, description: 'The id of the approval; it begins with apr_.' }) },
-      resolve: (_root, { id }, { loaders }) => loaders.approvals.load(id),
-    }),
-  )
-  builder.queryField('approvals', (t) =>
-    t.field({
-      ...actionMark(listOf(shown.approval)),
-      type: connection,
-      description:
-        'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        status: t.arg({ type: Status, description: 'Only approvals with this status.' }),
-        toolId: t.arg.id({ description: 'Only approvals for the tool with this id.' }),
-        agentId: t.arg.id({ description: 'Only approvals for the agent with this id.' }),
-        expiringBefore: t.arg({
-          type: 'DateTime',
-          description: 'Only approvals that expire at this time or earlier.',
-        }),
-        forMe: t.arg.boolean({
-          description: 'Whether to list only the approvals that the caller may decide now. Default: false.',
-        }),
-        orderBy: t.arg({
-          type: Order,
-          description:
-            'The order of the list; EXPIRES_AT only with status PENDING or forMe. Default: CREATED_AT.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { first, last, after, before, ...filter }, { ctx }) =>
-        page(
-          { first, last, after, before },
-          (p) => listApprovals(ctx, { ...filter, page: p }),
-          (approval) => (filter.orderBy === 'EXPIRES_AT' ? approval.expiresAt : approval.createdAt),
-        ),
-    }),
-  )
-  const Counts = builder.objectRef<ApprovalCounts>('ApprovalCounts').implement({
-    description: 'Numbers of approvals of a project by status, each counted up to 10,000.',
-    fields: (t) => ({
-      pending: t.exposeInt('pending', { description: 'The number of pending approvals.' }),
-      approved: t.exposeInt('approved', {
-        description: 'The number of approvals approved in the last 24 hours.',
-      }),
-      rejected: t.exposeInt('rejected', {
-        description: 'The number of approvals rejected in the last 24 hours.',
-      }),
-      expired: t.exposeInt('expired', {
-        description: 'The number of approvals expired in the last 24 hours.',
-      }),
-    }),
-  })
-  builder.queryField('approvalCounts', (t) =>
-    t.field({
-      type: Counts,
-      description: 'Numbers of approvals of a project by status. Permission: approvals:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        toolId: t.arg.id({ description: 'Only approvals for the tool with this id.' }),
-        agentId: t.arg.id({ description: 'Only approvals for the agent with this id.' }),
-      },
-      resolve: (_root, args, { ctx }) => countApprovals(ctx, args),
-    }),
-  )
 }
 
 const decideErrors = [

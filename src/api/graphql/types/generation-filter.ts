@@ -21,6 +21,12 @@ export function filterInput({ builder }: Refs, Status: GenerationEnums) {
           'child runs below it), of a thread or of an agent, or a part of the name of an agent of the project, ' +
           'upper and lower case alike. Of more than 100 such agents the newest 100 count.',
       }),
+      search: t.string({
+        description:
+          'Only generations with all these words, at most 200 characters, in the name of the agent or in the first line of ' +
+          'the first user message; the last word may be a beginning, and letter case does not matter. What the field text ' +
+          'finds, and the code of an error, are found too. Generations of earlier releases have no words.',
+      }),
       ...createdFields(t, 'generations'),
     }),
   })

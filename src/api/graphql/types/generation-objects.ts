@@ -1,6 +1,13 @@
 /** The object types of generations and of pages of their events. */
 import { encodeGenerationCursor } from '../../../domain/events/index.ts'
-import { isTerminal, readEvents, shownStatus, type Generation } from '../../../domain/generations/index.ts'
+import {
+  inputLineOf,
+  isTerminal,
+  lineOf,
+  readEvents,
+  shownStatus,
+  type Generation,
+} from '../../../domain/generations/index.ts'
 import type { Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { pageSizes } from '../builder/builder.ts'
@@ -98,6 +105,18 @@ function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }
         type: Output,
         nullable: true,
         description: 'The output of the generation; null unless the status is COMPLETED.',
+      }),
+      inputLine: t.string({
+        nullable: true,
+        description:
+          'The first line of the first user message that has text, at most 200 characters; null without one.',
+        resolve: ({ input }) => inputLineOf(input),
+      }),
+      outputLine: t.string({
+        nullable: true,
+        description:
+          'The first line of the output text, at most 200 characters; null without one, and unless the status is COMPLETED.',
+        resolve: ({ output }) => lineOf(output?.text ?? null),
       }),
       model: t.expose('model', {
         type: Model,

@@ -20,7 +20,7 @@ import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
-import type { NewGeneration } from '../insert.ts'
+import { searchOf, type NewGeneration } from '../insert.ts'
 import { prepareStart, type StartGenerationInput } from '../start.ts'
 import { publishCommit, type Turn } from '../transaction/turn.ts'
 
@@ -105,6 +105,7 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
       lastSeq: 1,
       deadlineAt: deadline,
       wakeAt: sql`now()`,
+      search: searchOf(run),
     },
     sql`g`,
   )

@@ -1,7 +1,11 @@
 /** Approvals, and grants: verdicts that also hold for later calls. */
 import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId } from './columns.ts'
+import { vectorOfIdentifier } from '../search.ts'
+import { createdAt, moment, projectId, searchColumn } from './columns.ts'
+
+/** The ids of those who voted, as a list of JSON. */
+export const voters = sql`jsonb_path_query_array(votes, '$[*].by')`
 
 export const approvals = pgTable(
   'approvals',
@@ -54,6 +58,11 @@ export const approvals = pgTable(
     createdAt: createdAt(),
     /** When a worker must process the row: at the escalation or the deadline. Null once it is settled. */
     wakeAt: moment('wake_at'),
+    /**
+     * The words of what people see: names, shown arguments, votes. Null in older rows and where arguments were hidden later:
+     * these are found by the name of the tool.
+     */
+    search: searchColumn('search'),
   },
   (t) => [
     index('approvals_list').on(t.projectId, t.createdAt, t.id),
@@ -71,6 +80,20 @@ export const approvals = pgTable(
       .on(t.generationId)
       .where(sql`generation_id is not null`),
     index('approvals_by_call').on(t.toolCallId),
+    index('approvals_by_tool').on(t.toolId, t.settledAt, t.id),
+    index('approvals_by_agent')
+      .on(t.agentId, t.settledAt, t.id)
+      .where(sql`agent_id is not null`),
+    index('approvals_by_requester').on(t.requestedBy, t.createdAt, t.id),
+    index('approvals_by_voter').using('gin', sql`(${voters}) jsonb_path_ops`),
+    index('approvals_not_approved')
+      .on(t.projectId, t.status, t.settledAt, t.id)
+      .where(sql`status in ('REJECTED', 'EXPIRED', 'VOIDED')`),
+    // New words wait in a list of this size (kB): the statement that fills it moves them, within milliseconds.
+    index('approvals_search').using('gin', t.search).with({ gin_pending_list_limit: 512 }),
+    index('approvals_search_by_name')
+      .using('gin', vectorOfIdentifier(sql`runtime_name`))
+      .where(sql`search is null`),
     uniqueIndex('approvals_one_pending')
       .on(t.toolCallId)
       .where(sql`status = 'PENDING'`),

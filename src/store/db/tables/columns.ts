@@ -1,5 +1,5 @@
 /** Columns that many tables share. */
-import { bigint, integer, text, timestamp } from 'drizzle-orm/pg-core'
+import { bigint, customType, integer, text, timestamp } from 'drizzle-orm/pg-core'
 
 /** A timestamp with millisecond precision, as a JavaScript Date has: with more digits a cursor could skip a row. */
 export const moment = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' })
@@ -18,3 +18,6 @@ export const workColumns = () => ({
 
 export const projectId = () => text('project_id').notNull()
 export const count = (name: string) => bigint(name, { mode: 'number' }).notNull().default(0)
+
+/** Words that are searched for (see store/db/search.ts). The column is written and compared, and never read. */
+export const searchColumn = customType<{ data: null }>({ dataType: () => 'tsvector' })

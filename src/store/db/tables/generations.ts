@@ -1,7 +1,7 @@
 /** Threads, generations (each row is state, queue entry and timer at once), their steps, and model providers. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { count, createdAt, moment, projectId, searchColumn, updatedAt, workColumns } from './columns.ts'
 
 export const threads = pgTable(
   'threads',
@@ -75,6 +75,8 @@ export const generations = pgTable(
     startedAt: moment('started_at'),
     finishedAt: moment('finished_at'),
     ...workColumns(),
+    /** The words of the agent's name and of the first line that was asked. Null in older rows. */
+    search: searchColumn('search'),
   },
   (t) => [
     index('generations_wake')
@@ -84,6 +86,7 @@ export const generations = pgTable(
     index('generations_open')
       .on(t.projectId, t.status)
       .where(sql`status in ('QUEUED', 'RUNNING', 'WAITING')`),
+    index('generations_search').using('gin', t.search).with({ gin_pending_list_limit: 512 }),
     index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
     index('generations_by_requester').on(t.requestedBy, t.createdAt, t.id),
     index('generations_not_completed')

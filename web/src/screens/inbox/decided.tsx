@@ -1,54 +1,133 @@
-/** What was decided, by whom, and what became of it. */
-import { Link } from 'wouter'
-import { useState } from 'react'
+/** What was decided, by whom, how and why, and what became of it. */
+import './decided.css'
+import { useMemo } from 'react'
+import { serverNow } from '../../api/clock.ts'
+import { readAll } from '../../api/all-pages.ts'
 import { usePages } from '../../api/pages.ts'
-import { Badge } from '../../parts/badge.tsx'
-import { Ago } from '../../parts/moments.tsx'
-import { Principal } from '../../parts/principal.tsx'
-import { Foreign } from '../../parts/text.tsx'
-import { decidedQuery, questionTypes } from './documents.ts'
+import { useAddress } from '../../parts/address.ts'
+import { AgentField } from '../../parts/agent-field.tsx'
+import { Export } from '../../parts/export.tsx'
+import { ChoiceField, Filters, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { Listing } from '../../parts/listing.tsx'
-import { Segments } from '../../parts/segments.tsx'
+import { usePlace } from '../../parts/place.ts'
+import { PrincipalField } from '../../parts/principal-field.tsx'
+import { useRowKeys } from '../../parts/row-keys.ts'
+import { membersOf } from '../../parts/time-range.ts'
+import { ToolField } from '../../parts/tool-field.tsx'
+import { decidedQuery, type DecidedRow } from './decided-documents.ts'
+import { filterOf, inputOf, isNarrowed, noFilter, outcomes } from './decided-filter.ts'
+import { DecidedTableRow } from './decided-row.tsx'
+import { DecidedTally } from './decided-tally.tsx'
+import { questionTypes } from './documents.ts'
 
-const filters = [
-  { value: 'APPROVED', name: 'Approved' },
-  { value: 'REJECTED', name: 'Rejected' },
-  { value: 'EXPIRED', name: 'Expired' },
-  { value: 'VOIDED', name: 'Void' },
-] as const
+const columns = ['Tool', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Call', 'When']
+
+/** The columns of a file. */
+const exported: { name: string; of(row: DecidedRow): unknown }[] = [
+  { name: 'id', of: ({ id }) => id },
+  { name: 'tool', of: ({ toolName }) => toolName },
+  { name: 'outcome', of: ({ status }) => status },
+  { name: 'void reason', of: ({ voidReason }) => voidReason },
+  { name: 'agent', of: ({ agent }) => agent?.name },
+  { name: 'requested by', of: ({ requester }) => requester.name ?? requester.id },
+  { name: 'asked at', of: ({ createdAt }) => createdAt },
+  { name: 'settled at', of: ({ settledAt }) => settledAt },
+  { name: 'decided by', of: ({ votes }) => votes.map(({ byName }) => byName).join('; ') },
+  { name: 'how', of: ({ votes }) => votes.map(({ via }) => via ?? '').join('; ') },
+  { name: 'reason', of: ({ votes }) => votes.flatMap(({ reason }) => reason ?? []).join('; ') },
+  { name: 'arguments', of: (row) => row.arguments },
+  { name: 'original arguments', of: ({ originalArguments }) => originalArguments },
+  { name: 'run', of: ({ generation }) => generation?.id },
+  { name: 'call', of: ({ toolCall }) => toolCall?.id },
+  { name: 'call outcome', of: ({ toolCall }) => toolCall?.status },
+]
 
 export function Decided() {
-  const [status, setStatus] = useState<(typeof filters)[number]['value']>('APPROVED')
-  const pages = usePages(decidedQuery, { status }, (data) => data.approvals, { eventTypes: questionTypes })
+  const { params, go } = useAddress()
+  const search = params.toString()
+  const { filter, input } = useMemo(() => {
+    const read = filterOf(new URLSearchParams(search))
+    return { filter: read, input: inputOf(read, serverNow()) }
+  }, [search])
+  const orderBy = filter.isByQuestion ? 'CREATED_AT' : 'SETTLED_AT'
+  const pages = usePages(decidedQuery, { filter: input, orderBy, first: 50 }, (data) => data.approvals, {
+    eventTypes: questionTypes,
+  })
+  usePlace(`/approvals?${search}`, pages.nodes.length, pages)
+  useRowKeys()
   return (
     <div className="screen-body">
-      <Segments label="Outcome" value={status} options={filters} onChange={setStatus} />
+      <DecidedFilters shown={pages.nodes} />
+      <DecidedTally
+        filter={input}
+        by={filter.by}
+        onNarrow={(id) => go(filter.by === 'TOOL' ? { tool: id } : { agent: id })}
+      />
+      <Export
+        name="decided"
+        columns={exported}
+        read={(reading) =>
+          readAll(decidedQuery, { filter: input, orderBy }, (data) => data.approvals, reading)
+        }
+      />
       <Listing
         pages={pages}
         label="Decided"
-        columns={['Tool', 'Agent', 'By', 'Call', 'When']}
-        empty={{ title: 'None yet', text: 'What people decided stands here, with the call that it led to.' }}
-        renderRow={(one) => (
-          <tr key={one.id}>
-            <td>
-              <Link href={`/approvals/${one.id}`}>
-                <Foreign text={one.toolName} max={80} />
-              </Link>
-            </td>
-            <td>
-              {one.agent ? <Foreign text={one.agent.name} max={60} /> : <span className="mute">direct</span>}
-            </td>
-            <td>
-              {one.votes.length === 0 && <span className="mute">nobody</span>}
-              {one.votes.map(({ by, byName }) => (
-                <Principal key={by} of={{ id: by, name: byName }} />
-              ))}
-            </td>
-            <td>{one.toolCall && <Badge status={one.toolCall.status} />}</td>
-            <td>{one.settledAt && <Ago at={one.settledAt} />}</td>
-          </tr>
-        )}
+        columns={columns}
+        empty={
+          isNarrowed(params)
+            ? {
+                title: 'Nothing is like this',
+                text: 'A search finds whole words; the last one may be a beginning.',
+              }
+            : { title: 'None yet', text: 'What people decided stands here, with the call that it led to.' }
+        }
+        renderRow={(one) => <DecidedTableRow key={one.id} row={one} />}
       />
     </div>
+  )
+}
+
+/** What the list is narrowed to, and its order. */
+function DecidedFilters({ shown }: { shown: readonly DecidedRow[] }) {
+  const { params, go, replace } = useAddress()
+  const filter = filterOf(params)
+  const voters = shown.flatMap(({ votes }) => votes.map(({ by, byName }) => ({ id: by, name: byName })))
+  return (
+    <Filters>
+      <SearchField
+        label="Words or an id"
+        value={filter.search}
+        most={200}
+        isFirst
+        onChange={(q) => replace({ q })}
+      />
+      <StatusMenu
+        statuses={outcomes}
+        chosen={filter.statuses}
+        onChange={(statuses) => go({ status: statuses })}
+      />
+      <ToolField value={filter.toolId} onChange={(tool) => go({ tool })} />
+      <AgentField value={filter.agentId} onChange={(agent) => go({ agent })} />
+      <PrincipalField
+        label="Decided by"
+        value={filter.decidedBy}
+        shown={voters}
+        onChange={(by) => go({ by })}
+      />
+      <TimeField range={filter.range} onChange={(range) => go(membersOf(range))} />
+      <ChoiceField
+        label="Order"
+        any="Newest outcome first"
+        value={filter.isByQuestion ? 'asked' : null}
+        options={[{ value: 'asked', name: 'Newest question first' }]}
+        onChange={(sort) => go({ sort })}
+      />
+      {isNarrowed(params) && (
+        <button type="button" className="quiet" onClick={() => go(noFilter)}>
+          Clear
+        </button>
+      )}
+    </Filters>
   )
 }

@@ -81,8 +81,15 @@ const question = graphql(
 
 export const pendingQuery = graphql(
   `
-    query Pending($projectId: ID, $after: String) {
-      approvals(projectId: $projectId, status: PENDING, orderBy: EXPIRES_AT, first: 100, after: $after) {
+    query Pending($projectId: ID, $filter: ApprovalFilter, $after: String) {
+      approvals(
+        projectId: $projectId
+        status: PENDING
+        filter: $filter
+        orderBy: EXPIRES_AT
+        first: 100
+        after: $after
+      ) {
         nodes {
           ...Question
         }
@@ -145,23 +152,6 @@ export const decideMutation = graphql(
     }
   `,
   [question, faults],
-)
-
-export const decidedQuery = graphql(
-  `
-    query Decided($projectId: ID, $status: ApprovalStatus, $after: String) {
-      approvals(projectId: $projectId, status: $status, first: 50, after: $after) {
-        nodes {
-          ...Question
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [question],
 )
 
 export const grantsQuery = graphql(

@@ -3,6 +3,7 @@ import './inbox.css'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { useQuery } from '../../api/query.ts'
+import { SearchField } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
@@ -41,7 +42,8 @@ const wide = window.matchMedia('(min-width: 1100px)')
 
 function Waiting({ id }: { id: string | null }) {
   const [, go] = useLocation()
-  const questions = useQuestions(id, id !== null)
+  const [search, setSearch] = useState('')
+  const questions = useQuestions(id, id !== null, search)
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
   const open = useCallback((next: string | null) => go(next ? `/approvals/${next}` : '/approvals'), [go])
   useFirst(id, questions, go)
@@ -51,21 +53,31 @@ function Waiting({ id }: { id: string | null }) {
     )
   useListKeys(id, questions, open, toggle)
 
-  if (questions.error && questions.rows.size === 0)
-    return <Failure error={questions.error} retry={questions.reload} />
+  const failure = questions.error !== null && questions.rows.size === 0 && (
+    <Failure error={questions.error} retry={questions.reload} />
+  )
+  if (failure && search === '') return failure
   if (questions.isLoading) return <Skeleton lines={8} />
   const chosen = [...marked].flatMap((one) => (questions.isOpen(one) ? (questions.rows.get(one) ?? []) : []))
   return (
     <div className={id ? 'inbox has-chosen' : 'inbox'}>
       <div className="inbox-list">
+        <div className="inbox-search">
+          <SearchField label="Words or an id" value={search} most={200} isFirst onChange={setSearch} />
+        </div>
         <Batch questions={chosen} onDone={() => setMarked(new Set())} />
-        {questions.ids.length === 0 ? (
-          <Empty title="Nothing waits for you">
-            When an agent wants to do something that needs a person, the question stands here at once.
-          </Empty>
-        ) : (
-          <QuestionList questions={questions} chosen={id} marked={marked} onMark={toggle} />
-        )}
+        {failure ||
+          (questions.ids.length > 0 ? (
+            <QuestionList questions={questions} chosen={id} marked={marked} onMark={toggle} />
+          ) : search === '' ? (
+            <Empty title="Nothing waits for you">
+              When an agent wants to do something that needs a person, the question stands here at once.
+            </Empty>
+          ) : (
+            <Empty title="No question is like this">
+              A search finds whole words; the last one may be a beginning.
+            </Empty>
+          ))}
       </div>
       <div className="inbox-detail">
         {id ? (

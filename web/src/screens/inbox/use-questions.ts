@@ -28,22 +28,34 @@ interface Shown {
   kept: Question | null
   ids: readonly string[]
   waiting: number
+  search: string
 }
 
-/** `isHeld`: something is chosen or being written, so new rows must not push others. */
-export function useQuestions(chosen: string | null, isHeld: boolean): Questions {
-  const { nodes, ...pages } = usePages(pendingQuery, {}, (data) => data.approvals, {
+/**
+ * Those that a search finds; all without one. `isHeld`: something is chosen or being written, so new rows must not push
+ * others.
+ */
+export function useQuestions(chosen: string | null, isHeld: boolean, search: string): Questions {
+  const filter = useMemo(() => (search.trim() === '' ? null : { search }), [search])
+  const { nodes: read, ...pages } = usePages(pendingQuery, { filter }, (data) => data.approvals, {
     eventTypes: questionTypes,
   })
-  const [shown, setShown] = useState<Shown>({ nodes: null, kept: null, ids: [], waiting: 0 })
+  const [shown, setShown] = useState<Shown>({ nodes: null, kept: null, ids: [], waiting: 0, search })
+  // While the next search is read, the list of the one before stands.
+  const isNext = shown.search !== search
+  const isLeaving = isNext && pages.isLoading && shown.nodes !== null
+  const nodes = isLeaving ? shown.nodes! : read
   // The list is placed while rendering, from the rows that were read and what stood there before.
   let current = shown
   // What was kept leaves with the choice, also when nothing has been read since.
   const isLeft = shown.kept !== null && shown.kept.id !== chosen
-  if (!pages.isLoading && (shown.nodes !== nodes || isLeft)) {
+  if (!pages.isLoading && isNext) {
+    current = { nodes, kept: null, ...placeRows([], nodes, null, false), search }
+    setShown(current)
+  } else if (!pages.isLoading && (shown.nodes !== nodes || isLeft)) {
     const before = [...(shown.nodes ?? []), ...(shown.kept ? [shown.kept] : [])]
     const kept = before.find(({ id }) => id === chosen) ?? null
-    current = { nodes, kept, ...placeRows(shown.ids, nodes, chosen, isHeld) }
+    current = { nodes, kept, ...placeRows(shown.ids, nodes, chosen, isHeld), search }
     setShown(current)
   }
   const { kept } = current
@@ -54,10 +66,11 @@ export function useQuestions(chosen: string | null, isHeld: boolean): Questions 
   const open = useMemo(() => new Set(nodes.map(({ id }) => id)), [nodes])
   return {
     ...pages,
+    isLoading: pages.isLoading && !isLeaving,
     rows,
     isOpen: (id) => open.has(id),
     ids: current.ids,
     waiting: current.waiting,
-    showWaiting: () => setShown({ nodes, kept, ...placeRows([], nodes, null, false) }),
+    showWaiting: () => setShown({ nodes, kept, ...placeRows([], nodes, null, false), search }),
   }
 }

@@ -1,46 +1,20 @@
 /** Who did what, and what was refused. */
 import { useId, useMemo, useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
-import { graphql, type ResultOf } from '../../api/document.ts'
+import { graphql } from '../../api/document.ts'
+import { readAll } from '../../api/all-pages.ts'
 import { usePages } from '../../api/pages.ts'
-import { principal } from '../../api/principal.ts'
 import { useQuery } from '../../api/query.ts'
+import { useThings } from '../../api/things.ts'
 import { useAddress } from '../../parts/address.ts'
+import { Export } from '../../parts/export.tsx'
 import { ChoiceField, Filters, SearchField, TimeField } from '../../parts/filters.tsx'
-import { JsonText } from '../../parts/json-view.tsx'
 import { Listing } from '../../parts/listing.tsx'
-import { Ago } from '../../parts/moments.tsx'
 import { usePlace } from '../../parts/place.ts'
-import { Principal } from '../../parts/principal.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
-import { Foreign } from '../../parts/text.tsx'
 import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
-
-const auditQuery = graphql(
-  `
-    query Audit($projectId: ID, $filter: AuditFilter, $after: String) {
-      auditEntries(projectId: $projectId, filter: $filter, first: 50, after: $after) {
-        nodes {
-          id
-          action
-          outcome
-          principal {
-            ...PrincipalParts
-          }
-          resource
-          details
-          createdAt
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [principal],
-)
-type Entry = ResultOf<typeof auditQuery>['auditEntries']['nodes'][number]
+import { auditQuery, type Entry } from './audit-documents.ts'
+import { AuditRow, idsOf } from './audit-row.tsx'
 
 const ownActionsQuery = graphql(`
   query OwnActions {
@@ -53,7 +27,6 @@ const ownActionsQuery = graphql(`
 `)
 
 const outcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const
-const tones: Record<string, string> = { ALLOWED: 'tone-good', DENIED: 'tone-bad', EXECUTED: 'tone-work' }
 
 const nothing = { action: null, outcome: null, by: null, on: null, since: null, from: null, to: null }
 
@@ -70,13 +43,31 @@ function filterOf(search: string) {
   }
 }
 
+/** The columns of a file. */
+const exported: { name: string; of(entry: Entry): unknown }[] = [
+  { name: 'id', of: ({ id }) => id },
+  { name: 'when', of: ({ createdAt }) => createdAt },
+  { name: 'action', of: ({ action }) => action },
+  { name: 'outcome', of: ({ outcome }) => outcome },
+  { name: 'by', of: ({ principal }) => principal.name ?? principal.id },
+  { name: 'by id', of: ({ principal }) => principal.id },
+  { name: 'resource', of: ({ resource }) => resource },
+  { name: 'details', of: ({ details }) => details },
+]
+
 export function Audit() {
   const { params, go, replace } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(search), [search])
-  const pages = usePages(auditQuery, { filter }, (data) => data.auditEntries)
+  const pages = usePages(auditQuery, { filter, first: 50 }, (data) => data.auditEntries)
   usePlace(`/operations/audit?${search}`, pages.nodes.length, pages)
   const [open, setOpen] = useState<string | null>(null)
+  const { nodes } = pages
+  const ids = useMemo(
+    () => nodes.flatMap((entry) => Object.values(idsOf(entry)).filter((id) => id !== null)),
+    [nodes],
+  )
+  const things = useThings(ids)
   return (
     <>
       <p className="row">
@@ -114,6 +105,11 @@ export function Audit() {
           </button>
         )}
       </Filters>
+      <Export
+        name="audit"
+        columns={exported}
+        read={(reading) => readAll(auditQuery, { filter }, (data) => data.auditEntries, reading)}
+      />
       <Listing
         pages={pages}
         label="Audit entries"
@@ -124,9 +120,10 @@ export function Audit() {
             : { title: 'No entry is like this', text: 'Actions and resources are compared as a whole.' }
         }
         renderRow={(entry) => (
-          <Row
+          <AuditRow
             key={entry.id}
             entry={entry}
+            things={things}
             isOpen={open === entry.id}
             onToggle={() => setOpen(open === entry.id ? null : entry.id)}
             onNarrow={go}
@@ -155,50 +152,5 @@ function Actions({ value, onChange }: ActionsProps) {
         ))}
       </datalist>
     </>
-  )
-}
-
-interface RowProps {
-  entry: Entry
-  isOpen: boolean
-  onToggle(): void
-  onNarrow(members: { action: string } | { on: string }): void
-}
-
-function Row({ entry, isOpen, onToggle, onNarrow }: RowProps) {
-  return (
-    <tr>
-      <td className="mono">{entry.action}</td>
-      <td className={tones[entry.outcome] ?? ''}>{entry.outcome.toLowerCase()}</td>
-      <td>
-        <Principal of={entry.principal} />
-      </td>
-      <td>
-        <span className="mono small">
-          <Foreign text={entry.resource} max={80} />
-        </span>
-        {isOpen && (
-          <>
-            <JsonText value={entry.details} />
-            <div className="row audit-narrow">
-              <button type="button" className="quiet" onClick={() => onNarrow({ action: entry.action })}>
-                Only this action
-              </button>
-              <button type="button" className="quiet" onClick={() => onNarrow({ on: entry.resource })}>
-                Only this resource
-              </button>
-            </div>
-          </>
-        )}
-      </td>
-      <td>
-        <Ago at={entry.createdAt} />
-      </td>
-      <td className="actions">
-        <button type="button" className="quiet" aria-expanded={isOpen} onClick={onToggle}>
-          Details
-        </button>
-      </td>
-    </tr>
   )
 }

@@ -7,6 +7,7 @@ import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { ResolveCall } from '../../parts/resolve-call.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { Votes } from '../../parts/votes.tsx'
 
 const unknownQuery = graphql(`
   query UnknownCalls($projectId: ID, $after: String) {
@@ -20,6 +21,17 @@ const unknownQuery = graphql(`
         errorCode
         generation {
           id
+        }
+        approval {
+          id
+          status
+          votes {
+            verdict
+            by
+            byName
+            via
+            reason
+          }
         }
         attempts {
           attempt
@@ -53,7 +65,7 @@ export function UnknownCalls() {
       <Listing
         pages={pages}
         label="Calls with an unknown outcome"
-        columns={['Tool', 'Sent', 'Why', 'Run', '']}
+        columns={['Tool', 'Sent', 'Why', 'Approved by', 'Run', '']}
         empty={{ title: 'No unknown calls', text: 'Every call that was sent has been answered.' }}
         renderRow={(call) => (
           <tr key={call.id}>
@@ -64,6 +76,18 @@ export function UnknownCalls() {
               <Ago at={call.startedAt ?? call.createdAt} />
             </td>
             <td className="mono small">{call.errorCode}</td>
+            <td>
+              {call.approval ? (
+                <>
+                  <Votes votes={call.approval.votes} status={call.approval.status} />
+                  <Link href={`/approvals/${call.approval.id}`} className="cell-link">
+                    show the question
+                  </Link>
+                </>
+              ) : (
+                <span className="mute">no question</span>
+              )}
+            </td>
             <td>
               {call.generation ? (
                 <Link href={`/runs/${call.generation.id}?call=${call.id}`}>show the run</Link>

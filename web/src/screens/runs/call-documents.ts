@@ -46,9 +46,11 @@ export const callQuery = graphql(
           status
           expiresAt
           settledAt
-          decision {
+          votes {
+            verdict
             by
             byName
+            via
             reason
           }
         }

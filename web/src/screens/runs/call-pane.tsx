@@ -9,6 +9,7 @@ import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
+import { Votes } from '../../parts/votes.tsx'
 import { Attempts } from './attempts.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { UnknownOutcome } from './unknown-outcome.tsx'
@@ -114,7 +115,7 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
 }
 
 function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
-  const { id, status, expiresAt, settledAt, decision } = approval
+  const { id, status, expiresAt, settledAt, votes } = approval
   return (
     <div className="run-note">
       <p>
@@ -124,21 +125,10 @@ function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
             for a person, <Countdown until={expiresAt} /> left
           </>
         ) : (
-          <>
-            {decision && (
-              <>
-                by <Principal of={{ id: decision.by, name: decision.byName }} />{' '}
-              </>
-            )}
-            {settledAt !== null && <Ago at={settledAt} />}
-          </>
+          settledAt !== null && <Ago at={settledAt} />
         )}
       </p>
-      {decision?.reason && (
-        <p>
-          <Foreign text={decision.reason} max={2000} />
-        </p>
-      )}
+      <Votes votes={votes} status={status} />
       <Link href={`/approvals/${id}`}>{status === 'PENDING' ? 'Decide about it' : 'Show the question'}</Link>
     </div>
   )

@@ -14,6 +14,8 @@ const runRow = graphql(
       finishedAt
       stepCount
       depth
+      inputLine
+      outputLine
       requester {
         ...PrincipalParts
       }

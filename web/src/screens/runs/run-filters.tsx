@@ -17,7 +17,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
   return (
     <Filters>
       <SearchField
-        label="Agent or id"
+        label="Words or an id"
         value={filter.text}
         most={200}
         isFirst

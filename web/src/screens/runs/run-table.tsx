@@ -26,7 +26,7 @@ export function RunTable({ list, chosen, onCancel }: Props) {
           <th scope="col">Status</th>
           <th scope="col">Agent</th>
           <th scope="col" className="runs-wide">
-            Waits for
+            Waits for, or answered
           </th>
           <th scope="col" className="runs-wide runs-wider">
             Model
@@ -67,7 +67,7 @@ interface RowProps {
 }
 
 const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
-  const { id, status, agent, model, stepCount, totalUsage, createdAt, depth } = run
+  const { id, status, agent, model, stepCount, totalUsage, createdAt, depth, inputLine } = run
   return (
     <tr data-chosen={isChosen || undefined}>
       <td>
@@ -76,6 +76,11 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
       <td className="runs-agent">
         <Link href={`/runs/${id}`}>{agent ? <Foreign text={agent.name} max={60} /> : 'deleted agent'}</Link>
         {depth > 0 && <span className="small mute runs-child"> child run</span>}
+        {inputLine !== null && (
+          <div className="small mute cut">
+            <Foreign text={inputLine} max={200} />
+          </div>
+        )}
       </td>
       <td className="runs-wide runs-cut">
         <WaitsFor run={run} />
@@ -109,10 +114,10 @@ const None = () => (
   </span>
 )
 
-/** The names of what the run waits for; why it failed where it did. */
-function WaitsFor({ run: { requiredAction, error } }: { run: RunRow }) {
+/** The names of what the run waits for; why it failed where it did, or what it answered. */
+function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow }) {
   if (error) return <span className="mono tone-bad">{error.code}</span>
-  if (!requiredAction) return <None />
+  if (!requiredAction) return outputLine === null ? <None /> : <Foreign text={outputLine} max={200} />
   const names = [
     ...requiredAction.approvals.map(({ toolName }) => toolName),
     ...requiredAction.toolCalls.map(({ name }) => name),

@@ -41,7 +41,7 @@ interface Shown {
 function filterInput({ statuses, text, agentId, requestedBy, threadId, range }: RunFilter, now: number) {
   return {
     statuses: statuses.length === 0 ? null : [...statuses],
-    text: text.trim() || null,
+    search: text.trim() || null,
     agentId,
     requestedBy,
     threadId,

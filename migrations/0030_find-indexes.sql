@@ -1,0 +1,7 @@
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_by_tool" ON "approvals" USING btree ("tool_id","settled_at","id");--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_by_agent" ON "approvals" USING btree ("agent_id","settled_at","id") WHERE agent_id is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_by_requester" ON "approvals" USING btree ("requested_by","created_at","id");--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_by_voter" ON "approvals" USING gin ((jsonb_path_query_array(votes, '$[*].by')) jsonb_path_ops);--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_not_approved" ON "approvals" USING btree ("project_id","status","settled_at","id") WHERE status in ('REJECTED', 'EXPIRED', 'VOIDED');--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_search" ON "approvals" USING gin ("search") WITH (gin_pending_list_limit=512);--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "approvals_search_by_name" ON "approvals" USING gin (array_to_tsvector(array_remove(string_to_array(translate(lower(runtime_name), '-', '_'), '_'), ''))) WHERE search is null;

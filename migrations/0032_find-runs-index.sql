@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "generations_search" ON "generations" USING gin ("search") WITH (gin_pending_list_limit=512);

@@ -1,0 +1,155 @@
+/** Lists of approvals, with their filter and orders. */
+import { and, eq, lte } from 'drizzle-orm'
+import { invalidAt } from '../../core/errors.ts'
+import type { Page, PlaceInList } from '../../core/page.ts'
+import type { Database } from '../../store/db/database.ts'
+import {
+  createdWithin,
+  isOneOf,
+  listPage,
+  maxPageBytes,
+  timeWithin,
+  type CreatedRange,
+} from '../../store/db/keyset.ts'
+import { selectRowsWithin } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { approvals, voters } from '../../store/db/tables/approvals.ts'
+import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
+import { approvalOf, type Approval, type ApprovalStatus, type Verdict } from './approval.ts'
+import { mayDecide } from './may-decide.ts'
+import { decides } from './read.ts'
+import { found } from './search.ts'
+
+/** Which approvals of a project are listed: those that match every field that is given. */
+export interface ApprovalFilter extends CreatedRange {
+  /** Any of these; an empty list matches nothing. */
+  statuses?: readonly ApprovalStatus[] | null | undefined
+  toolId?: string | null | undefined
+  agentId?: string | null | undefined
+  /** The id of the principal for whom the call is made. */
+  requestedBy?: string | null | undefined
+  /** The id of a principal that voted. */
+  decidedBy?: string | null | undefined
+  /** With a vote like this: of `decidedBy` when that is given, else of anybody. */
+  verdict?: Verdict | null | undefined
+  settledAfter?: Date | null | undefined
+  settledBefore?: Date | null | undefined
+  /** Words of what people see, or an id: see `found`. */
+  search?: string | null | undefined
+}
+
+export interface ListedInput {
+  projectId?: string | null | undefined
+  filter?: ApprovalFilter | null | undefined
+  expiringBefore?: Date | null | undefined
+  /** Only approvals that the caller may decide now. */
+  forMe?: boolean | null | undefined
+}
+
+export const approvalOrders = ['CREATED_AT', 'EXPIRES_AT', 'SETTLED_AT'] as const
+export type ApprovalOrder = (typeof approvalOrders)[number]
+
+/**
+ * Approvals of a project: the newest first, pending ones in the order of their deadlines, or settled ones with the newest
+ * outcome first. Action `approvals:List`. INVALID for the order EXPIRES_AT of approvals that are not pending, and for a
+ * search without words.
+ */
+export async function listApprovals(
+  ctx: Ctx,
+  input: ListedInput & { page: Page; orderBy?: ApprovalOrder | null | undefined },
+): Promise<Approval[]> {
+  if (input.orderBy === 'EXPIRES_AT' && !input.forMe && !isPending(input.filter?.statuses))
+    throw invalidAt(['orderBy'], 'EXPIRES_AT goes with status PENDING or forMe only')
+  const { projectId, where } = await listed(ctx, input)
+  return (await readApprovals(ctx.db, { ...input, projectId, where })).map(approvalOf)
+}
+
+/** The rows of a page in an order. Checks no permission. */
+export function readApprovals(
+  db: Database,
+  {
+    projectId,
+    where,
+    page,
+    orderBy,
+  }: { projectId: string; where: SQL | undefined; page: Page; orderBy?: ApprovalOrder | null | undefined },
+): Promise<(typeof approvals.$inferSelect)[]> {
+  if (orderBy === 'EXPIRES_AT') return listBy(db, { ...byDeadline, projectId, page, where })
+  if (orderBy === 'SETTLED_AT') return listBy(db, { ...bySettling, projectId, page, where })
+  return listPage(db, approvals, projectId, page, where)
+}
+
+function isPending(statuses: readonly ApprovalStatus[] | null | undefined): boolean {
+  return statuses?.length === 1 && statuses[0] === 'PENDING'
+}
+
+/** The project and the condition of a list, for a caller who may list. */
+export async function listed(
+  ctx: Ctx,
+  { projectId: given, filter, expiringBefore, forMe }: ListedInput,
+): Promise<{ projectId: string; where: SQL | undefined }> {
+  const projectId = projectOf(ctx, given)
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: true })
+  const where = and(
+    conditionOf(filter ?? {}),
+    expiringBefore ? lte(approvals.expiresAt, expiringBefore) : undefined,
+    forMe ? await mayDecide(ctx, projectId) : undefined,
+    decides(ctx) ? undefined : await ownedBy(ctx, 'approval/*', approvals.requestedBy),
+  )
+  return { projectId, where }
+}
+
+/** An order other than that of `listPage`: a column, whether its last rows come first, and the rows that have it. */
+interface Order {
+  column: SQL
+  isNewestFirst: boolean
+  rows: SQL
+}
+const byDeadline: Order = {
+  column: sql`expires_at`,
+  isNewestFirst: false,
+  rows: sql`status = 'PENDING'`,
+}
+const bySettling: Order = { column: sql`settled_at`, isNewestFirst: true, rows: sql`settled_at is not null` }
+
+function listBy(
+  db: Database,
+  list: Order & { projectId: string; page: Page; where: SQL | undefined },
+): Promise<(typeof approvals.$inferSelect)[]> {
+  const { column, isNewestFirst, rows, projectId, page, where } = list
+  const place = sql`(${column}, id)`
+  const value = ({ at, id }: PlaceInList) => sql`(${new Date(at).toISOString()}::timestamptz, ${id})`
+  const [later, earlier] = isNewestFirst ? [page.before, page.after] : [page.after, page.before]
+  const order = isNewestFirst === page.inverted ? sql`asc` : sql`desc`
+  const wanted = and(
+    sql`project_id = ${projectId} and ${rows}`,
+    later && sql`${place} > ${value(later)}`,
+    earlier && sql`${place} < ${value(earlier)}`,
+    where,
+  )!
+  const tail = sql`where ${wanted} order by ${column} ${order}, id ${order} limit ${page.limit}`
+  return selectRowsWithin(db, approvals, tail, maxPageBytes)
+}
+
+export function conditionOf(filter: ApprovalFilter): SQL | undefined {
+  const t = approvals
+  return and(
+    // Literals, not parameters, so that the planner can use the partial indexes of statuses.
+    filter.statuses ? isOneOf(t.status, filter.statuses) : undefined,
+    filter.toolId ? eq(t.toolId, filter.toolId) : undefined,
+    filter.agentId ? eq(t.agentId, filter.agentId) : undefined,
+    filter.requestedBy ? eq(t.requestedBy, filter.requestedBy) : undefined,
+    voted(filter),
+    createdWithin(t, filter),
+    timeWithin(t.settledAt, filter.settledAfter, filter.settledBefore),
+    filter.search === null || filter.search === undefined ? undefined : found(filter.search),
+  )
+}
+
+function voted({ decidedBy, verdict }: ApprovalFilter): SQL | undefined {
+  const vote = { ...(decidedBy ? { by: decidedBy } : {}), ...(verdict ? { verdict } : {}) }
+  return and(
+    decidedBy ? sql`${voters} @> ${JSON.stringify([decidedBy])}::jsonb` : undefined,
+    verdict ? sql`votes @> ${JSON.stringify([vote])}::jsonb` : undefined,
+  )
+}

@@ -1,0 +1,83 @@
+/** Anywhere by the keyboard: screens, tools, agents and ids. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { openShop, type Shop } from '../support/web-fixtures.ts'
+
+describe.skipIf(!hasChromium)('the palette', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  test('leads to screens, tools, agents and ids without a pointer', async () => {
+    const asked = await shop.ask('P-1')
+    await shop.settle()
+    const { data } = await shop.h.gql('query($id: ID!) { generation(id: $id) { toolCalls { id } } }', {
+      id: asked.generationId,
+    })
+    const callId = data['generation'].toolCalls[0].id as string
+    const tab = await visit(browser, shop.h, '/agents')
+    const { page } = tab
+    const places = page.getByRole('listbox', { name: 'Places' })
+    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    const open = async (text: string) => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: 'Screen, tool, agent or id' }).waitFor()
+      await page.keyboard.type(text)
+    }
+    const chosen = places.getByRole('option', { selected: true })
+    await open('')
+    await chosen.getByText('Inbox').waitFor()
+    await tab.check()
+    await page.keyboard.press('ArrowUp')
+    await chosen.getByText('Statistics').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/runs')
+
+    await open('audi')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/operations/audit')
+    await open('send_ref')
+    await places.getByRole('option', { name: 'send_refund tool' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/tools/${shop.refundId}`)
+    // Also from within a field.
+    await open('shop ass')
+    await places.getByRole('option', { name: 'shop assistant agent' }).waitFor()
+    await tab.check()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/agents/${shop.agentId}`)
+
+    for (const [id, at] of [
+      [asked.approvalId, `/approvals/${asked.approvalId}`],
+      [asked.generationId, `/runs/${asked.generationId}`],
+      [callId, `/runs/${asked.generationId}?call=${callId}`],
+      [shop.agentId, `/agents/${shop.agentId}`],
+    ] as const) {
+      await open(id)
+      await expect.poll(() => places.getByRole('option').count()).toBe(1)
+      await page.keyboard.press('Enter')
+      await page.waitForURL(`**${at}`)
+    }
+    await open('call_none')
+    await page.getByText('Nothing has this name or id.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await open('P 1')
+    await places.getByRole('option', { name: 'Decided with' }).waitFor()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/approvals?view=decided&q=P%201')
+    await page.getByText('0 approved, 1 rejected').waitFor()
+    await tab.close()
+  })
+})

@@ -1,0 +1,84 @@
+/** A list as a file, CSV or JSON: all that it is narrowed to, as far as a file may go. */
+import { useEffect, useRef, useState } from 'react'
+import { mostRows } from '../api/all-pages.ts'
+import { csvOf } from './csv.ts'
+import { Failure } from './states.tsx'
+
+interface Props<Node> {
+  /** The name of the file without its ending. */
+  name: string
+  /** The columns of CSV; JSON has the rows as they were read. */
+  columns: readonly { name: string; of(node: Node): unknown }[]
+  read(reading: {
+    signal: AbortSignal
+    onRead(count: number): void
+  }): Promise<{ nodes: Node[]; isCut: boolean }>
+}
+
+type Kind = 'csv' | 'json'
+const types: Record<Kind, string> = { csv: 'text/csv;charset=utf-8', json: 'application/json' }
+
+const number = (value: number) => value.toLocaleString('en')
+
+export function Export<Node>({ name, columns, read }: Props<Node>) {
+  const [count, setCount] = useState<number | null>(null)
+  const [told, setTold] = useState<{ text: string } | { error: unknown } | null>(null)
+  const run = useRef<AbortController | null>(null)
+  useEffect(() => () => run.current?.abort(), [])
+  const start = async (kind: Kind) => {
+    const own = new AbortController()
+    run.current = own
+    setCount(0)
+    setTold(null)
+    try {
+      const { nodes, isCut } = await read({ signal: own.signal, onRead: setCount })
+      if (own.signal.aborted) return
+      save(`${name}.${kind}`, kind, textOf(kind, columns, nodes))
+      setTold({
+        text: isCut
+          ? `The file has the first ${number(nodes.length)} rows; a file has at most ${number(mostRows)}. Narrow the list for the rest.`
+          : `The file has ${number(nodes.length)} rows.`,
+      })
+    } catch (error) {
+      setTold(own.signal.aborted ? { text: 'Cancelled: no file was written.' } : { error })
+    } finally {
+      if (run.current === own) setCount(null)
+    }
+  }
+  return (
+    <div className="row" role="group" aria-label="Export">
+      {count === null ? (
+        (['csv', 'json'] as const).map((kind) => (
+          <button key={kind} type="button" className="quiet" onClick={() => void start(kind)}>
+            Export {kind.toUpperCase()}
+          </button>
+        ))
+      ) : (
+        <button type="button" onClick={() => run.current?.abort()}>
+          Cancel the export
+        </button>
+      )}
+      <output className="small mute">
+        {count !== null ? `${number(count)} rows read …` : told && 'text' in told ? told.text : ''}
+      </output>
+      {told && 'error' in told && <Failure error={told.error} />}
+    </div>
+  )
+}
+
+function textOf<Node>(kind: Kind, columns: Props<Node>['columns'], nodes: readonly Node[]): string {
+  if (kind === 'json') return `${JSON.stringify(nodes, null, 2)}\n`
+  return csvOf(
+    columns.map((column) => column.name),
+    nodes.map((node) => columns.map((column) => column.of(node))),
+  )
+}
+
+function save(name: string, kind: Kind, text: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: types[kind] }))
+  link.download = name
+  link.click()
+  // The browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}

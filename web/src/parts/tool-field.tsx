@@ -1,0 +1,39 @@
+/** A choice of one tool, by name. */
+import { graphql } from '../api/document.ts'
+import { usePages } from '../api/pages.ts'
+import { ChoiceField } from './filters.tsx'
+
+const toolNamesQuery = graphql(`
+  query ToolNames($projectId: ID, $after: String) {
+    tools(projectId: $projectId, first: 100, after: $after) {
+      nodes {
+        id
+        name
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+interface Props {
+  value: string | null
+  onChange(value: string | null): void
+}
+
+export function ToolField({ value, onChange }: Props) {
+  const tools = usePages(toolNamesQuery, {}, (data) => data.tools, {
+    eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'TOOL_DELETED'],
+  })
+  return (
+    <ChoiceField
+      label="Tool"
+      any="Any tool"
+      value={value}
+      options={tools.nodes.map(({ id, name }) => ({ value: id, name }))}
+      onChange={onChange}
+    />
+  )
+}

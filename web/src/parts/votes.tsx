@@ -1,0 +1,43 @@
+/** Who decided about a call: each vote with its person, how it was given, and why. */
+import { Principal } from './principal.tsx'
+import { Foreign } from './text.tsx'
+
+export interface VoteParts {
+  verdict: string
+  by: string
+  byName: string
+  via: string | null
+  reason: string | null
+}
+
+const ways: Record<string, string> = {
+  KEY: 'with a key',
+  SESSION: 'on this page',
+  SLACK: 'in Slack',
+  LINK: 'by a link',
+}
+
+/** How a vote was given, in words; null for votes of earlier releases. */
+export const wayOf = (via: string | null): string | null => (via === null ? null : (ways[via] ?? via))
+
+/** The votes, each in a line. `status` is that of the approval: a verdict that is the same is not repeated. */
+export function Votes({ votes, status }: { votes: readonly VoteParts[]; status: string }) {
+  return (
+    <ul className="votes">
+      {votes.map(({ verdict, by, byName, via, reason }) => (
+        <li key={`${by} ${verdict}`}>
+          <Principal of={{ id: by, name: byName }} />
+          <span className="small mute">
+            {!status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? 'approved' : 'rejected'}`}
+            {via !== null && ` ${wayOf(via)}`}
+          </span>
+          {reason !== null && (
+            <span className="votes-reason">
+              “<Foreign text={reason} max={2000} />”
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,85 @@
+/** What the list of decided questions reads. */
+import { graphql, type ResultOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
+
+export const decidedQuery = graphql(
+  `
+    query Decided(
+      $projectId: ID
+      $filter: ApprovalFilter
+      $orderBy: ApprovalOrder
+      $first: Int!
+      $after: String
+    ) {
+      approvals(projectId: $projectId, filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+        nodes {
+          id
+          status
+          voidReason
+          toolName
+          arguments
+          originalArguments
+          createdAt
+          settledAt
+          requester {
+            ...PrincipalParts
+          }
+          votes {
+            verdict
+            by
+            byName
+            at
+            via
+            reason
+            note
+          }
+          agent {
+            id
+            name
+          }
+          generation {
+            id
+          }
+          toolCall {
+            id
+            status
+            errorCode
+          }
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  `,
+  [principal],
+)
+
+export const tallyQuery = graphql(`
+  query DecidedTally($projectId: ID, $filter: ApprovalFilter, $by: ApprovalGrouping) {
+    approvalTally(projectId: $projectId, filter: $filter, by: $by) {
+      isComplete
+      total {
+        approved
+        rejected
+        expired
+        voided
+      }
+      groups {
+        id
+        toolName
+        agent {
+          name
+        }
+        approved
+        rejected
+        expired
+        voided
+      }
+    }
+  }
+`)
+
+export type DecidedRow = ResultOf<typeof decidedQuery>['approvals']['nodes'][number]
+export type Tally = ResultOf<typeof tallyQuery>['approvalTally']

@@ -1,0 +1,131 @@
+/** One entry of the audit: what was done to what, with the question and the call that it is about. */
+import { Link } from 'wouter'
+import type { Thing } from '../../api/things.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { JsonText } from '../../parts/json-view.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { wayOf } from '../../parts/votes.tsx'
+import type { Entry } from './audit-documents.ts'
+
+const tones: Record<string, string> = { ALLOWED: 'tone-good', DENIED: 'tone-bad', EXECUTED: 'tone-work' }
+const verdicts: Record<string, string> = { APPROVE: 'APPROVED', REJECT: 'REJECTED' }
+
+type Things = ReadonlyMap<string, Thing>
+
+/** The ids that an entry names: its resource, and the question and the call of its details. */
+export function idsOf({ resource, details }: Pick<Entry, 'resource' | 'details'>) {
+  const detail = (name: string) => (typeof details[name] === 'string' ? details[name] : null)
+  const subject = resource.slice(resource.indexOf('/') + 1)
+  return { subject, approvalId: detail('approvalId'), callId: detail('toolCallId') }
+}
+
+interface RowProps {
+  entry: Entry
+  things: Things
+  isOpen: boolean
+  onToggle(): void
+  onNarrow(members: { action: string } | { on: string }): void
+}
+
+export function AuditRow({ entry, things, isOpen, onToggle, onNarrow }: RowProps) {
+  return (
+    <tr>
+      <td className="mono">{entry.action}</td>
+      <td className={tones[entry.outcome] ?? ''}>
+        <Outcome entry={entry} />
+      </td>
+      <td>
+        <Principal of={entry.principal} />
+      </td>
+      <td>
+        <Resource entry={entry} things={things} />
+        <About entry={entry} things={things} />
+        {isOpen && (
+          <>
+            <JsonText value={entry.details} />
+            <div className="row audit-narrow">
+              <button type="button" className="quiet" onClick={() => onNarrow({ action: entry.action })}>
+                Only this action
+              </button>
+              <button type="button" className="quiet" onClick={() => onNarrow({ on: entry.resource })}>
+                Only this resource
+              </button>
+            </div>
+          </>
+        )}
+      </td>
+      <td>
+        <Ago at={entry.createdAt} />
+      </td>
+      <td className="actions">
+        <button type="button" className="quiet" aria-expanded={isOpen} onClick={onToggle}>
+          Details
+        </button>
+      </td>
+    </tr>
+  )
+}
+
+/** A verdict says which one it was. */
+function Outcome({ entry: { action, outcome, details } }: { entry: Entry }) {
+  const verdict = typeof details['verdict'] === 'string' ? verdicts[details['verdict']] : undefined
+  if (action !== 'approvals:Decide' || outcome !== 'ALLOWED' || !verdict) return outcome.toLowerCase()
+  return <Badge status={verdict} />
+}
+
+interface NamedProps {
+  entry: Entry
+  things: Things
+}
+
+/** What was acted on, by name and as a link where this person may read it. */
+function Resource({ entry, things }: NamedProps) {
+  const thing = things.get(idsOf(entry).subject)
+  if (!thing?.href)
+    return (
+      <span className="mono small">
+        <Foreign text={entry.resource} max={80} />
+      </span>
+    )
+  return (
+    <Link href={thing.href} title={entry.resource} className="cell-link">
+      {entry.resource.slice(0, entry.resource.indexOf('/'))} <Foreign text={thing.name} max={80} />
+    </Link>
+  )
+}
+
+/** The question and the call of the entry; of a call that a gate stopped, who approved it. */
+function About({ entry, things }: NamedProps) {
+  const { subject, approvalId, callId } = idsOf(entry)
+  const call = callId === null ? undefined : things.get(callId)
+  const isKnown = approvalId !== null && approvalId !== subject && things.has(approvalId)
+  const question = isKnown ? null : (call?.approval ?? null)
+  if (!isKnown && !call?.href && !question) return null
+  return (
+    <div className="small row">
+      {isKnown && (
+        <Link href={`/approvals/${approvalId}`} className="cell-link">
+          show the question
+        </Link>
+      )}
+      {question && (
+        <Link href={`/approvals/${question.id}`} className="cell-link">
+          {question.status.toLowerCase()}
+          {question.decision && (
+            <>
+              {' by '}
+              <Foreign text={question.decision.byName} max={60} /> {wayOf(question.decision.via)}
+            </>
+          )}
+        </Link>
+      )}
+      {call?.href && (
+        <Link href={call.href} className="cell-link">
+          show the call
+        </Link>
+      )}
+    </div>
+  )
+}

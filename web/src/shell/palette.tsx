@@ -1,0 +1,170 @@
+/** A field that leads anywhere by the keyboard: screens, tools and agents by name, and whatever an id names. */
+import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
+import { useLocation } from 'wouter'
+import { graphql } from '../api/document.ts'
+import { useQuery } from '../api/query.ts'
+import { useThings } from '../api/things.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Foreign } from '../parts/text.tsx'
+
+const namedQuery = graphql(`
+  query Named($projectId: ID, $name: String!) {
+    tools(projectId: $projectId, name: $name, first: 8) {
+      nodes {
+        id
+        name
+      }
+    }
+    agents(projectId: $projectId, name: $name, first: 8) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`)
+
+/** What can be chosen. */
+export interface Place {
+  href: string
+  name: string
+  /** What it is, in a word. */
+  kind: string
+}
+
+const operations: Place[] = [
+  ['unknown', 'Unknown calls'],
+  ['keys', 'Keys'],
+  ['secrets', 'Secrets'],
+  ['providers', 'Providers'],
+  ['files', 'Files'],
+  ['webhooks', 'Webhooks'],
+  ['slack', 'Slack'],
+  ['sessions', 'Sessions'],
+  ['audit', 'Audit'],
+  ['statistics', 'Statistics'],
+].map(([tab, name]) => ({ href: `/operations/${tab}`, name: name!, kind: 'screen' }))
+
+const views: Place[] = [
+  { href: '/approvals?view=decided', name: 'Decided', kind: 'screen' },
+  { href: '/approvals?view=grants', name: 'Grants', kind: 'screen' },
+]
+
+/** Where the object with an id is; null for what is no id. Calls are looked up. */
+function placeOfId(text: string): Place | null {
+  const prefix = /^([a-z]+)_[0-9a-z_]{1,40}$/.exec(text)?.[1]
+  const pages: Record<string, [href: string, kind: string]> = {
+    apr: [`/approvals/${text}`, 'question'],
+    gen: [`/runs/${text}`, 'run'],
+    thr: [`/runs?thread=${text}`, 'runs of the thread'],
+    agt: [`/agents/${text}`, 'agent'],
+    tool: [`/tools/${text}`, 'tool'],
+    whk: [`/operations/webhooks/${text}`, 'webhook'],
+  }
+  const page = prefix === undefined ? undefined : pages[prefix]
+  return page ? { href: page[0], name: text, kind: page[1] } : null
+}
+
+/** The places for what was typed, the most likely first. */
+function usePlaces(typed: string, screens: readonly Place[]): Place[] {
+  const text = typed.trim()
+  const isCall = text.startsWith('call_')
+  const ids = useMemo(() => (isCall ? [text] : []), [isCall, text])
+  const call = useThings(ids).get(text)
+  const id = placeOfId(text)
+  const isNamed = text !== '' && !isCall && id === null
+  const found = useQuery(namedQuery, { name: text.slice(0, 100) }, { skip: !isNamed }).data
+  const wanted = text.toLowerCase()
+  const shown = [...screens, ...views, ...operations].filter(({ name }) =>
+    name.toLowerCase().includes(wanted),
+  )
+  if (id) return [id]
+  if (isCall) return call?.href ? [{ href: call.href, name: call.name, kind: 'call' }] : []
+  if (!isNamed) return shown
+  const tools = (found?.tools.nodes ?? []).map((one) => ({
+    href: `/tools/${one.id}`,
+    name: one.name,
+    kind: 'tool',
+  }))
+  const agents = (found?.agents.nodes ?? []).map((one) => ({
+    href: `/agents/${one.id}`,
+    name: one.name,
+    kind: 'agent',
+  }))
+  const q = encodeURIComponent(text.slice(0, 200))
+  const searches = [
+    { href: `/runs?q=${q}`, name: `Runs with “${text}”`, kind: 'search' },
+    { href: `/approvals?view=decided&q=${q}`, name: `Decided with “${text}”`, kind: 'search' },
+  ]
+  return [...shown, ...tools, ...agents, ...searches]
+}
+
+interface Props {
+  screens: readonly Place[]
+  onClose(): void
+}
+
+export default function Palette({ screens, onClose }: Props) {
+  const [, go] = useLocation()
+  const [typed, setTyped] = useState('')
+  const [at, setAt] = useState(0)
+  const list = useId()
+  const field = useRef<HTMLInputElement>(null)
+  // After the dialog has opened, which takes the focus.
+  useEffect(() => field.current?.focus(), [])
+  const places = usePlaces(typed, screens)
+  const chosen = Math.min(at, places.length - 1)
+  const open = ({ href }: Place) => {
+    onClose()
+    go(href)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (by !== undefined && places.length > 0) {
+      event.preventDefault()
+      setAt((chosen + by + places.length) % places.length)
+    }
+    const place = places[chosen]
+    if (event.key === 'Enter' && place && !event.nativeEvent.isComposing) open(place)
+  }
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <input
+        ref={field}
+        type="text"
+        role="combobox"
+        aria-label="Screen, tool, agent or id"
+        placeholder="Screen, tool, agent or id"
+        aria-expanded={places.length > 0}
+        aria-controls={list}
+        aria-activedescendant={places.length > 0 ? `${list}-${chosen}` : undefined}
+        autoComplete="off"
+        maxLength={200}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.target.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id={list} role="listbox" aria-label="Places" className="palette">
+        {places.map((place, index) => (
+          <div
+            key={place.href}
+            id={`${list}-${index}`}
+            role="option"
+            aria-selected={index === chosen}
+            onPointerDown={(event) => {
+              event.preventDefault()
+              open(place)
+            }}
+          >
+            <Foreign text={place.name} max={120} />
+            <span className="small mute spread">{place.kind}</span>
+          </div>
+        ))}
+      </div>
+      <output className="small mute">{places.length === 0 ? 'Nothing has this name or id.' : ''}</output>
+    </Dialog>
+  )
+}
