@@ -41,6 +41,7 @@ export {
   type Grant,
   type GrantInput,
 } from './grants.ts'
+export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
   agreedAsJson,

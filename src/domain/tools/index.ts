@@ -12,6 +12,7 @@ export {
   proposedCallable,
 } from './callables.ts'
 export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
+export { checkActionTitles, titleFaults, usableTitle } from './gate-titles.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'

@@ -44,6 +44,7 @@ export const listMaxima: Record<string, number> = {
   'InputMessage.attachments': 20,
   'ThreadMessage.attachments': 20,
   'Approval.votes': 10,
+  'CallSummary.parts': 200,
   'DecideApprovalsPayload.approvals': 50,
   'DecideEachApprovalPayload.outcomes': 50,
   'Approval.maskedPaths': 200,
