@@ -1,5 +1,6 @@
 /** The entry point of generations. */
 export { inputOf, settingsOfRun } from './input.ts'
+export { askedFor, type ApprovalAsked, type AskedMessage, type AskingAgent } from './asked.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {

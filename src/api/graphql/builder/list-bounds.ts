@@ -44,6 +44,8 @@ export const listMaxima: Record<string, number> = {
   'InputMessage.attachments': 20,
   'ThreadMessage.attachments': 20,
   'Approval.votes': 10,
+  'ApprovalAsked.agents': 5,
+  'ApprovalAsked.messages': 6,
   'CallSummary.parts': 200,
   'DecideApprovalsPayload.approvals': 50,
   'DecideEachApprovalPayload.outcomes': 50,

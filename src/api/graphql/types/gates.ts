@@ -127,8 +127,8 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       verdictLinks: t.boolean({ description: `${links} Default: false.` }),
       title: t.string({
         description:
-          `${title} At most 200 characters; for gates of tools with one input schema, and of single actions of mcp ` +
-          'tools. Arguments that are never shown cannot stand in it. Default: the name of the tool and its first arguments.',
+          `${title} It has at most 200 characters, names no masked argument, and is for gates of tools with one input schema ` +
+          'and of single actions of mcp tools. Default: the name of the tool and its first arguments.',
       }),
     }),
   })
