@@ -35,7 +35,8 @@ export function useGateForm(policy: Policy) {
     setDraft(draftOf(next))
     setEdition(edition + 1)
   }
-  if (isStale && !isDirty) start(policy)
+  // What was saved comes back as somebody's change: it is one's own.
+  if (isStale && (!isDirty || isDeepSame(written, inputOf(draftOf(policy))))) start(policy)
   const unset = { when: null, escalateAfterSeconds: null, title: null }
   const mine: Policy = input ? { ...base, ...unset, ...input } : base
   const faults = isDirty && 'faults' in written ? written.faults : []
