@@ -39,7 +39,11 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
             <Sentence of={question.summary} />
           </h1>
           <p className="question-who mute">
-            <Chain question={question} asked={led} />
+            <span>
+              <Principal of={question.requester} />
+              <span className="mute"> → </span>
+              <Chain question={question} asked={led} />
+            </span>
             {tool?.annotations.destructiveHint && (
               <span className="badge tone-bad">
                 <Icon name="warn" /> destructive
@@ -99,7 +103,7 @@ function Sheet({ question, children }: { question: Question; children(isAllSeen:
 
 /** Ids and facts, in one line until they are wanted. */
 function Details({ question }: { question: Question }) {
-  const { generation, createdAt, toolName, toolVersion, requester, escalatedAt } = question
+  const { generation, createdAt, toolName, toolVersion, escalatedAt } = question
   return (
     <details>
       <summary className="mute small">Details</summary>
@@ -117,9 +121,6 @@ function Details({ question }: { question: Question }) {
             </Link>
           </Fact>
         )}
-        <Fact name="Asked for">
-          <Principal of={requester} />
-        </Fact>
         <Fact name="Waiting since">
           <Ago at={createdAt} />
         </Fact>
