@@ -243,11 +243,18 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
 
       await page.goto(`${many.h.url}/approvals/${second.approvalId}`)
       await page.locator('.danger:enabled').waitFor()
-      // To the end in one jump: the fold is closed.
-      await page.keyboard.press('End')
-      await page.getByText('3 of 4 seen').waitFor()
+      // To the end and back in jumps, folded and unfolded: the middle has not been on the screen.
+      const jump = (top: number) =>
+        page.evaluate(async (to) => {
+          window.scrollTo({ top: to, behavior: 'instant' })
+          for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(done))
+        }, top)
+      const count = page.getByText(/ seen$/)
+      await jump(100_000)
+      await expect.poll(() => count.innerText()).toBe('3 of 4 seen')
       await page.getByRole('button', { name: 'Show all of note' }).click()
-      await page.evaluate(() => window.scrollTo({ top: 0, behavior: 'instant' }))
+      for (const top of [0, 100_000, 0]) await jump(top)
+      expect(await count.innerText()).toBe('3 of 4 seen')
       await unseen.waitFor()
       // As a reader goes through it.
       for (let i = 0; i < 12 && (await unseen.count()) > 0; i++) {
