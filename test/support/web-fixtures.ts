@@ -102,7 +102,7 @@ export async function openShop({
       )
       for (const { id, generation } of data['approvals'].nodes) {
         await h.mutate('decideApproval', { approvalId: id, verdict: 'REJECT' }, 'approval { id }')
-        await h.until(generation.id, ['COMPLETED', 'FAILED'])
+        if (generation) await h.until(generation.id, ['COMPLETED', 'FAILED'])
       }
     },
     async close() {

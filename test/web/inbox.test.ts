@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { objectSchema } from '../support/fixtures.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
@@ -47,6 +48,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     const [ann, ben] = [await shop.person('Ann'), await shop.person('Ben')]
     const one = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ann.secret })
     const two = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ben.secret })
+    for (const { page } of [one, two]) await page.getByText('More', { exact: true }).click()
     await two.page.getByRole('button', { name: 'I am on it' }).waitFor()
     await one.page.getByRole('button', { name: 'I am on it' }).click()
     await one.page.getByText('You are on it').waitFor()
@@ -78,18 +80,20 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     const { page } = tab
     await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
     await page.keyboard.press('e')
-    const editor = page.getByRole('textbox', { name: 'Arguments as JSON' })
+    const form = page.getByLabel('Edit the arguments')
+    await form.getByRole('textbox', { name: 'amount' }).waitFor()
+    // In the text of the same, keys that are typed are text and decide nothing.
+    await form.getByRole('button', { name: 'As JSON' }).click()
+    const editor = page.getByRole('textbox', { name: 'Arguments to send as JSON' })
     await editor.waitFor()
-    // Keys typed in the editor are text and decide nothing.
     await editor.press('Control+Home')
     await page.keyboard.type('jkx')
     await page.getByText(/Unexpected token/).waitFor()
     expect(await page.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
     for (const _ of 'jkx') await page.keyboard.press('Backspace')
-    const text = await editor.innerText()
-    expect(text).toContain('[masked]')
-    await editor.press('Control+a')
-    await page.keyboard.insertText(text.replace('900', '90'))
+    expect(await editor.innerText()).toContain('[masked]')
+    await form.getByRole('button', { name: 'As a form' }).click()
+    await form.getByRole('textbox', { name: 'amount' }).fill('90')
     await page.getByLabel('Changes').getByText('amount').waitFor()
     await picture(tab, 'inbox-edit')
     await tab.check()
@@ -185,6 +189,127 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
+  test('the sheet says what is asked, by whom, and why, with every argument in the order of its schema', async () => {
+    const shown = await openShop({ gate: { title: 'Refund {amount} euros for order {order_id}' } })
+    try {
+      const asked = await shown.ask('S-1', 250, { note: 'to p\u0430ypal \u202Eevil 👨‍👩‍👧' })
+      const tab = await visit(browser, shown.h, `/approvals/${asked.approvalId}`)
+      const { page } = tab
+      const heading = page.getByRole('heading', { name: 'Refund 250 euros for order S-1' })
+      await heading.waitFor()
+      expect(await heading.locator('b').allInnerTexts()).toEqual(['250', 'S-1'])
+      await page.getByRole('link', { name: /^Refund 250 euros for order S-1/ }).waitFor()
+      await page.locator('.question-who').getByText('shop assistant').waitFor()
+      await page.getByLabel('What the user asked').getByText('call send_refund').waitFor()
+      await page.getByLabel('What the tool does').getByText('Sends money back').waitFor()
+      const sheet = page.getByLabel('Arguments', { exact: true })
+      expect(await sheet.locator('dt').allInnerTexts()).toEqual([
+        'order_id\nThe number of the order.',
+        'amount\nIn euros.',
+        'note',
+        'currency',
+      ])
+      expect(await sheet.locator('.mark').allInnerTexts()).toEqual(['mixed letters', 'U+202E'])
+      await sheet.getByText('all 4 seen').waitFor()
+      expect(await page.getByText('Not everything has been on screen').count()).toBe(0)
+      // The facts are one line until they are wanted.
+      expect(await page.getByText('Waiting since').isVisible()).toBe(false)
+      await page.getByText('Details', { exact: true }).click()
+      await page.getByText('Waiting since').waitFor()
+      await tab.check()
+      await tab.close()
+    } finally {
+      await shown.settle()
+      await shown.close()
+    }
+  })
+
+  test('what has not been on the screen is not approved with one press, and with one press once it has been', async () => {
+    const many = await openShop()
+    try {
+      const note = Array.from({ length: 60 }, (_, i) => `line ${i}`).join('\n')
+      const [first, second] = [await many.ask('T-1', 1, { note }), await many.ask('T-2', 2, { note })]
+      const tab = await visit(browser, many.h, `/approvals/${first.approvalId}`)
+      const { page } = tab
+      const approve = page.getByRole('button', { name: /^Approve/ })
+      const unseen = page.getByText('Not everything has been on screen')
+      await page.locator('.danger:enabled').waitFor()
+      await unseen.waitFor()
+      await page.keyboard.press('Control+Enter')
+      await page.getByRole('button', { name: /^Approve send_refund\?/ }).waitFor()
+      expect((await many.approval(first.approvalId))['status']).toBe('PENDING')
+      await page.keyboard.press('Control+Enter')
+      await page.getByText('Approved send_refund').waitFor()
+
+      await page.goto(`${many.h.url}/approvals/${second.approvalId}`)
+      await page.locator('.danger:enabled').waitFor()
+      // To the end and back in jumps, folded and unfolded: the middle has not been on the screen.
+      const jump = (top: number) =>
+        page.evaluate(async (to) => {
+          window.scrollTo({ top: to, behavior: 'instant' })
+          for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(done))
+        }, top)
+      const count = page.getByText(/ seen$/)
+      await jump(100_000)
+      await expect.poll(() => count.innerText()).toBe('3 of 4 seen')
+      await page.getByRole('button', { name: 'Show all of note' }).click()
+      for (const top of [0, 100_000, 0]) await jump(top)
+      expect(await count.innerText()).toBe('3 of 4 seen')
+      await unseen.waitFor()
+      // As a reader goes through it.
+      for (let i = 0; i < 12 && (await unseen.count()) > 0; i++) {
+        await page.mouse.move(900, 400)
+        await page.mouse.wheel(0, 200)
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60))))
+      }
+      await page.getByText('all 4 seen').waitFor()
+      await tab.check()
+      await approve.click()
+      await page.getByText('Approved send_refund').last().waitFor()
+      await many.h.until(second.generationId, ['COMPLETED'])
+      await tab.close()
+    } finally {
+      await many.settle()
+      await many.close()
+    }
+  })
+
+  test('an argument of 100 kB and one of 200 fields are shown, folded, and do not hold up the page', async () => {
+    const note = `${'x'.repeat(99_000)} end`
+    const asked = await shop.ask('T-3', 1, { note })
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    await page.getByRole('button', { name: 'Show all of note' }).waitFor()
+    expect((await page.getByLabel('Arguments', { exact: true }).boundingBox())!.height).toBeLessThan(1_000)
+    await page.getByRole('heading', { name: `note ${'x'.repeat(79)}…` }).waitFor()
+    await tab.check()
+    await tab.close()
+    const wide = await openWide(shop)
+    const next = await visit(browser, shop.h, `/approvals/${wide}`)
+    await next.page.getByText(/^\d+ of 200 seen$/).waitFor()
+    expect(await next.page.locator('.sheet > div').count()).toBe(200)
+    await next.check()
+    await next.close()
+  })
+
+  test('a question that was opened from its run leads back to the run', async () => {
+    const asked = await shop.ask('U-1', 250)
+    await shop.ask('U-2')
+    const tab = await visit(browser, shop.h, `/runs/${asked.generationId}`)
+    const { page } = tab
+    const waiting = page.getByLabel('What the run waits for')
+    await waiting.getByText('Send a refund: order_id U-1, amount 250').waitFor()
+    await tab.check()
+    await waiting.getByRole('link', { name: 'Open the question' }).click()
+    await page.locator('.danger:enabled').waitFor()
+    await page.getByRole('button', { name: /^Approve/ }).click()
+    await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await page.waitForURL(`**/runs/${asked.generationId}`)
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
   test('fast keys never decide about another call than the one that stands there', async () => {
     const asked = await Promise.all(['D-1', 'D-2', 'D-3'].map((order) => shop.ask(order)))
     const tab = await visit(browser, shop.h, '/operations/keys')
@@ -214,9 +339,18 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     for (const box of await page.getByRole('checkbox', { name: /^Choose/ }).all()) await box.check()
     await page.getByRole('button', { name: 'Reject …' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByText('2 calls of send_refund together: amount 500').waitFor()
+    await dialog
+      .getByText(/^Send a refund: order_id D-/)
+      .first()
+      .waitFor()
+    await dialog.getByLabel('Reason, which the models read').fill('not today')
     await dialog.getByRole('button', { name: 'Reject 2' }).click()
     await dialog.getByText('rejected').nth(1).waitFor()
     await tab.check()
+    const others = asked.filter(({ approvalId }) => approvalId !== shown)
+    for (const { approvalId } of others)
+      expect(await shop.approval(approvalId)).toMatchObject({ votes: [{ reason: 'not today' }] })
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
     await page.getByRole('status', { name: 'Outcome' }).getByText('rejected').waitFor()
     await page.keyboard.press('Escape')
@@ -285,6 +419,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     const asked = await shop.ask('H-1')
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
     const { page } = tab
+    await page.getByText('More', { exact: true }).click()
     await page.getByLabel('Let later calls pass as well').check()
     await page.getByRole('combobox', { name: 'With' }).selectOption('TOOL')
     await tab.check()
@@ -325,6 +460,24 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await tab.close()
   })
 })
+
+/** A question about a call with 200 arguments. Returns its id. */
+async function openWide(shop: Shop): Promise<string> {
+  const names = Array.from({ length: 200 }, (_, i) => `field_${i}`)
+  const inputSchema = objectSchema(Object.fromEntries(names.map((name) => [name, { type: 'number' }])), names)
+  const made = await shop.h.mutate(
+    'createTool',
+    { name: 'wide', gate: { autoApprove: false }, config: { http: { url: shop.till.url, inputSchema } } },
+    'tool { id }',
+  )
+  const args = Object.fromEntries(names.map((name, i) => [name, i]))
+  const called = await shop.h.mutate(
+    'callTool',
+    { toolId: made['tool'].id, arguments: args },
+    'toolCall { approval { id } }',
+  )
+  return called['toolCall'].approval.id
+}
 
 /** A question with an earlier deadline than any other. Returns its id. */
 async function openSooner(shop: Shop): Promise<string> {

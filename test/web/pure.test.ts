@@ -5,7 +5,10 @@ import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../../web/src/parts/diff.ts'
 import { agoText, durationText } from '../../web/src/parts/durations.ts'
 import { ordered } from '../../web/src/parts/ordered.ts'
-import { LongText, marked } from '../../web/src/parts/text.tsx'
+import { beginningOf } from '../../web/src/parts/deceptive.ts'
+import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
+import { isWhole, withSpan } from '../../web/src/parts/use-seen.ts'
+import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/screens/inbox/edit.ts'
 import { nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
 import { browserName } from '../../web/src/screens/operations/browser-name.ts'
@@ -52,10 +55,12 @@ describe('an edit', () => {
 
   test('is none when the value is the same, broken when it is no object, else a list of changes', () => {
     const before = editable(question)
-    expect(readEdit(before, '{"note":"x", "amount":5}')).toEqual({ state: 'same' })
-    expect(readEdit(before, '{"note":')).toMatchObject({ state: 'broken' })
-    expect(readEdit(before, '[1]')).toMatchObject({ state: 'broken' })
-    expect(readEdit(before, '{"amount":4,"note":"x"}')).toMatchObject({
+    expect(readEdit(before, { value: { note: 'x', amount: 5 }, fault: null })).toEqual({ state: 'same' })
+    expect(readEdit(before, { value: before, fault: 'Unexpected end of JSON input' })).toMatchObject({
+      state: 'broken',
+    })
+    expect(readEdit(before, { value: [1], fault: null })).toMatchObject({ state: 'broken' })
+    expect(readEdit(before, { value: { amount: 4, note: 'x' }, fault: null })).toMatchObject({
       state: 'changed',
       changes: [{ path: 'amount', before: 5, after: 4 }],
     })
@@ -89,6 +94,37 @@ describe('foreign text', () => {
     expect(html('a\nb\tc')).toBe('<p>a\nb\tc</p>')
   })
 
+  test('marks nothing that belongs to its script or emoji', () => {
+    for (const text of ['👨‍👩‍👧‍👦 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽', 'می‌خواهم', 'क्‍ष', '5 μm', 'Привет', 'Ωmega und Größe'])
+      expect(html(text), text).toBe(`<p>${text}</p>`)
+  })
+
+  test('marks what deceives in Latin text: joiners, fillers, and letters of other alphabets', () => {
+    for (const text of ['pa\u200dy', 'pa\u200cy', 'x\ufe0fy', 'a\u3164b', 'a\u{e0041}b', 'a\u2800b'])
+      expect(html(text), JSON.stringify(text)).toContain('U+')
+    expect(html('to p\u0430ypal now')).toMatch(
+      /^<p>to <span>p\u0430ypal<span class="mark"[^>]*>mixed letters</,
+    )
+    expect(html('\u039fmar')).toContain('mixed letters')
+  })
+
+  test('is cut between whole characters', () => {
+    expect(beginningOf('ab👨‍👩‍👧‍👦', 6)).toBe('ab')
+    expect(beginningOf('abc', 3)).toBe('abc')
+    expect(beginningOf(`${'x'.repeat(500)}😀`, 501)).toBe('x'.repeat(500))
+  })
+
+  test('of 200 kB in one word is read in no time', () => {
+    const began = performance.now()
+    html(`${'a'.repeat(100_000)}\u0430${'é'.repeat(100_000)}`)
+    expect(performance.now() - began).toBeLessThan(2_000)
+  })
+
+  test('as JSON each string runs in its own direction, from left to right', () => {
+    const json = renderToStaticMarkup(createElement(JsonPieces, { text: '{"a": "אב"}' }))
+    expect(json).toBe('<span dir="ltr">{<bdi>&quot;a&quot;</bdi>: <bdi>&quot;אב&quot;</bdi>}</span>')
+  })
+
   test('a million marks are not a million elements', () => {
     expect(html('\u200B'.repeat(100_000)).split('<span').length).toBeLessThan(502)
   })
@@ -98,6 +134,32 @@ describe('foreign text', () => {
     expect(folded.split('line').length - 1).toBe(20)
     expect(folded).toContain('Show all')
   })
+})
+
+test('an element was seen when what was seen of it adds up to all of it', () => {
+  const seen = (...spans: [number, number][]) =>
+    isWhole(
+      spans.reduce<readonly (readonly [number, number])[]>((all, one) => withSpan(all, one), []),
+      900,
+    )
+  expect(seen([0, 900])).toBe(true)
+  expect(seen([0, 400], [380, 900])).toBe(true)
+  expect(seen([500, 900], [0, 300], [299, 501])).toBe(true)
+  // From the beginning to the end in one jump.
+  expect(seen([0, 400], [500, 900])).toBe(false)
+  expect(seen([100, 900])).toBe(false)
+  expect(seen()).toBe(false)
+})
+
+test('a batch adds up the numbers that all calls of a tool have', () => {
+  const call = (toolName: string, args: object) => ({ toolName, arguments: args as Record<string, unknown> })
+  expect(
+    totalsOf([
+      call('pay', { amount: 0.1, to: 'a', fee: 1 }),
+      call('pay', { amount: 0.2, to: 'b', fee: '1' }),
+      call('mail', { count: 5 }),
+    ]),
+  ).toEqual([{ toolName: 'pay', count: 2, sums: [{ name: 'amount', sum: 0.3 }] }])
 })
 
 test('durations and ages have one or two units', () => {

@@ -20,6 +20,7 @@ const policy: ToolDetail['gate'] = {
   excludeRequester: false,
   approvers: [],
   escalateAfterSeconds: null,
+  title: 'Write {text}',
 }
 
 const shared = {

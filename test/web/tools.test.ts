@@ -175,11 +175,23 @@ describe.skipIf(!hasChromium)('tools', () => {
     await v.page.getByRole('combobox', { name: 'A call is stopped when it fits' }).selectOption('any')
     await v.page.getByRole('button', { name: /^Preview/ }).click()
     await v.page.getByText('Stops 3 of 4 calls; 2 newly.').waitFor()
+    const sentence = v.page.getByRole('textbox', { name: 'What a call does, in one sentence' })
+    await sentence.fill('Refund {sum} for {order_id}')
+    await v.page.getByRole('button', { name: /^Preview/ }).click()
+    await v.page.getByText('Stops 3 of 4 calls; 2 newly.').waitFor()
+    await save.click()
+    await v.page.getByRole('alert').getByText('names "sum", which is no argument').first().waitFor()
+    await sentence.fill('Refund {amount} for {order_id}')
+    await v.page.getByRole('button', { name: /^Preview/ }).click()
+    await v.page.getByText('Stops 3 of 4 calls; 2 newly.').waitFor()
     await save.click()
     await v.page.getByText('The gate is changed.').waitFor()
-    const { data } = await h.gql('query($id: ID!) { tool(id: $id) { gate { mode when } } }', { id: tool.id })
+    const { data } = await h.gql('query($id: ID!) { tool(id: $id) { gate { mode when title } } }', {
+      id: tool.id,
+    })
     expect(data['tool'].gate).toEqual({
       mode: 'WHEN',
+      title: 'Refund {amount} for {order_id}',
       when: {
         anyOf: [
           { properties: { amount: { exclusiveMinimum: 50 } }, required: ['amount'] },
@@ -187,6 +199,7 @@ describe.skipIf(!hasChromium)('tools', () => {
         ],
       },
     })
+    expect(await v.page.getByText('Somebody else changed this').count()).toBe(0)
     await picture(v, 'gate-editor')
     await v.check()
     await v.close()

@@ -5,6 +5,7 @@ import { invalid, type Issue } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { gateFaults, gateInput, type GatePolicy } from '../gates/index.ts'
+import { titleFaults } from '../tools/index.ts'
 
 /** A mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }
@@ -251,7 +252,11 @@ export function gatesOf({ gate, inheritedGates = [] }: AgentSettings): GatePolic
 }
 
 function faultsOf(made: AgentSettings, projectId: string): Issue[] {
-  const issues: Issue[] = gateFaults(made.gate ?? null, projectId, ['input', 'gate'])
+  const root = ['input', 'gate']
+  const issues: Issue[] = [
+    ...gateFaults(made.gate ?? null, projectId, root),
+    ...titleFaults(made.gate, null, root),
+  ]
   const bound = new Set(boundIds(made))
   const inToolIds = (ids: string[] | null, path: string[]) =>
     ids?.forEach((id, i) => {

@@ -62,6 +62,8 @@ export interface AskedTool {
   description: string | null
   /** As models and clients see it: without presets. */
   inputSchema: JsonObject
+  /** The title of its gate; absent without one, or when the arguments that it names did not exist. */
+  titleTemplate?: string
 }
 
 export interface Approval {
@@ -104,13 +106,16 @@ export function approvalOf(row: typeof approvals.$inferSelect): Approval {
   return rest as Approval
 }
 
+/** An approval as far as its arguments are concerned. */
+type OfArguments = Pick<Approval, 'arguments' | 'editedArguments' | 'masked'>
+
 /** The arguments that will run: those of an approver's edit, else the frozen ones. Nothing is masked. */
-export function currentArguments(approval: Approval): JsonObject {
+export function currentArguments(approval: OfArguments): JsonObject {
   return approval.editedArguments ?? approval.arguments
 }
 
 /** The masked arguments that people may read: the current ones, or the original ones from before an edit. */
-export function shownArguments(approval: Approval, which: 'current' | 'original' = 'current'): JsonObject {
+export function shownArguments(approval: OfArguments, which: 'current' | 'original' = 'current'): JsonObject {
   return masked(which === 'current' ? currentArguments(approval) : approval.arguments, approval.masked)
 }
 

@@ -10,7 +10,7 @@ import { assignments, fromRecordset, insertSelect, recordset } from '../../store
 import type { Services } from '../access/index.ts'
 import { approvalRequested, approvalVoided, type GenerationEvent } from '../events/index.ts'
 import type { Requirement } from '../gates/index.ts'
-import { masked, maskedPaths, shownSchema, type Callable } from '../tools/index.ts'
+import { masked, maskedPaths, shownSchema, usableTitle, type Callable } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
 import type { AskedTool, OnApprove, VoidReason } from './approval.ts'
 import { digestOf } from './digest.ts'
@@ -88,7 +88,9 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
 }
 
 function askedTool({ tool }: NewApproval): AskedTool {
-  return { title: tool.title, description: tool.description, inputSchema: shownSchema(tool) }
+  const { title, description } = tool
+  const titleTemplate = usableTitle(tool)
+  return { title, description, inputSchema: shownSchema(tool), ...(titleTemplate ? { titleTemplate } : {}) }
 }
 
 /** The event `approval.requested` of this approval. */

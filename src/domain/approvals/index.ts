@@ -51,6 +51,7 @@ export {
   type GrantInput,
 } from './grants.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
+export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
   agreedAsJson,

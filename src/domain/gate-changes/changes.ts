@@ -64,7 +64,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
   const resource = resourceOfTarget(target.id)
   await assertMay(ctx, 'gates:Update', projectId, resource)
   const change = editOf(given)
-  target.check(change)
+  await target.check(change)
   const id = newId('gateChange')
   const made = await atomically(ctx.db, async (tx) => {
     await assertQuota(tx, ctx, gateChanges, projectId, 'changes of gates')

@@ -4,7 +4,7 @@ import type { Database } from '../../store/db/database.ts'
 import { type Ctx } from '../access/index.ts'
 import { dropSecondForGates, findProject } from '../projects/index.ts'
 import { findAgent, regateAgent, withAgentGate } from '../agents/index.ts'
-import { findTool, regateTool, recordGateChanged, withGate } from '../tools/index.ts'
+import { checkActionTitles, findTool, regateTool, recordGateChanged, withGate } from '../tools/index.ts'
 import type { GateEdit } from './change.ts'
 
 export interface GateTarget {
@@ -14,7 +14,7 @@ export interface GateTarget {
   /** The version that was read; 0 for a project, which has none. */
   version: number
   /** Throws INVALID when the edit cannot be set, or would change nothing. */
-  check(edit: GateEdit): void
+  check(edit: GateEdit): Promise<void>
   /** Sets the edit in the caller's transaction. CONFLICT when the target has changed since it was read. */
   apply(tx: Database, edit: GateEdit): Promise<void>
 }
@@ -30,7 +30,7 @@ async function toolTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   const tool = await findTool(ctx, id)
   return {
     ...tool,
-    check: (edit) => void withGate(ctx, tool, edit),
+    check: (edit) => checkActionTitles(ctx.db, tool, withGate(ctx, tool, edit)),
     apply: async (tx, edit) => assertSaved(await regateTool(tx, ctx, tool, edit)),
   }
 }
@@ -39,7 +39,7 @@ async function agentTarget(ctx: Ctx, id: string): Promise<GateTarget> {
   const agent = await findAgent(ctx, id)
   return {
     ...agent,
-    check({ gate, actionGates, agentsOnly }) {
+    async check({ gate, actionGates, agentsOnly }) {
       if (actionGates || typeof agentsOnly === 'boolean' || gate === undefined)
         throw invalidAt(['input', 'gate'], 'is the only part that an agent has: give it, and nothing else')
       withAgentGate(agent, gate)
@@ -55,7 +55,7 @@ async function projectTarget(ctx: Ctx, id: string): Promise<GateTarget> {
     projectId: id,
     name,
     version: 0,
-    check({ gate, actionGates, agentsOnly }) {
+    async check({ gate, actionGates, agentsOnly }) {
       if (gate !== undefined || actionGates || typeof agentsOnly === 'boolean')
         throw invalidAt(['input', 'gate'], 'is for tools and agents; leave it out for a project')
       if (!gatesNeedSecond)

@@ -12,3 +12,4 @@ export {
   type GatePolicy,
   type GateSource,
 } from './policy.ts'
+export { titleParts } from './title.ts'

@@ -1,10 +1,11 @@
 /** The gate of a tool: the policy that stops a call for an approval. Pure. */
 import { z } from 'zod'
-import { jsonObject, whole } from '../../core/check.ts'
+import { jsonObject, text, whole } from '../../core/check.ts'
 import type { Issue } from '../../core/errors.ts'
 import { compileSchema, schemaLimits } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { roles, type Role } from '../access/index.ts'
+import { titleParts } from './title.ts'
 
 export const gateModes = ['NEVER', 'ALWAYS', 'WHEN'] as const
 export type GateMode = (typeof gateModes)[number]
@@ -25,6 +26,8 @@ export interface GatePolicy {
   escalateAfterSeconds: number | null
   /** Recipients of a webhook may decide with a link and a code, without signing in. Absent: they may not. */
   verdictLinks?: true
+  /** What a call does, for who decides: a template with arguments in braces. Absent: the default sentence. */
+  title?: string
 }
 
 export const gateDefaults: GatePolicy = {
@@ -49,6 +52,7 @@ const shape = z.object({
   approvers: z.array(z.enum(roles)).max(roles.length).nullish(),
   escalateAfterSeconds: whole(1, week).nullish(),
   verdictLinks: z.boolean().nullish(),
+  title: text(200, 1).nullish(),
 })
 
 /**
@@ -74,9 +78,12 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
     approvers: [...new Set(given.approvers)],
     escalateAfterSeconds: given.escalateAfterSeconds ?? null,
     ...linksIf(given.verdictLinks === true),
+    ...(typeof given.title === 'string' ? { title: given.title } : {}),
   }
   if (made.escalateAfterSeconds !== null && made.escalateAfterSeconds >= made.timeoutSeconds)
     fault('escalateAfterSeconds', 'must be less than timeoutSeconds')
+  if (made.title !== undefined && !titleParts(made.title))
+    fault('title', 'has a brace without its partner: write {name} where the value of an argument belongs')
   return made
 })
 

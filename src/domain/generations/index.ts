@@ -1,6 +1,7 @@
 /** The entry point of generations. */
 export { inputOf, settingsOfRun } from './input.ts'
 export { inputLineOf, lineOf } from './lines.ts'
+export { askedFor, type ApprovalAsked, type AskedMessage, type AskingAgent } from './asked.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {

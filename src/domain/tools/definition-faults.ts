@@ -7,6 +7,7 @@ import { checkHttpConfig } from './kinds/http.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema/fields.ts'
 import { gateFaults } from '../gates/index.ts'
+import { actionGatePath, titleFaults } from './gate-titles.ts'
 import type { OwnedDefinition, ToolDefinition } from './tool.ts'
 
 /** Every fault of a definition that can be found without I/O, with its path. */
@@ -14,13 +15,15 @@ export function faultsOf(definition: ToolDefinition, actions: PlatformActions, p
   return [...gatesFaults(definition, projectId), ...kindFaults(definition, actions, projectId)]
 }
 
-function gatesFaults({ gate = null, mcp }: ToolDefinition, projectId: string): Issue[] {
-  const gates = Object.values(mcp?.gates ?? {})
+function gatesFaults(
+  { gate = null, mcp, platform, inputSchema }: ToolDefinition,
+  projectId: string,
+): Issue[] {
+  const root = ['input', 'gate']
   return [
-    ...gateFaults(gate, projectId, ['input', 'gate']),
-    ...gates.flatMap((one, i) =>
-      gateFaults(one, projectId, ['input', 'config', 'mcp', 'gates', String(i), 'gate']),
-    ),
+    ...gateFaults(gate, projectId, root),
+    ...titleFaults(gate, mcp || platform ? null : { inputSchema, projectId }, root),
+    ...Object.values(mcp?.gates ?? {}).flatMap((one, i) => gateFaults(one, projectId, actionGatePath(i))),
   ]
 }
 

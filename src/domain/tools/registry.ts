@@ -25,6 +25,7 @@ import { assertOneMayRegate } from '../projects/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
 import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
 import { gateFactsOf } from './gate-facts.ts'
+import { checkActionTitles } from './gate-titles.ts'
 import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
 import { insertVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
@@ -89,6 +90,7 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
         `must stay of the kind "${known.kind}": create a new tool for another kind`,
       )
     await checkOutside(ctx, known.projectId, definition)
+    await checkActionTitles(ctx.db, known, definition)
     const regates = gateFactsOf(definition) !== gateFactsOf(known)
     if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `tool/${known.id}`)
     const tool = await guardName('tool', definition.name, () =>

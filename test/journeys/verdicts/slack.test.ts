@@ -111,10 +111,14 @@ test('an unlinked user decides nothing and is told so alone', async () => {
 test('a destructive tool asks for a second press, and the message shows masked arguments only when it is set so', async () => {
   await h.mutate('setSlackIntegration', { showArguments: true }, 'integration { showArguments }')
   const { message } = await slackFixtures.question(
-    { autoApprove: false },
+    { autoApprove: false, title: 'Pay out {amount}' },
     { annotations: { destructiveHint: true } },
   )
   await h.mutate('setSlackIntegration', { showArguments: false }, 'integration { showArguments }')
+  expect(message['blocks'][1]).toEqual({
+    type: 'section',
+    text: { type: 'plain_text', emoji: false, text: 'Pay out 5' },
+  })
   const actions = message['blocks'].find(({ type }: any) => type === 'actions')
   expect(actions.elements[0]).toMatchObject({ action_id: 'gatehouse_approve', confirm: { style: 'danger' } })
   expect(textOf(message)).toContain('\\"amount\\": 5')

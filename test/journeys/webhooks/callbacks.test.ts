@@ -82,7 +82,7 @@ test('a gated direct call is told to its callback through its approval, with mas
     'createTool',
     {
       name: 'gated',
-      gate: { autoApprove: false },
+      gate: { autoApprove: false, title: 'Say {word}' },
       config: { http: { url: `${fixtures.upstream.url}/act`, inputSchema } },
     },
     'tool { id }',
@@ -107,6 +107,7 @@ test('a gated direct call is told to its callback through its approval, with mas
       name: 'gated',
       expiresAt: toolCall.approval.expiresAt,
       link: `${h.url}/approvals/${approvalId}`,
+      summary: 'Say w',
       arguments: { word: 'w', pin: '[masked]' },
     },
   })

@@ -14,6 +14,7 @@ export interface Policy {
   excludeRequester: boolean
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
+  title: string | null
 }
 
 /** A gate as the API takes it. */
@@ -25,6 +26,7 @@ export interface PolicyInput {
   excludeRequester: boolean
   approvers: Role[]
   escalateAfterSeconds?: number
+  title?: string
 }
 
 export interface Draft {
@@ -36,6 +38,8 @@ export interface Draft {
   excludeRequester: boolean
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
+  /** The sentence of its questions; empty: the default one. */
+  title: string
 }
 
 export const newPolicy: Policy = {
@@ -46,6 +50,7 @@ export const newPolicy: Policy = {
   excludeRequester: false,
   approvers: [],
   escalateAfterSeconds: null,
+  title: null,
 }
 
 export const emptyRow: Row = { path: [], operator: 'is', value: undefined, orMissing: false }
@@ -53,7 +58,8 @@ export const emptyRow: Row = { path: [], operator: 'is', value: undefined, orMis
 /** The draft of a policy. Conditions that rows cannot say are JSON. */
 export function draftOf(policy: Policy): Draft {
   const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = policy
-  const common = { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds }
+  const title = policy.title ?? ''
+  const common = { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds, title }
   if (!when) return { ...common, when: { as: 'rows', rules: { match: 'all', rows: [emptyRow] } } }
   const rules = rulesOfSchema(when)
   return {
@@ -69,7 +75,7 @@ export interface DraftFault {
 
 /** The input that a draft means, or what is wrong with it. */
 export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftFault[] } {
-  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
+  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds, title } = draft
   const faults: DraftFault[] = []
   const fault = (name: string, message: string) => void faults.push({ path: [name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
@@ -87,6 +93,7 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
       excludeRequester,
       approvers: [...approvers],
       ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
+      ...(title.trim() === '' ? {} : { title: title.trim() }),
     },
   }
 }
@@ -135,13 +142,14 @@ export function switched(draft: Draft): Draft | null {
 
 /** A gate of the API as its input. */
 export function gateInputOf(
-  policy: Omit<Policy, 'when' | 'escalateAfterSeconds'> & {
+  policy: Omit<Policy, 'when' | 'escalateAfterSeconds' | 'title'> & {
     when?: unknown
     escalateAfterSeconds?: number | null
+    title?: string | null
   },
 ): PolicyInput {
   const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers } = policy
-  const { escalateAfterSeconds = null } = policy
+  const { escalateAfterSeconds = null, title = null } = policy
   return {
     mode,
     ...(isObject(when) ? { when } : {}),
@@ -150,5 +158,6 @@ export function gateInputOf(
     excludeRequester,
     approvers: [...approvers],
     ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
+    ...(title === null ? {} : { title }),
   }
 }

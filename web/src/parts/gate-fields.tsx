@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Issue } from '../api/outcome.ts'
 import { ConditionRows } from './gate-conditions.tsx'
 import { switched, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
+import { Field } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import { JsonField, issuesAt } from './long-fields.tsx'
 import type { Schema } from './schema-form-resolve.ts'
@@ -20,12 +21,14 @@ interface Props {
   onChange(draft: Draft): void
   /** The arguments of the calls, presets included; null: not known. */
   schema: Schema | null
+  /** Whether the gate can have a sentence of its own. */
+  hasTitle: boolean
   faults: readonly DraftFault[]
   /** Faults that the server found in the gate; their paths begin at the gate. */
   issues: readonly Issue[]
 }
 
-export function GateFields({ draft, onChange, schema, faults, issues }: Props) {
+export function GateFields({ draft, onChange, schema, hasTitle, faults, issues }: Props) {
   const set = (part: Partial<Draft>) => onChange({ ...draft, ...part })
   return (
     <div className="gate-fields">
@@ -48,8 +51,19 @@ export function GateFields({ draft, onChange, schema, faults, issues }: Props) {
         <Conditions draft={draft} onChange={onChange} schema={schema} faults={faults} issues={issues} />
       )}
       {draft.mode !== 'NEVER' && <Deciders draft={draft} set={set} faults={faults} />}
+      {hasTitle && (
+        <Field
+          label="What a call does, in one sentence"
+          name="title"
+          value={draft.title}
+          onChange={(title) => set({ title })}
+          hint={titleHint(schema)}
+          placeholder="The name of the tool and its first arguments"
+          issues={issues}
+        />
+      )}
       {issues
-        .filter(({ path }) => path[1] !== 'when')
+        .filter(({ path }) => path[1] !== 'when' && !(hasTitle && path[1] === 'title'))
         .map(({ path, message }) => (
           <p key={`${path.join('.')} ${message}`} className="tone-bad small" role="alert">
             <span className="mono">{path.slice(1).join('.')}</span> {message}
@@ -59,7 +73,14 @@ export function GateFields({ draft, onChange, schema, faults, issues }: Props) {
   )
 }
 
-function Conditions({ draft, onChange, schema, faults, issues }: Props) {
+/** How arguments are named in the sentence, with the first two of these calls. */
+function titleHint(schema: Schema | null): string {
+  const names = propertiesOf(schema).flatMap(({ path }) => (path.length === 1 ? [`{${path[0]}}`] : []))
+  const known = names.length > 0 ? `, such as ${names.slice(0, 2).join(' or ')}` : ''
+  return `Who decides reads it first. The name of an argument in braces is its value${known}.`
+}
+
+function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'hasTitle'>) {
   const [edition, setEdition] = useState(0)
   const { when } = draft
   const other = switched(draft)

@@ -35,8 +35,10 @@ export function useGateForm(policy: Policy) {
     setDraft(draftOf(next))
     setEdition(edition + 1)
   }
-  if (isStale && !isDirty) start(policy)
-  const mine: Policy = input ? { ...base, when: null, escalateAfterSeconds: null, ...input } : base
+  // What was saved comes back as somebody's change: it is one's own.
+  if (isStale && (!isDirty || isDeepSame(written, inputOf(draftOf(policy))))) start(policy)
+  const unset = { when: null, escalateAfterSeconds: null, title: null }
+  const mine: Policy = input ? { ...base, ...unset, ...input } : base
   const faults = isDirty && 'faults' in written ? written.faults : []
   return { policy, base, draft, setDraft, edition, input, isDirty, isStale, start, mine, faults }
 }
@@ -46,6 +48,8 @@ interface Props {
   /** Whether there is a gate that can be removed. */
   hasOwn: boolean
   schema: Schema | null
+  /** Whether its calls have one schema, so that a sentence can name their arguments. */
+  hasTitle?: boolean
   update: { isRunning: boolean; refused: Refused | null }
   /** Saves it at once; null removes it. Resolves with null when it was refused or failed. */
   send(gate: PolicyInput | null): Promise<object | null>
@@ -60,6 +64,7 @@ export function GateForm({
   form,
   hasOwn,
   schema,
+  hasTitle = false,
   update,
   send,
   proposalOf,
@@ -94,6 +99,7 @@ export function GateForm({
         draft={form.draft}
         onChange={form.setDraft}
         schema={schema}
+        hasTitle={hasTitle}
         faults={form.faults}
         issues={gateIssues(refused)}
       />

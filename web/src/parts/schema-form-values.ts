@@ -124,3 +124,10 @@ export function momentFrom(text: string): string | undefined {
   const at = Date.parse(text)
   return Number.isNaN(at) ? undefined : new Date(at).toISOString()
 }
+
+/** What a form holds. */
+export interface FormState {
+  value: unknown
+  /** Why the text of the editor is no value; null when it is one. The value is the one before it. */
+  fault: string | null
+}

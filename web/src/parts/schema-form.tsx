@@ -10,13 +10,9 @@ import { FormContext, keyOf, type Form } from './schema-form-context.ts'
 import { SchemaField } from './schema-form-field.tsx'
 import { makeHints, type Hint } from './schema-form-hints.ts'
 import type { Schema } from './schema-form-resolve.ts'
-import { initialValue } from './schema-form-values.ts'
+import { initialValue, type FormState } from './schema-form-values.ts'
 
-export interface FormState {
-  value: unknown
-  /** Why the text of the editor is no value; null when it is one. The value is the one before it. */
-  fault: string | null
-}
+export type { FormState }
 
 /** The state of a new form. */
 export const startForm = (schema: Schema): FormState => ({ value: initialValue(schema, schema), fault: null })

@@ -1,49 +1,77 @@
 /** Text of models, tools and upstreams: always shown as text, with the characters marked that would hide something. */
 import { useState, type ReactNode } from 'react'
+import { beginningOf, deceptiveIn } from './deceptive.ts'
 
-/** Controls but for tab and line feed, bidirectional marks, and characters that take no space. */
-const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{fe00}-\u{fe0f}\u{e0100}-\u{e01ef}]/u
-const split = /([\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{fe00}-\u{fe0f}\u{e0100}-\u{e01ef}])/u
-
-/** The text with invisible and bidirectional characters as marks such as U+202E. At most `max` marks are drawn. */
+/** The text with what deceives in it as marks such as U+202E. At most `max` marks are drawn. */
 export function marked(text: string, max = 500): ReactNode {
-  if (!hidden.test(text.replaceAll(/[\t\n]/g, ''))) return text
-  let left = max
-  let place = 0
-  return text.split(split).map((piece, at) => {
-    place += piece.length
-    const isMark = at % 2 === 1 && piece !== '\n' && piece !== '\t'
-    if (!isMark || left-- <= 0) return isMark ? '\u{fffd}' : piece
-    const code = `U+${piece.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+  const pieces: ReactNode[] = []
+  let done = 0
+  for (const { at, text: found, is } of deceptiveIn(text)) {
+    const rest = is === 'mixed' ? found : '\u{fffd}'
+    pieces.push(text.slice(done, at), pieces.length < 2 * max ? markOf(found, is, at) : rest)
+    done = at + found.length
+  }
+  return done === 0 ? text : [...pieces, text.slice(done)]
+}
+
+function markOf(found: string, is: 'unseen' | 'mixed', at: number): ReactNode {
+  if (is === 'mixed')
     return (
-      <span key={place} className="mark" title="An invisible character">
-        {code}
+      <span key={at}>
+        {found}
+        <span className="mark" title="Letters of two alphabets that look alike">
+          mixed letters
+        </span>
       </span>
     )
-  })
+  return (
+    <span key={at} className="mark" title="An invisible character">
+      {`U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`}
+    </span>
+  )
 }
 
 /** Text that runs in its own direction, so that nothing beside it is turned round. */
 export function Foreign({ text, max }: { text: string; max?: number }) {
-  const shown = max !== undefined && text.length > max ? `${text.slice(0, max)}…` : text
+  const shown = max !== undefined && text.length > max ? `${beginningOf(text, max)}…` : text
   return <bdi>{marked(shown)}</bdi>
+}
+
+/** A string of JSON, with its quotes. */
+const literal = /("(?:[^"\\]|\\.)*")/
+/** More strings are not isolated one by one. */
+const mostStrings = 2_000
+
+/** JSON from left to right, in which each string runs in its own direction. */
+export function JsonPieces({ text }: { text: string }) {
+  return <span dir="ltr">{isolated(text)}</span>
+}
+
+function isolated(text: string): ReactNode[] {
+  const nodes: ReactNode[] = []
+  let at = 0
+  for (const [i, piece] of text.split(literal, 2 * mostStrings).entries()) {
+    nodes.push(i % 2 === 1 ? <bdi key={at}>{marked(piece)}</bdi> : marked(piece))
+    at += piece.length
+  }
+  return at < text.length ? [...nodes, marked(text.slice(at))] : nodes
 }
 
 /** More than this is folded away, in characters and lines. */
 const folded = { characters: 2_000, lines: 20 }
 /** More than this is never put into the page at once, in characters. */
-const largest = 200_000
+export const largest = 200_000
 
 /** A block of text, folded when it is long. */
 export function LongText({ text, mono = false }: { text: string; mono?: boolean }) {
   const [isOpen, setOpen] = useState(false)
   const lines = text.split('\n', folded.lines + 1)
   const isLong = text.length > folded.characters || lines.length > folded.lines
-  const short = lines.slice(0, folded.lines).join('\n').slice(0, folded.characters)
-  const shown = isLong && !isOpen ? short : text.slice(0, largest)
+  const short = beginningOf(lines.slice(0, folded.lines).join('\n'), folded.characters)
+  const shown = isLong && !isOpen ? short : beginningOf(text, largest)
   return (
-    <div className={mono ? 'long mono' : 'long'}>
-      <bdi>{marked(shown)}</bdi>
+    <div className={mono ? 'long mono' : 'long'} dir={mono ? 'ltr' : undefined}>
+      {mono ? <JsonPieces text={shown} /> : <bdi>{marked(shown)}</bdi>}
       {isLong && (
         <div className="long-more">
           <button type="button" className="quiet" onClick={() => setOpen(!isOpen)}>
@@ -58,7 +86,7 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
   )
 }
 
-const sizeText = (characters: number) =>
+export const sizeText = (characters: number) =>
   characters < 10_000
     ? `${characters.toLocaleString('en')} characters`
     : `${Math.round(characters / 1000).toLocaleString('en')} kB`

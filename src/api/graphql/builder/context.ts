@@ -25,12 +25,14 @@ import {
 import { getFiles, type StoredFile } from '../../../domain/files/index.ts'
 import { collidingNames, getAgents, type Agent } from '../../../domain/agents/index.ts'
 import {
+  askedFor,
   getGenerations,
   getSteps,
   loadAskedUnder,
   loadFailedAttemptsOf,
   showStepsOf,
   loadTotalUsage,
+  type ApprovalAsked,
   type FailedAttempt,
   type Generation,
   type Step,
@@ -99,6 +101,8 @@ export interface Loaders {
   collidingNames: DataLoader<Agent, string[], string>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>
+  /** By approval, which the resolver that loaded it has authorised: what led to its call, as far as the caller may read. */
+  asked: DataLoader<Approval, ApprovalAsked | null, string>
   /** Failed attempts at model responses, by the id of a generation, which the resolver that loaded it has authorised. */
   failedAttemptsOf: DataLoader<string, FailedAttempt[]>
   /** The pending approvals of a generation. */
@@ -222,6 +226,10 @@ function makeLoaders(ctx: Ctx): Loaders {
     }),
     connections: new DataLoader((ids) => loadConnections(ctx.db, ids)),
     whyNotDecide: new DataLoader((approvals) => whyNotDecide(ctx, approvals), { cacheKeyFn: ({ id }) => id }),
+    asked: new DataLoader((approvals) => askedFor(ctx, approvals), {
+      cacheKeyFn: ({ id }) => id,
+      maxBatchSize: 200,
+    }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
     openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),

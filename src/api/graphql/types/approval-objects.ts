@@ -5,6 +5,7 @@ import {
   decisionOf,
   extendableUntil,
   shownArguments,
+  summaryOf,
   verdicts,
   verdictWays,
   voidReasons,
@@ -16,6 +17,7 @@ import { pointerOf } from '../../../core/json.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { GateTypes } from './gates.ts'
+import { askedType, summaryType } from './approval-sheet.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
@@ -167,6 +169,21 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
         type: 'JSONObject',
         description: 'The arguments that the call runs with, presets included, writeOnly values masked.',
         resolve: (approval) => shownArguments(approval),
+      }),
+      summary: t.field({
+        type: summaryType(refs),
+        description:
+          'What the call does, as one sentence for people, with the arguments that it runs with. Masked values are ' +
+          '[masked] in it, or left out; a value has at most 80 characters.',
+        resolve: summaryOf,
+      }),
+      asked: t.field({
+        type: askedType(refs),
+        nullable: true,
+        description:
+          'What led to the call: the agents and the messages before it; null for a direct call, and when the topmost ' +
+          'generation is hidden from this API key. Permission: generations:Get.',
+        resolve: (approval, _args, { loaders }) => loaders.asked.load(approval),
       }),
       originalArguments: t.field({
         type: 'JSONObject',

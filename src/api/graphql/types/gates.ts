@@ -25,6 +25,10 @@ const links =
   'Whether recipients of a webhook may decide with a link and a one-time code, without signing in; every gate that ' +
   'stops a call must allow it.'
 
+const title =
+  'The sentence about a call that approvers read, as a template: {name} stands for the value of a top-level argument, ' +
+  'as in "Refund {amount} to {customer}".'
+
 /** Adds the types and queries; returns the types that tools, agents and approvals use. */
 export function addGateTypes(refs: Refs, Role: RoleEnum) {
   const { builder } = refs
@@ -80,6 +84,11 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
         description: links,
         resolve: (gate) => gate.verdictLinks === true,
       }),
+      title: t.string({
+        nullable: true,
+        description: `${title} Null: the name of the tool and its first arguments.`,
+        resolve: (gate) => gate.title ?? null,
+      }),
       source: t.expose('source', { type: Source, description: 'The origin of the gate.' }),
     }),
   })
@@ -116,6 +125,11 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
           'Default: never.',
       }),
       verdictLinks: t.boolean({ description: `${links} Default: false.` }),
+      title: t.string({
+        description:
+          `${title} It has at most 200 characters, names no masked argument, and is for gates of tools with one input schema ` +
+          'and of single actions of mcp tools. Default: the name of the tool and its first arguments.',
+      }),
     }),
   })
   const Required = builder.objectRef<Requirement>('GateRequirement').implement({

@@ -10,7 +10,7 @@ const loaderOf: Partial<
     IdKind,
     Exclude<
       keyof Loaders,
-      'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals' | 'secretUses'
+      'asked' | 'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals' | 'secretUses'
     >
   >
 > = {

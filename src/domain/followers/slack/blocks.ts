@@ -1,6 +1,6 @@
 /** The message of an approval as blocks of Slack. Foreign text is plain text, never markup. Pure. */
 import type { Json, JsonObject } from '../../../core/json.ts'
-import { shownArguments, type Approval, type Vote } from '../../approvals/index.ts'
+import { shownArguments, summaryOf, type Approval, type Vote } from '../../approvals/index.ts'
 
 /** Action ids of the buttons, and of the modal with the reason. */
 export const approveAction = 'gatehouse_approve'
@@ -37,8 +37,9 @@ export function messageOf(shown: Shown): JsonObject {
     unfurl_media: false,
     blocks: [
       { type: 'header', text: plain(title, 150) },
+      ...(shown.showArguments ? [sentenceOf(approval)] : []),
       { type: 'section', fields: fieldsOf(shown) },
-      ...whyOf(approval),
+      ...whyOf(shown),
       ...(shown.showArguments ? [argumentsOf(approval)] : []),
       ...votesOf(approval),
       open ? actionsOf(shown) : linkOf(shown),
@@ -105,10 +106,16 @@ function fieldsOf({ approval, agentName, requesterName }: Shown): Json[] {
   ]
 }
 
-/** What the tool does, and what its gate requires. */
-function whyOf({ question, requirement }: Approval): Json[] {
+/** What the call does. It has values of arguments. */
+function sentenceOf(approval: Approval): Json {
+  return { type: 'section', text: plain(summaryOf(approval).text, 2900) }
+}
+
+/** What the tool does, and what its gate requires. The sentence about the call has the title already. */
+function whyOf({ approval: { question, requirement }, showArguments }: Shown): Json[] {
   const { quorum, excludeRequester, approvers } = requirement
-  const what = [question?.title, question?.description].filter(Boolean).join(': ')
+  const title = showArguments ? null : question?.title
+  const what = [title, question?.description].filter(Boolean).join(': ')
   const rules = [
     quorum > 1 ? `${quorum} people must approve.` : null,
     excludeRequester ? 'Who requested it may not decide.' : null,

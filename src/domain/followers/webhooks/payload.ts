@@ -1,9 +1,13 @@
-/** The messages that are sent: thin ones with ids, names and statuses, full ones also with arguments, masked. */
-import type { Json, JsonObject } from '../../../core/json.ts'
+/**
+ * The messages that are sent: thin ones with ids, names and statuses; full ones also with arguments, masked, and for
+ * approvals with the sentence about the call.
+ */
+import type { JsonObject } from '../../../core/json.ts'
 import { masked } from '../../../core/scrub.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
+import { summaryOf, type AskedTool } from '../../approvals/index.ts'
 import {
   approvalRequested,
   encodeFeedCursor,
@@ -95,8 +99,10 @@ interface Found {
   digest: string | null
   byLink: boolean
   expiresMs: number | null
-  arguments: Json
+  arguments: JsonObject
   masked: string[][] | null
+  runtimeName: string
+  question: AskedTool | null
 }
 
 interface Details {
@@ -118,25 +124,26 @@ async function detailsOf(
   const rows = await query<Found>(
     db,
     sql`select id, (extract(epoch from expires_at) * 1000)::float8 as "expiresMs", ${shown} as arguments, masked,
-        digest, coalesce(status = 'PENDING' and expires_at > now() and requirement->'verdictLinks' = 'true', false)
+        runtime_name as "runtimeName", ${full ? sql`question` : sql`null::jsonb`} as question, digest, coalesce(status = 'PENDING' and expires_at > now() and requirement->'verdictLinks' = 'true', false)
           as "byLink"
       from approvals
       where id in ${approvals.length > 0 ? approvals : ['']}
       union all
-      select id, null, arguments, masked, null, false
+      select id, null, arguments, masked, runtime_name, null, null, false
       from tool_calls
       where id in ${calls.length > 0 ? calls : ['']}`,
   )
   return new Map(
     rows.map((row): [string, Details] => {
       const args = full ? { arguments: masked(row.arguments, row.masked) } : {}
+      const sentence = full ? { summary: summaryOf({ ...row, editedArguments: null }).text } : {}
       if (row.expiresMs === null) return [row.id, { shown: args, asked: null }]
       const expiresAt = new Date(row.expiresMs).toISOString()
       const asked = { approvalId: row.id, digest: row.digest!, endMs: row.expiresMs }
       return [
         row.id,
         {
-          shown: { expiresAt, link: `${publicUrl()}/approvals/${row.id}`, ...args },
+          shown: { expiresAt, link: `${publicUrl()}/approvals/${row.id}`, ...sentence, ...args },
           asked: row.byLink ? asked : null,
         },
       ]

@@ -3,8 +3,10 @@ import { useRef, useState } from 'react'
 import { ask, messageOf } from '../../api/client.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { decideMutation, type Question } from './documents.ts'
+import { totalsOf } from './totals.ts'
 
 type Verdict = 'APPROVE' | 'REJECT'
 
@@ -47,6 +49,7 @@ interface DialogProps {
 
 function BatchDialog({ verdict, questions, onClose }: DialogProps) {
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map())
+  const [reason, setReason] = useState('')
   const [isRunning, setRunning] = useState(false)
   const stopped = useRef(false)
   const isDone = outcomes.size === questions.length
@@ -55,7 +58,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
     setRunning(true)
     for (const question of questions) {
       if (stopped.current) break
-      const outcome = await decideOne(question, verdict)
+      const outcome = await decideOne(question, verdict, reason.trim())
       setOutcomes((before) => new Map([...before, [question.id, outcome]]))
     }
     setRunning(false)
@@ -73,7 +76,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
         {questions.map((question) => (
           <li key={question.id}>
             <span>
-              <Foreign text={question.toolName} max={80} />
+              <Sentence of={question.summary} />
               {question.tool?.annotations.destructiveHint && (
                 <span className="tone-bad">
                   {' '}
@@ -84,15 +87,34 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
                 {' '}
                 <Foreign text={question.agent?.name ?? 'direct call'} max={60} />
               </span>
-              <span className="mono small batch-arguments">
-                <Foreign text={JSON.stringify(question.arguments)} max={300} />
-              </span>
             </span>
             <span role="status">{outcomes.get(question.id)}</span>
           </li>
         ))}
       </ul>
-      <div className="verdict-buttons">
+      {totalsOf(questions).map(({ toolName, count, sums }) => (
+        <p key={toolName}>
+          {count} calls of <Foreign text={toolName} max={80} /> together:{' '}
+          {sums.map(({ name, sum }, at) => (
+            <span key={name}>
+              {at > 0 && ', '}
+              <Foreign text={name} max={80} />{' '}
+              <b>{sum.toLocaleString('en', { maximumFractionDigits: 12 })}</b>
+            </span>
+          ))}
+        </p>
+      ))}
+      <label>
+        <span>Reason, which the models read</span>
+        <textarea
+          rows={1}
+          maxLength={2000}
+          value={reason}
+          disabled={isRunning || isDone}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </label>
+      <div className="batch-buttons">
         {isDone ? (
           <button type="button" className="primary" onClick={close}>
             Close
@@ -112,10 +134,15 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
   )
 }
 
-async function decideOne(question: Question, verdict: Verdict): Promise<string> {
+async function decideOne(question: Question, verdict: Verdict, reason: string): Promise<string> {
   try {
     const { decideApproval } = await ask(decideMutation, {
-      input: { approvalId: question.id, verdict, expectedDigest: question.digest },
+      input: {
+        approvalId: question.id,
+        verdict,
+        expectedDigest: question.digest,
+        ...(reason === '' ? {} : { reason }),
+      },
     })
     if (decideApproval.__typename !== 'DecideApprovalPayload') return decideApproval.message
     const status = decideApproval.approval?.status

@@ -24,7 +24,19 @@ export function oneHourMore({
   return until > Date.parse(expiresAt) ? new Date(until).toISOString() : null
 }
 
-export function Claim({ question, reload }: { question: Question; reload(): void }) {
+/** Who says to be on it. */
+export function ClaimState({ question: { claim } }: { question: Question }) {
+  const me = useViewer()?.id
+  if (!claim) return null
+  return (
+    <span role="status">
+      <Foreign text={claim.by === me ? 'You are' : `${claim.byName} is`} max={100} /> on it,{' '}
+      <Countdown until={claim.until} />
+    </span>
+  )
+}
+
+export function ClaimActions({ question, reload }: { question: Question; reload(): void }) {
   const { id: approvalId, claim } = question
   const me = useViewer()?.id
   const claiming = useAction(claimMutation)
@@ -34,12 +46,6 @@ export function Claim({ question, reload }: { question: Question; reload(): void
   const until = oneHourMore(question)
   return (
     <p className="row">
-      {claim && (
-        <span role="status">
-          <Foreign text={claim.by === me ? 'You are' : `${claim.byName} is`} max={100} /> on it,{' '}
-          <Countdown until={claim.until} />
-        </span>
-      )}
       {claim?.by === me ? (
         <button
           type="button"

@@ -10,6 +10,12 @@ const question = graphql(
       id
       status
       toolName
+      summary {
+        parts {
+          text
+          isValue
+        }
+      }
       arguments
       originalArguments
       digest
@@ -29,6 +35,7 @@ const question = graphql(
       }
       question {
         title
+        description
         inputSchema
       }
       viewerCanDecide {

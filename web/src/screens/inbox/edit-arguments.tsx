@@ -1,51 +1,52 @@
-/** The editor of the arguments, and every place that was changed, before and after. */
+/** The form of the arguments, and every place that was changed, before and after. */
+import { useEffect, useMemo, useRef } from 'react'
 import { Changes } from '../../parts/changes.tsx'
-import { JsonEditor } from '../../parts/json-editor.tsx'
-import { Boundary } from '../../parts/states.tsx'
+import type { Issue } from '../../api/outcome.ts'
+import { SchemaForm, type FormState } from '../../parts/schema-form.tsx'
 import type { Edit } from './edit.ts'
 
 interface Props {
-  /** The text at the beginning. */
-  text: string
+  schema: Record<string, unknown>
+  state: FormState
   edit: Edit
-  issues: readonly { path: readonly string[]; message: string }[]
-  onChange(text: string): void
+  /** What the server refused; the paths begin at the input. */
+  issues: readonly Issue[]
+  onChange(state: FormState): void
   onCancel(): void
 }
 
-export function EditArguments({ text, edit, issues, onChange, onCancel }: Props) {
+export function EditArguments({ schema, state, edit, issues, onChange, onCancel }: Props) {
+  const own = useMemo(
+    () =>
+      issues
+        .filter(({ path }) => path[1] === 'arguments')
+        .map(({ path, message }) => ({ path: path.slice(2), message })),
+    [issues],
+  )
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => section.current?.querySelector<HTMLElement>('input, textarea, select')?.focus(), [])
   return (
-    <div className="stack">
+    <section ref={section} className="stack" aria-label="Edit the arguments">
       <div className="row">
         <h2>Edit the arguments</h2>
         <button type="button" className="quiet spread" onClick={onCancel}>
           Drop the changes
         </button>
       </div>
-      <Boundary
-        renderFallback={() => (
-          <textarea
-            className="mono"
-            rows={10}
-            aria-label="Arguments as JSON"
-            value={text}
-            onChange={(event) => onChange(event.target.value)}
-          />
-        )}
-      >
-        <JsonEditor initial={text} label="Arguments as JSON" onChange={onChange} isFocused />
-      </Boundary>
-      {edit.state === 'broken' && (
+      <SchemaForm
+        schema={schema}
+        state={state}
+        onChange={onChange}
+        label="Arguments to send"
+        issues={own}
+        showsAll
+      />
+      {edit.state === 'broken' && state.fault === null && (
         <p className="tone-bad" role="alert">
           {edit.message}
         </p>
       )}
-      {issues.map(({ path, message }) => (
-        <p key={`${path.join('.')} ${message}`} className="tone-bad" role="alert">
-          <span className="mono">{path.filter((part) => part !== 'input').join('.')}</span> {message}
-        </p>
-      ))}
       {edit.state === 'changed' && <Changes changes={edit.changes} label="Changes" />}
-    </div>
+    </section>
   )
 }

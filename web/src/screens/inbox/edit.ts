@@ -1,6 +1,7 @@
 /** Editing the arguments of a question: what can be edited, what was changed, and what is sent. Pure. */
 import { changesBetween, type Change } from '../../parts/diff.ts'
 import { ordered } from '../../parts/ordered.ts'
+import type { FormState } from '../../parts/schema-form-values.ts'
 import type { Question } from './documents.ts'
 
 type Arguments = Record<string, unknown>
@@ -17,14 +18,9 @@ export type Edit =
   | { state: 'broken'; message: string }
   | { state: 'changed'; value: Arguments; changes: Change[] }
 
-/** What the text of the editor means. A masked value that stays as it is keeps its real value on the server. */
-export function readEdit(before: Arguments, text: string): Edit {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return { state: 'broken', message: error instanceof Error ? error.message : String(error) }
-  }
+/** What the form means. A masked value that stays as it is keeps its real value on the server. */
+export function readEdit(before: Arguments, { value, fault }: FormState): Edit {
+  if (fault !== null) return { state: 'broken', message: fault }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { state: 'broken', message: 'The arguments must be a JSON object.' }
   const changes = changesBetween(before, value)

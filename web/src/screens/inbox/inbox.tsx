@@ -43,9 +43,15 @@ const wide = window.matchMedia('(min-width: 1100px)')
 function Waiting({ id }: { id: string | null }) {
   const [, go] = useLocation()
   const [search, setSearch] = useState('')
+  const run = useRun()
   const questions = useQuestions(id, id !== null, search)
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
   const open = useCallback((next: string | null) => go(next ? `/approvals/${next}` : '/approvals'), [go])
+  // Who came from a run goes back to it, after the verdict and without one.
+  const leave = useCallback(
+    (next: string | null) => (run === null ? open(next) : go(`/runs/${run}`)),
+    [run, open, go],
+  )
   useFirst(id, questions, go)
   const toggle = (one: string) =>
     setMarked((before) =>
@@ -81,13 +87,19 @@ function Waiting({ id }: { id: string | null }) {
       </div>
       <div className="inbox-detail">
         {id ? (
-          <Chosen key={id} id={id} questions={questions} open={open} />
+          <Chosen key={id} id={id} questions={questions} leave={leave} />
         ) : (
           questions.ids.length > 0 && <Empty title="Choose a question" />
         )}
       </div>
     </div>
   )
+}
+
+/** The run from which the question was opened; null: none. */
+function useRun(): string | null {
+  const run = new URLSearchParams(useSearch()).get('run')
+  return run !== null && /^gen_\w+$/.test(run) ? run : null
 }
 
 /** Opens the first question when the inbox is entered on a wide screen. Later nothing is chosen by itself. */
@@ -138,11 +150,12 @@ function useListKeys(
 interface ChosenProps {
   id: string
   questions: Questions
-  open(id: string | null): void
+  /** Goes on to another question or to the list, or back to the run that led here. */
+  leave(next: string | null): void
 }
 
 /** The chosen question, from the list or, when it is not in it, read by its id. */
-function Chosen({ id, questions, open }: ChosenProps) {
+function Chosen({ id, questions, leave }: ChosenProps) {
   const own = useQuery(questionQuery, { id }, { eventTypes: questionTypes })
   const question = own.data ? own.data.approval : (questions.rows.get(id) ?? undefined)
   const reload = () => {
@@ -153,7 +166,7 @@ function Chosen({ id, questions, open }: ChosenProps) {
     if (after.status === 'PENDING') return reload()
     const isOpen = (other: string) => questions.isOpen(other) && other !== id
     questions.reload()
-    open(wide.matches ? nextRow(questions.ids, id, isOpen) : null)
+    leave(wide.matches ? nextRow(questions.ids, id, isOpen) : null)
   }
   if (own.error && !question) return <Failure error={own.error} retry={own.reload} />
   if (question === null)
@@ -164,7 +177,7 @@ function Chosen({ id, questions, open }: ChosenProps) {
     )
   if (!question) return <Skeleton lines={6} />
   const back = (
-    <button type="button" className="quiet back" aria-label="Back to the list" onClick={() => open(null)}>
+    <button type="button" className="quiet back" aria-label="Back to the list" onClick={() => leave(null)}>
       <Icon name="back" />
     </button>
   )

@@ -2,7 +2,7 @@
 import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { Countdown } from '../../parts/moments.tsx'
-import { ordered } from '../../parts/ordered.ts'
+import { Sentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { Question } from './documents.ts'
 import type { Questions } from './use-questions.ts'
@@ -57,16 +57,18 @@ interface RowProps {
 }
 
 function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
-  const { id, tool, toolName, agent, expiresAt, claim } = question
+  const { id, tool, summary, agent, expiresAt, claim } = question
   return (
     <li className="question-row" data-chosen={isChosen || undefined}>
       <label className="mark-box">
         <input type="checkbox" checked={isMarked} onChange={onMark} />
-        <span className="sr-only">Choose {toolName}</span>
+        <span className="sr-only">Choose {sentenceText(summary)}</span>
       </label>
       <Link href={`/approvals/${id}`} aria-current={isChosen ? 'true' : undefined}>
-        <span className="question-name cut">
-          <Foreign text={question.question?.title ?? toolName} max={120} />
+        <span className="question-name">
+          <span>
+            <Sentence of={summary} />
+          </span>
           {tool?.annotations.destructiveHint && (
             <span className="tone-bad" title="destructive">
               <Icon name="warn" />
@@ -75,9 +77,6 @@ function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
           )}
         </span>
         <span className="question-left small">{isOpen ? <Countdown until={expiresAt} /> : 'settled'}</span>
-        <span className="question-gist small mute cut">
-          <Foreign text={gist(question)} max={160} />
-        </span>
         <span className="question-agent small mute cut">
           {claim ? (
             <Foreign text={`${claim.byName} is on it`} max={60} />
@@ -90,16 +89,4 @@ function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
       </Link>
     </li>
   )
-}
-
-/** The arguments in one line, without what is hidden. */
-function gist({ arguments: values, question }: Question): string {
-  return Object.entries(ordered(values, question?.inputSchema))
-    .filter(([, value]) => value !== '[masked]')
-    .slice(0, 6)
-    .map(([name, value]) => {
-      const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-      return `${name}: ${text.slice(0, 80)}`
-    })
-    .join(', ')
 }

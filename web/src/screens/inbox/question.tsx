@@ -1,17 +1,21 @@
-/** One question: who asks to do what, until when, and the verdict. */
-import type { ReactNode } from 'react'
+/** One question as a sheet: what is to be done, who asks and why, every argument, and the verdict below it. */
+import { useMemo, type ReactNode } from 'react'
 import { Link } from 'wouter'
-import { useQuery } from '../../api/query.ts'
 import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
+import { Fact } from '../../parts/fact.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { orderedNames } from '../../parts/ordered.ts'
 import { Principal } from '../../parts/principal.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
-import { Claim } from './claim.tsx'
-import { saidQuery, type Question } from './documents.ts'
+import { useSeen } from '../../parts/use-seen.ts'
+import { ArgumentSheet } from './argument-sheet.tsx'
+import { ClaimState } from './claim.tsx'
+import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
+import { Chain, Said, useAsked, UserAsked } from './led-to.tsx'
 import { VerdictForm } from './verdict-form.tsx'
 
 interface Props {
@@ -24,113 +28,112 @@ interface Props {
 }
 
 export function QuestionPane({ question, onDecided, reload, back }: Props) {
-  const { toolName, tool, toolCall, question: asked, viewerCanDecide } = question
+  const { tool, question: asked, viewerCanDecide, status } = question
+  const led = useAsked(question)
   return (
     <article className="question" aria-labelledby="question-title">
       <header>
         {back}
-        <h1 id="question-title">
-          <Foreign text={asked?.title ?? toolName} max={120} />
-        </h1>
-        {tool?.annotations.destructiveHint && (
-          <span className="badge tone-bad">
-            <Icon name="warn" /> destructive
-          </span>
-        )}
+        <div>
+          <h1 id="question-title">
+            <Sentence of={question.summary} />
+          </h1>
+          <p className="question-who mute">
+            <span>
+              <Principal of={question.requester} />
+              <span className="mute"> → </span>
+              <Chain question={question} asked={led} />
+            </span>
+            {tool?.annotations.destructiveHint && (
+              <span className="badge tone-bad">
+                <Icon name="warn" /> destructive
+              </span>
+            )}
+            {status === 'PENDING' && (
+              <span>
+                <Countdown until={question.expiresAt} /> left
+              </span>
+            )}
+            <ClaimState question={question} />
+          </p>
+        </div>
       </header>
-      <Facts question={question} />
-      {question.status === 'PENDING' && viewerCanDecide.may && <Claim question={question} reload={reload} />}
-      {question.generation && toolCall?.stepIndex != null && (
-        <Said generationId={question.generation.id} stepIndex={toolCall.stepIndex} />
+      {led && <UserAsked asked={led} />}
+      {question.generation && question.toolCall?.stepIndex != null && (
+        <Said generationId={question.generation.id} stepIndex={question.toolCall.stepIndex} />
       )}
-      <section aria-label="Arguments">
-        <h2>Arguments</h2>
-        <Arguments value={question.arguments} schema={asked?.inputSchema ?? null} />
-      </section>
-      <Votes question={question} />
-      {question.status !== 'PENDING' ? (
-        <Outcome question={question} />
-      ) : viewerCanDecide.may ? (
-        <VerdictForm key={question.digest} question={question} onDecided={onDecided} reload={reload} />
-      ) : (
-        <p className="outcome" role="status">
-          {viewerCanDecide.why}
-        </p>
+      {asked?.description && (
+        <section aria-label="What the tool does">
+          <h2>What the tool does</h2>
+          <LongText text={asked.description} />
+        </section>
       )}
+      <Sheet key={question.digest} question={question}>
+        {(isAllSeen) =>
+          status !== 'PENDING' ? (
+            <Outcome question={question} />
+          ) : viewerCanDecide.may ? (
+            <VerdictForm question={question} isAllSeen={isAllSeen} onDecided={onDecided} reload={reload} />
+          ) : (
+            <p className="outcome" role="status">
+              {viewerCanDecide.why}
+            </p>
+          )
+        }
+      </Sheet>
     </article>
   )
 }
 
-function Facts({ question }: { question: Question }) {
-  const { agent, generation, createdAt, expiresAt, status, toolName, requester, escalatedAt } = question
+/** The arguments and what follows them, which depends on whether all of them have been on the screen. */
+function Sheet({ question, children }: { question: Question; children(isAllSeen: boolean): ReactNode }) {
+  const { arguments: values, question: asked } = question
+  const schema = asked?.inputSchema ?? null
+  const names = useMemo(() => orderedNames(values, schema), [values, schema])
+  const { seen, refOf } = useSeen(names)
   return (
-    <dl className="facts">
-      <Fact name="Tool">
-        <span className="mono">
-          <Foreign text={toolName} max={80} />
-        </span>
-      </Fact>
-      <Fact name="Agent">
-        {agent ? (
-          <Link href={`/agents/${agent.id}`}>
-            <Foreign text={agent.name} max={80} />
-          </Link>
-        ) : (
-          'none, a direct call'
+    <>
+      <ArgumentSheet names={names} values={values} schema={schema} seen={seen} refOf={refOf} />
+      <Votes question={question} />
+      <Details question={question} />
+      {children(seen.size >= names.length)}
+    </>
+  )
+}
+
+/** Ids and facts, in one line until they are wanted. */
+function Details({ question }: { question: Question }) {
+  const { generation, createdAt, toolName, toolVersion, escalatedAt } = question
+  return (
+    <details>
+      <summary className="mute small">Details</summary>
+      <dl className="facts">
+        <Fact name="Tool">
+          <span className="mono">
+            <Foreign text={toolName} max={80} />
+          </span>{' '}
+          version {toolVersion}
+        </Fact>
+        {generation && (
+          <Fact name="Run">
+            <Link href={`/runs/${generation.id}${question.toolCall ? `?call=${question.toolCall.id}` : ''}`}>
+              show the run
+            </Link>
+          </Fact>
         )}
-      </Fact>
-      {generation && (
-        <Fact name="Run">
-          <Link href={`/runs/${generation.id}${question.toolCall ? `?call=${question.toolCall.id}` : ''}`}>
-            show the run
-          </Link>
+        <Fact name="Waiting since">
+          <Ago at={createdAt} />
         </Fact>
-      )}
-      <Fact name="Asked for">
-        <Principal of={requester} />
-      </Fact>
-      <Fact name="Waiting since">
-        <Ago at={createdAt} />
-      </Fact>
-      {status === 'PENDING' && (
-        <Fact name="Time left">
-          <Countdown until={expiresAt} />
+        {escalatedAt && (
+          <Fact name="Escalated">
+            <Ago at={escalatedAt} />
+          </Fact>
+        )}
+        <Fact name="Id">
+          <CopyId id={question.id} />
         </Fact>
-      )}
-      {escalatedAt && (
-        <Fact name="Escalated">
-          <Ago at={escalatedAt} />
-        </Fact>
-      )}
-      <Fact name="Id">
-        <CopyId id={question.id} />
-      </Fact>
-    </dl>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
-/** What the model wrote before it asked. */
-function Said({ generationId, stepIndex }: { generationId: string; stepIndex: number }) {
-  const { data } = useQuery(saidQuery, { id: generationId, after: stepIndex - 1 })
-  const step = data?.generation?.steps[0]
-  if (!step || step.text.trim() === '') return null
-  return (
-    <section aria-label="What the model said">
-      <h2>The model said</h2>
-      <blockquote>
-        <LongText text={step.text} />
-      </blockquote>
-      <p className="small mute">{step.model.name}</p>
-    </section>
+      </dl>
+    </details>
   )
 }
 

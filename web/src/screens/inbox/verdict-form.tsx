@@ -1,11 +1,13 @@
 /** The verdict about a pending question: approve, reject, or approve with other arguments. */
-import { useRef, useState, type RefObject } from 'react'
+import { useRef, useState } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { wordsOf } from '../../parts/badge.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
+import type { FormState } from '../../parts/schema-form.tsx'
 import { Failure } from '../../parts/states.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { ClaimActions } from './claim.tsx'
 import { decideMutation, type DecideResult, type Question } from './documents.ts'
 import { editable, readEdit, type Edit } from './edit.ts'
 import { EditArguments } from './edit-arguments.tsx'
@@ -14,55 +16,60 @@ import { useArmed } from './use-armed.ts'
 
 interface Props {
   question: Question
+  /** Whether every argument has been on the screen. */
+  isAllSeen: boolean
   onDecided(question: Question): void
   reload(): void
 }
 
 type Verdict = 'APPROVE' | 'REJECT'
 
-/** How long the second press of a destructive approval is waited for, in milliseconds. */
+/** How long the second press of an approval is waited for, in milliseconds. */
 const confirmMs = 6_000
 
-export function VerdictForm({ question, onDecided, reload }: Props) {
+const openSchema = { type: 'object' }
+
+export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
   const [reason, setReason] = useState('')
   const [note, setNote] = useState('')
-  const [text, setText] = useState<string | null>(null)
+  const [form, setForm] = useState<FormState | null>(null)
   const [grant, setGrant] = useState<GrantChoice>(noGrant)
   const reasonField = useRef<HTMLTextAreaElement>(null)
   const isArmed = useArmed(`${question.id} ${question.digest}`)
   const before = editable(question)
-  const edit: Edit = text === null ? { state: 'same' } : readEdit(before, text)
+  const edit: Edit = form === null ? { state: 'same' } : readEdit(before, form)
   const verdict = useVerdict(question, onDecided, reload)
   const [isConfirming, askAgain] = useConfirmation()
+  const begin = () => setForm((now) => now ?? { value: before, fault: null })
 
   const give = (which: Verdict) => {
     if (!isArmed || verdict.isRunning || (which === 'APPROVE' && edit.state === 'broken')) return
-    if (which === 'APPROVE' && question.tool?.annotations.destructiveHint && !isConfirming) return askAgain()
+    const needsSecond = !isAllSeen || question.tool?.annotations.destructiveHint === true
+    if (which === 'APPROVE' && needsSecond && !isConfirming) return askAgain()
     void verdict.give(which, { reason, note, edit, grant })
   }
   useKeys({
     'mod+Enter': () => give('APPROVE'),
     'mod+Backspace': () => give('REJECT'),
-    e: () => setText((now) => now ?? JSON.stringify(before, null, 2)),
+    e: begin,
     r: () => reasonField.current?.focus(),
   })
   return (
     <section className="verdict" aria-label="Your verdict">
-      {text === null ? (
-        <button type="button" className="quiet" onClick={() => setText(JSON.stringify(before, null, 2))}>
+      {form === null ? (
+        <button type="button" className="quiet" onClick={begin}>
           Edit the arguments <KeyHint keys="e" />
         </button>
       ) : (
         <EditArguments
-          text={text}
+          schema={question.question?.inputSchema ?? openSchema}
+          state={form}
           edit={edit}
           issues={verdict.issues}
-          onChange={setText}
-          onCancel={() => setText(null)}
+          onChange={setForm}
+          onCancel={() => setForm(null)}
         />
       )}
-      <Words reason={reason} note={note} setReason={setReason} setNote={setNote} field={reasonField} />
-      <GrantFields question={question} value={grant} onChange={setGrant} />
       {verdict.refusal && (
         <p className="tone-bad" role="alert">
           {verdict.refusal}
@@ -70,6 +77,15 @@ export function VerdictForm({ question, onDecided, reload }: Props) {
       )}
       {verdict.error !== null && <Failure error={verdict.error} retry={reload} />}
       <div className="verdict-buttons">
+        <textarea
+          ref={reasonField}
+          rows={1}
+          maxLength={2000}
+          aria-label="Reason, which the model reads"
+          placeholder="Reason, which the model reads"
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
         <button
           type="button"
           className="approve"
@@ -86,7 +102,20 @@ export function VerdictForm({ question, onDecided, reload }: Props) {
         >
           Reject <KeyHint keys="mod+Backspace" />
         </button>
+        <More
+          question={question}
+          reload={reload}
+          note={note}
+          setNote={setNote}
+          grant={grant}
+          setGrant={setGrant}
+        />
         {verdict.isRunning && <span className="mute">Sending …</span>}
+        {!isAllSeen && !verdict.isRunning && (
+          <span className="unseen small" role="status">
+            Not everything has been on screen
+          </span>
+        )}
       </div>
     </section>
   )
@@ -97,32 +126,34 @@ function approveWord({ toolName }: Question, edit: Edit, isConfirming: boolean):
   return edit.state === 'changed' ? 'Approve with changes' : 'Approve'
 }
 
-interface WordsProps {
-  reason: string
+interface MoreProps {
+  question: Question
+  reload(): void
   note: string
-  setReason(text: string): void
   setNote(text: string): void
-  field: RefObject<HTMLTextAreaElement | null>
+  grant: GrantChoice
+  setGrant(grant: GrantChoice): void
 }
 
-function Words({ reason, note, setReason, setNote, field }: WordsProps) {
+/** What is wanted less often than a verdict. */
+function More({ question, reload, note, setNote, grant, setGrant }: MoreProps) {
   return (
-    <div className="words">
-      <label>
-        <span>Reason, which the model reads</span>
-        <textarea
-          ref={field}
-          rows={1}
-          maxLength={2000}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </label>
-      <label>
-        <span>Note for other approvers</span>
-        <textarea rows={1} maxLength={2000} value={note} onChange={(event) => setNote(event.target.value)} />
-      </label>
-    </div>
+    <details className="verdict-more">
+      <summary>More</summary>
+      <div className="stack">
+        <ClaimActions question={question} reload={reload} />
+        <GrantFields question={question} value={grant} onChange={setGrant} />
+        <label>
+          <span>Note for other approvers</span>
+          <textarea
+            rows={1}
+            maxLength={2000}
+            value={note}
+            onChange={(event) => setNote(event.target.value)}
+          />
+        </label>
+      </div>
+    </details>
   )
 }
 

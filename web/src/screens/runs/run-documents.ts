@@ -67,7 +67,12 @@ const runFacts = graphql(
         }
         approvals {
           id
-          toolName
+          summary {
+            parts {
+              text
+              isValue
+            }
+          }
         }
       }
     }

@@ -1,6 +1,7 @@
 /** What the run waits for, above everything else, with the way to it. */
 import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { Run } from './run-feed.ts'
 
@@ -14,13 +15,13 @@ export function Waiting({ run, onChoose }: { run: Run; onChoose(callId: string):
   const left = Math.max(0, approvals.length - most) + Math.max(0, toolCalls.length - most)
   return (
     <ul className="run-waiting" aria-label="What the run waits for">
-      {approvals.slice(0, most).map(({ id, toolName }) => (
+      {approvals.slice(0, most).map(({ id, summary }) => (
         <li key={id}>
           <Icon name="clock" />
           <span>
-            Waits for a person: <Foreign text={toolName} max={80} />
+            Waits for a person: <Sentence of={summary} />
           </span>
-          <Link href={`/approvals/${id}`} className="button">
+          <Link href={`/approvals/${id}?run=${run.id}`} className="button">
             Open the question
           </Link>
         </li>

@@ -33,6 +33,7 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
         form={form}
         hasOwn={hasOwn}
         schema={schema}
+        hasTitle={action !== null || (tool.__typename !== 'McpTool' && tool.__typename !== 'PlatformTool')}
         update={update}
         send={(gate) => update.send({ input: gateUpdate(tool, action, gate) })}
         proposalOf={(gate, note) => gateProposal(tool, action, gate, note)}

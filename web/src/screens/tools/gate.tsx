@@ -52,6 +52,7 @@ export function GateTab({ tool, reload }: Props) {
           ...gateInputOf(policy),
           when: policy.when,
           escalateAfterSeconds: policy.escalateAfterSeconds,
+          title: policy.title,
         }}
         schema={schemaOf(tool, action)}
         reload={reload}

@@ -1,6 +1,6 @@
 /** The config of a tool, as the API takes it, from the texts of its fields. Pure. */
 import type { Issue } from '../../api/outcome.ts'
-import { gateInputOf, type Policy } from '../../parts/gate-draft.ts'
+import { gateInputOf } from '../../parts/gate-draft.ts'
 import type { Kind, UpdateInput } from './documents.ts'
 import type { ToolDraft } from './tool-draft.ts'
 
@@ -13,10 +13,7 @@ const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) =
 
 interface ActionGate {
   action: string
-  gate: Omit<Policy, 'when' | 'escalateAfterSeconds'> & {
-    when?: unknown
-    escalateAfterSeconds?: number | null
-  }
+  gate: Parameters<typeof gateInputOf>[0]
 }
 
 type Config = NonNullable<UpdateInput['config']>

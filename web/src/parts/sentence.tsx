@@ -1,0 +1,24 @@
+/** The sentence about a call, in which the values of arguments are told from the words about the tool. */
+import { Foreign } from './text.tsx'
+
+export interface CallSentence {
+  parts: readonly { text: string; isValue: boolean }[]
+}
+
+export function Sentence({ of: { parts } }: { of: CallSentence }) {
+  return parts.map(({ text, isValue }, at) =>
+    isValue ? (
+      // The pieces of a sentence have no names, and never change places.
+      // oxlint-disable-next-line react/no-array-index-key
+      <b key={at} className="sentence-value">
+        <Foreign text={text} />
+      </b>
+    ) : (
+      // oxlint-disable-next-line react/no-array-index-key
+      <Foreign key={at} text={text} />
+    ),
+  )
+}
+
+/** The sentence as plain text, for labels. */
+export const sentenceText = ({ parts }: CallSentence): string => parts.map(({ text }) => text).join('')

@@ -1,0 +1,97 @@
+/** Every argument of a question, with what its schema says about it, and how many have been on the screen. */
+import { Folded } from '../../parts/folded.tsx'
+import { Value } from '../../parts/json-view.tsx'
+import { isObject } from '../../parts/ordered.ts'
+import { fieldOf } from '../../parts/schema-form-model.ts'
+import { Foreign, JsonPieces, largest, marked, sizeText } from '../../parts/text.tsx'
+
+type Schema = Record<string, unknown>
+
+interface Props {
+  names: readonly string[]
+  values: Record<string, unknown>
+  schema: Schema | null
+  seen: ReadonlySet<string>
+  refOf(name: string): (element: HTMLElement | null) => void
+}
+
+export function ArgumentSheet({ names, values, schema, seen, refOf }: Props) {
+  return (
+    <section aria-label="Arguments">
+      <h2>
+        Arguments
+        {names.length > 0 && (
+          <span className="seen-count" role="status">
+            {seen.size < names.length ? `${seen.size} of ${names.length} seen` : `all ${names.length} seen`}
+          </span>
+        )}
+      </h2>
+      {names.length === 0 && <p className="mute">No arguments.</p>}
+      <dl className="sheet">
+        {names.map((name) => (
+          <div key={name} ref={refOf(name)}>
+            <Name name={name} schema={schema} />
+            <dd>
+              <Folded name={name}>
+                <SheetValue value={values[name]} />
+              </Folded>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+/** The title of the argument, its name, and its description. */
+function Name({ name, schema }: { name: string; schema: Schema | null }) {
+  const properties = schema?.['properties']
+  const own = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined
+  const { title, description } = fieldOf(own, schema ?? {})
+  return (
+    <dt>
+      {title !== null && (
+        <span className="sheet-title">
+          <Foreign text={title} max={200} />
+        </span>
+      )}
+      <span className={title === null ? undefined : 'mono small'}>
+        <Foreign text={name} max={100} />
+      </span>
+      {description !== null && (
+        <span className="small sheet-about">
+          <Foreign text={description} max={500} />
+        </span>
+      )}
+    </dt>
+  )
+}
+
+/** A value as a whole: it is folded by its height, not cut. */
+function SheetValue({ value }: { value: unknown }) {
+  if (typeof value === 'string' && value !== '' && value !== '[masked]')
+    return (
+      <div className="long">
+        <bdi>{marked(value.slice(0, largest))}</bdi>
+        <Rest length={value.length} />
+      </div>
+    )
+  if (typeof value !== 'object' || value === null) return <Value value={value} />
+  const text = JSON.stringify(value, null, 2)
+  return (
+    <div className="long mono" dir="ltr">
+      <JsonPieces text={text.slice(0, largest)} />
+      <Rest length={text.length} />
+    </div>
+  )
+}
+
+/** What is never on the screen: the argument does not count as seen. */
+function Rest({ length }: { length: number }) {
+  if (length <= largest) return null
+  return (
+    <p className="mute" data-folded>
+      The first {sizeText(largest)} of {sizeText(length)} are shown.
+    </p>
+  )
+}
