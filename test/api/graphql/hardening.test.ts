@@ -128,7 +128,7 @@ describe('documents are bounded', () => {
       `{ ${['tools', 'agents', 'files', 'apiKeys', 'webhooks', 'generations', 'approvals', 'secrets']
         .map((name) => `${name} { nodes { id } } `.repeat(operationLimits.breadth / 24 + 1))
         .join('')} }`,
-      /breadth of \d+; at most 500/,
+      /breadth of \d+; at most 600/,
     ],
     [
       'complexity',

@@ -8,7 +8,7 @@ import type { GraphQLContext } from './context.ts'
 /**
  * Limits of one operation. A field costs 1, a list its maximum number of entries times their fields (list-bounds.ts).
  */
-export const operationLimits = { complexity: 150_000, depth: 15, breadth: 500 }
+export const operationLimits = { complexity: 150_000, depth: 15, breadth: 600 }
 
 /** Entries of one page of a connection: the maximum, and the default when neither first nor last is given. */
 export const pageSizes = { maximum: 100, default: 20 }
