@@ -206,7 +206,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 90_000 }, () => {
     }
     const csv = await fileOf('Export CSV')
     expect(csv.name).toBe('decided.csv')
-    expect(csv.text.startsWith('\uFEFFid,tool,outcome')).toBe(true)
+    expect(csv.text.startsWith('\uFEFFid,tool,summary,outcome')).toBe(true)
     expect(csv.text).toContain(`"'=cmd|' /C calc'!A0, ""quoted"""`)
     expect(csv.text).toContain('[masked]')
     expect(csv.text).not.toContain('4000-secret')

@@ -19,7 +19,7 @@ import { findAgent } from '../agents/index.ts'
 import { appendProjectEvents, pauseEnded, pauseStarted } from '../events/index.ts'
 import { findProject } from '../projects/index.ts'
 import { findTool } from '../tools/index.ts'
-import { unpark } from '../tool-calls/index.ts'
+import { wakeParkedCalls } from '../tool-calls/index.ts'
 import { pauseOf, resourceOfPause, type Pause } from './read.ts'
 
 const shape = z.object({
@@ -146,7 +146,7 @@ const batch = 1000
  * pause: who parks a row holds it, and waits for that transaction.
  */
 async function wakeParked(db: Database, projectId: string): Promise<Hint[]> {
-  const delayed = await query<{ generationId: string | null }>(db, unpark(projectId))
+  const delayed = await query<{ generationId: string | null }>(db, wakeParkedCalls(projectId))
   const runs = [...new Set(delayed.flatMap(({ generationId }) => generationId ?? []))]
   const asksToo = runs.length > 0 ? sql`or (status = 'WAITING' and id in ${runs})` : sql``
   for (let woken = batch; woken === batch;) {

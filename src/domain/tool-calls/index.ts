@@ -45,7 +45,7 @@ export {
   resolveCall,
   settleCalls,
   startCall,
-  unpark,
+  wakeParkedCalls,
   wholeRow,
 } from './sql.ts'
 export {

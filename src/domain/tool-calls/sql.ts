@@ -220,7 +220,7 @@ export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean
   return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
 }
 
-/** A pause delays the call until it ends: see `unpark`. One that lost its worker is sent again after that. */
+/** A pause delays the call until it ends: see `wakeParkedCalls`. One that lost its worker is sent again after that. */
 export function park(id: string, proof: Proof, isOwnRow: boolean): SQL {
   const values = isOwnRow ? { wakeAt: nowPlus(parkedMs), epoch: sql`t.epoch + 1` } : {}
   return touch([id], ['PROPOSED', 'APPROVED', 'EXECUTING'], proof, {
@@ -233,7 +233,7 @@ export function park(id: string, proof: Proof, isOwnRow: boolean): SQL {
  * Takes the delays of a project's calls away, which makes those outside any generation due. Returns the generations of the
  * others, as `generationId`.
  */
-export function unpark(projectId: string): SQL {
+export function wakeParkedCalls(projectId: string): SQL {
   const open = sql`t.generation_id in (
     select id from generations where project_id = ${projectId} and status in ('QUEUED', 'RUNNING', 'WAITING'))`
   const own = sql`t.generation_id is null and t.project_id = ${projectId} and t.wake_at > now()`

@@ -17,6 +17,13 @@ export const decidedQuery = graphql(
           status
           voidReason
           toolName
+          summary {
+            text
+            parts {
+              text
+              isValue
+            }
+          }
           arguments
           originalArguments
           createdAt

@@ -4,6 +4,7 @@ import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { Changes } from '../../parts/changes.tsx'
 import { changesBetween } from '../../parts/diff.ts'
 import { Ago } from '../../parts/moments.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Votes } from '../../parts/votes.tsx'
 import type { DecidedRow } from './decided-documents.ts'
@@ -12,13 +13,16 @@ import type { DecidedRow } from './decided-documents.ts'
 const mostChanges = 3
 
 export function DecidedTableRow({ row }: { row: DecidedRow }) {
-  const { id, status, voidReason, toolName, votes, agent, settledAt } = row
+  const { id, status, voidReason, toolName, summary, votes, agent, settledAt } = row
   return (
     <tr className="linked-row">
       <td>
         <Link href={`/approvals/${id}`} className="row-link">
-          <Foreign text={toolName} max={80} />
+          <Sentence of={summary} />
         </Link>
+        <div className="small mute cut">
+          <Foreign text={toolName} max={80} />
+        </div>
       </td>
       <td>
         <Badge status={status} />

@@ -20,12 +20,13 @@ import { DecidedTableRow } from './decided-row.tsx'
 import { DecidedTally } from './decided-tally.tsx'
 import { questionTypes } from './documents.ts'
 
-const columns = ['Tool', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Call', 'When']
+const columns = ['Call', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Result', 'When']
 
 /** The columns of a file. */
 const exported: { name: string; of(row: DecidedRow): unknown }[] = [
   { name: 'id', of: ({ id }) => id },
   { name: 'tool', of: ({ toolName }) => toolName },
+  { name: 'summary', of: ({ summary }) => summary.text },
   { name: 'outcome', of: ({ status }) => status },
   { name: 'void reason', of: ({ voidReason }) => voidReason },
   { name: 'agent', of: ({ agent }) => agent?.name },
