@@ -155,6 +155,19 @@ describe.each(kinds)('on %s', (kind) => {
     expect([paid('stopped').length, paid('other agent').length]).toEqual([0, 1])
   })
 
+  test('the time of a pause does not count for the deadline of a run', async () => {
+    const quick = await deployment.fixtures.agent({ toolIds: [toolId], timeoutMs: 3000 })
+    const held = await pause({ agentId: quick })
+    const id = await deployment.fixtures.start(quick, 'call pay {"n": "in time"}\nthen\nsay done')
+    await untilTrue(async () => {
+      const [row] = await rows(`select deadline_at < now() as over from generations where id = '${id}'`)
+      return row!['over'] === true
+    })
+    await resume(held.id)
+    await first().until(id, ['COMPLETED'])
+    expect(paid('in time')).toHaveLength(1)
+  })
+
   test('what two pauses hold goes on when both have ended; each is audited and told once', async () => {
     const one = await pause({ toolId, reason: 'first' })
     const again = await pause({ toolId, reason: 'second' })

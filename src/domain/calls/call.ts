@@ -47,8 +47,8 @@ export interface CallToolInput {
 /**
  * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that only agents may use. The call
  * is committed as EXECUTING before anything is sent. A call that the gate stops is committed with its approval and
- * returned at once as AWAITING_APPROVAL, and one that a pause holds as PROPOSED; any replica runs it after that. A tool that fails is a settled call
- * with `isError`; only faults of the request are errors. With an `idempotencyKey`, a repeat joins the first call
+ * returned at once as AWAITING_APPROVAL, and one that a pause holds as PROPOSED; any replica runs it after that. A tool
+ * that fails is a settled call with `isError`; only faults of the request are errors. With an `idempotencyKey`, a repeat joins the first call
  * (pending, running or settled) and never runs again. With `callback` its events are sent to a URL (action
  * `webhooks:Callback`).
  */

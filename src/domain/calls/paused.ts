@@ -2,7 +2,7 @@
 import { query, type Database } from '../../store/db/database.ts'
 import { pausesOf } from '../../store/work/pauses.ts'
 
-/** What a pause of stops the call: its project, its tool, and the agent through which it came. */
+/** What holds the call when it is paused: its project, its tool, and the agent through which it came. */
 interface Pausable {
   projectId: string
   toolId: string | null

@@ -6,7 +6,7 @@ import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { pauses } from '../../store/db/tables/pauses.ts'
-import { pausableOf } from '../../store/work/pauses.ts'
+import { pausesOfRun } from '../../store/work/pauses.ts'
 import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
 
 export const pauseKinds = ['PROJECT', 'AGENT', 'TOOL'] as const
@@ -71,9 +71,8 @@ export async function loadPausesOfRuns(db: Database, ids: readonly string[]): Pr
   const rows = await query<{ id: string; pause: string | null }>(
     db,
     sql`select g.id, (
-        select p.id from pauses as p
-        where p.ended_at is null and p.target in (${pausableOf(sql`g.id`)})
-        order by p.created_at
+        ${pausesOfRun(sql`g.id`)}
+        order by open_pause.created_at
         limit 1
       ) as pause
       from generations as g

@@ -16,13 +16,14 @@ export const parkedMs = 10 * 60_000
 /** A condition: nothing at all is paused. It reads an index that is empty then, once for the statement. */
 const nothingPaused = sql`not exists (select 1 from pauses where ended_at is null)`
 
-/** The pauses that hold for one of these targets, a list or a select of ids. */
-export function pausesOf(targets: SQL | readonly string[]): SQL {
-  const list = Array.isArray(targets) ? sql`${[...(targets as readonly string[])]}` : sql`(${targets})`
-  return sql`select p.id from pauses as p where p.ended_at is null and p.target in ${list}`
+/** Selects the pauses that hold for one of these targets, some of which may be null. */
+export function pausesOf(targets: readonly (SQL | string | null)[]): SQL {
+  const given = targets.filter((target) => target !== null).map((target) => sql`${target}`)
+  return sql`select open_pause.id from pauses as open_pause
+    where open_pause.ended_at is null and open_pause.target in (${sql.join(given, sql`, `)})`
 }
 
-/** Selects what a pause of stops a generation: its project, its agent and those of its ancestors. */
+/** Selects the ids whose pause holds a generation: its project, its agent and those of its ancestors. */
 export function pausableOf(id: SQL | string): SQL {
   return sql`with recursive chain as (
       select parent_id, project_id, agent_id from generations where id = ${id}
@@ -33,11 +34,11 @@ export function pausableOf(id: SQL | string): SQL {
     select unnest(array[project_id, agent_id]) as target from chain`
 }
 
-/** The pauses that hold for a generation, or for one of these tools of it. */
+/** Selects the pauses that hold for a generation, or for one of these tools of it. */
 export function pausesOfRun(id: SQL | string, toolIds: readonly string[] = []): SQL {
-  return sql`select p.id from pauses as p
-    where p.ended_at is null
-      and (p.target in (${pausableOf(id)}) or ${toolIds.length > 0 ? sql`p.target in ${[...toolIds]}` : sql`false`})`
+  const ofTools = toolIds.length > 0 ? sql`or open_pause.target in ${[...toolIds]}` : sql``
+  return sql`select open_pause.id from pauses as open_pause
+    where open_pause.ended_at is null and (open_pause.target in (${pausableOf(id)}) ${ofTools})`
 }
 
 /** A condition: no pause holds for the generation, or for one of these tools of it. */
@@ -45,15 +46,9 @@ export function runIsFree(id: SQL | string, toolIds: readonly string[] = []): SQ
   return sql`(${nothingPaused} or not exists (${pausesOfRun(id, toolIds)}))`
 }
 
-/** A condition: no pause holds for one of these targets, some of which may be null. */
+/** A condition: no pause holds for one of these targets. */
 export function areFree(...targets: (SQL | string | null)[]): SQL {
-  const given = targets.filter((target) => target !== null)
-  return sql`(${nothingPaused} or not exists (
-    select 1 from pauses as open_pause
-    where open_pause.ended_at is null and open_pause.target in (${sql.join(
-      given.map((target) => sql`${target}`),
-      sql`, `,
-    )})))`
+  return sql`(${nothingPaused} or not exists (${pausesOf(targets)}))`
 }
 
 /**
