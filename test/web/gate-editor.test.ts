@@ -1,8 +1,18 @@
 /** Conditions of gates as rows and as JSON Schema: the same rows come back, and they stop what they say. */
+import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
+import { buildSchema, type GraphQLInputObjectType } from 'graphql'
 import { expect, test } from 'vitest'
-import { draftOf, emptyRow, inputOf, newPolicy, switched } from '../../web/src/parts/gate-draft.ts'
+import {
+  draftOf,
+  emptyRow,
+  gateInputOf,
+  inputOf,
+  newPolicy,
+  switched,
+  type Policy,
+} from '../../web/src/parts/gate-draft.ts'
 import {
   operatorsOf,
   propertiesOf,
@@ -219,6 +229,27 @@ test('a draft says what is missing, and its conditions change their form without
   expect(inputOf({ ...draftOf(newPolicy), quorum: 11, escalateAfterSeconds: 300 })).toMatchObject({
     faults: [{ path: ['quorum'] }, { path: ['escalateAfterSeconds'] }],
   })
+})
+
+test('every field of a gate that the API takes is sent again when another one is edited', () => {
+  const input = buildSchema(readFileSync('docs/schema.graphql', 'utf8')).getType('GateInput')
+  const names = Object.keys((input as GraphQLInputObjectType).getFields()).filter(
+    (name) => name !== 'autoApprove',
+  )
+  const gate: Policy = {
+    mode: 'WHEN',
+    when: { required: ['amount'] },
+    timeoutSeconds: 600,
+    quorum: 2,
+    excludeRequester: true,
+    approvers: ['ADMIN'],
+    escalateAfterSeconds: 60,
+    verdictLinks: true,
+    title: 'Pay {amount}',
+  }
+  expect(Object.keys(gate).toSorted()).toEqual(names.toSorted())
+  expect(inputOf(draftOf(gate))).toEqual({ input: gate })
+  expect(gateInputOf(gate)).toEqual(gate)
 })
 
 test('the schema of a tool says which properties, operators and values there are', () => {

@@ -20,6 +20,7 @@ const policy: ToolDetail['gate'] = {
   excludeRequester: false,
   approvers: [],
   escalateAfterSeconds: null,
+  verdictLinks: true,
   title: 'Write {text}',
 }
 
@@ -160,6 +161,7 @@ describe('a tool', () => {
       timeoutSeconds: 300,
       quorum: 1,
       excludeRequester: false,
+      verdictLinks: false,
       approvers: [],
     } as const
     const input = { ...next, approvers: [] }

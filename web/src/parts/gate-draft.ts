@@ -14,6 +14,7 @@ export interface Policy {
   excludeRequester: boolean
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
+  verdictLinks: boolean
   title: string | null
 }
 
@@ -26,6 +27,7 @@ export interface PolicyInput {
   excludeRequester: boolean
   approvers: Role[]
   escalateAfterSeconds?: number
+  verdictLinks: boolean
   title?: string
 }
 
@@ -38,6 +40,7 @@ export interface Draft {
   excludeRequester: boolean
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
+  verdictLinks: boolean
   /** The sentence of its questions; empty: the default one. */
   title: string
 }
@@ -50,6 +53,7 @@ export const newPolicy: Policy = {
   excludeRequester: false,
   approvers: [],
   escalateAfterSeconds: null,
+  verdictLinks: false,
   title: null,
 }
 
@@ -57,9 +61,8 @@ export const emptyRow: Row = { path: [], operator: 'is', value: undefined, orMis
 
 /** The draft of a policy. Conditions that rows cannot say are JSON. */
 export function draftOf(policy: Policy): Draft {
-  const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = policy
-  const title = policy.title ?? ''
-  const common = { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds, title }
+  const { when, title, ...same } = policy
+  const common = { ...same, title: title ?? '' }
   if (!when) return { ...common, when: { as: 'rows', rules: { match: 'all', rows: [emptyRow] } } }
   const rules = rulesOfSchema(when)
   return {
@@ -75,7 +78,8 @@ export interface DraftFault {
 
 /** The input that a draft means, or what is wrong with it. */
 export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftFault[] } {
-  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds, title } = draft
+  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
+  const { verdictLinks, title } = draft
   const faults: DraftFault[] = []
   const fault = (name: string, message: string) => void faults.push({ path: [name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
@@ -92,6 +96,7 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
       quorum,
       excludeRequester,
       approvers: [...approvers],
+      verdictLinks,
       ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
       ...(title.trim() === '' ? {} : { title: title.trim() }),
     },
@@ -148,7 +153,7 @@ export function gateInputOf(
     title?: string | null
   },
 ): PolicyInput {
-  const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers } = policy
+  const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers, verdictLinks } = policy
   const { escalateAfterSeconds = null, title = null } = policy
   return {
     mode,
@@ -157,6 +162,7 @@ export function gateInputOf(
     quorum,
     excludeRequester,
     approvers: [...approvers],
+    verdictLinks,
     ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
     ...(title === null ? {} : { title }),
   }

@@ -188,6 +188,14 @@ function Deciders({ draft, set, faults }: DecidersProps) {
       <label className="row">
         <input
           type="checkbox"
+          checked={draft.verdictLinks}
+          onChange={(event) => set({ verdictLinks: event.target.checked })}
+        />
+        Recipients of a webhook may decide by a link and a code, without signing in
+      </label>
+      <label className="row">
+        <input
+          type="checkbox"
           checked={isOn}
           onChange={(event) =>
             set({

@@ -13,6 +13,7 @@ export const gate = graphql(`
     excludeRequester
     approvers
     escalateAfterSeconds
+    verdictLinks
     title
   }
 `)

@@ -13,6 +13,7 @@ const gate = graphql(`
     excludeRequester
     approvers
     escalateAfterSeconds
+    verdictLinks
     title
   }
 `)
