@@ -20,6 +20,7 @@ import {
 import type { RouteGroup } from './api/http/route.ts'
 import { makeSignIn } from './api/http/sign-in.ts'
 import { makeSlack } from './api/http/slack.ts'
+import { makeInvitations } from './api/http/invitation.ts'
 import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
@@ -98,16 +99,12 @@ export async function openServers(
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
+  const sessions = sessionParts(config, services, callers, link)
   const server = await listen(
     {
       mcp,
-      known: graphql
-        ? [
-            graphqlRoute(graphql),
-            ...knownRoutes(address, callers, sessionParts(config, services, callers, link)),
-          ]
-        : [],
-      open: [...(apart ? [] : [metrics]), ...(serves ? openGroups(services, callers) : [])],
+      known: graphql ? [graphqlRoute(graphql), ...knownRoutes(address, callers, sessions)] : [],
+      open: [...(apart ? [] : [metrics]), ...(serves ? openGroups(sessions) : [])],
       web: serves ? makeWeb(webFolder()) : null,
       upgrade: sockets?.upgrade ?? null,
       hostFault: (host) => hostFault(host, allowedHosts),
@@ -135,8 +132,11 @@ function knownRoutes(address: Address, callers: Callers, sessions: SessionParts)
   ]
 }
 
-function openGroups(services: Services, { addressOf }: Callers): RouteGroup[] {
-  return [makeOauth(services), makeVerdicts({ services, addressOf }), makeSlack(services)]
+function openGroups(sessions: SessionParts): RouteGroup[] {
+  const { services, callers } = sessions
+  const { addressOf } = callers
+  const pages = [makeVerdicts({ services, addressOf }), makeInvitations(sessions)]
+  return [makeOauth(services), ...pages, makeSlack(services)]
 }
 
 function sessionParts(

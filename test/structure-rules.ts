@@ -80,6 +80,7 @@ const apiEntryPoints = [
   'api/http/bodies.ts',
   'api/http/browser-session.ts',
   'api/http/files.ts',
+  'api/http/invitation.ts',
   'api/http/oauth.ts',
   'api/http/route.ts',
   'api/http/server.ts',

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openLinkFixtures, sendForm, type Link, type LinkFixtures } from '../support/link-fixtures.ts'
-import { codeOf, readCode, readToken } from '../../src/domain/followers/webhooks/verdict-link.ts'
+import { readCode } from '../../src/core/one-time-link.ts'
+import { codeOf, readToken } from '../../src/domain/followers/webhooks/verdict-link.ts'
 
 let deployment: Deployment
 let linkFixtures: LinkFixtures

@@ -12,7 +12,15 @@ export type { Limits } from './limits/configured.ts'
 export type { Principal } from './principal.ts'
 export { actingPrincipal, assertSpeaksFor } from './acting.ts'
 export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
+export {
+  acceptInvitation,
+  createInvitation,
+  invitationPath,
+  type AcceptOutcome,
+  type Invitation,
+} from './invitations.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export { revocationOf, type Revocation } from './key-revocation.ts'
 export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
 export {
   createAuthenticator,

@@ -29,23 +29,28 @@ const newKey = z.object({
   votes: z.boolean().nullish(),
 })
 
+/** What a new key is. */
+export interface KeyInput {
+  projectId?: string | null | undefined
+  name: string
+  role?: Role | null | undefined
+  policy?: unknown
+  expiresAt?: Date | null | undefined
+  agentId?: string | null | undefined
+  votes?: boolean | null | undefined
+}
+
 /**
  * Creates a key for a project. Action `keys:Create`. Exactly one of `role` and `policy` sets its rights, which cannot
  * exceed those of the caller. A key made with another key does not outlive it, and may not vote when that may not. With
  * `agentId` the key is bound to that agent; with `votes: false` it may not decide approvals or gate changes. The secret
- * is returned once and cannot be read again. Key, audit entry and event are written together.
+ * is returned once and cannot be read again. With `invitedUntil` it is an invitation: see createInvitation. Key, audit
+ * entry and event are written together.
  */
 export async function createApiKey(
   ctx: Ctx,
-  input: {
-    projectId?: string | null | undefined
-    name: string
-    role?: Role | null | undefined
-    policy?: unknown
-    expiresAt?: Date | null | undefined
-    agentId?: string | null | undefined
-    votes?: boolean | null | undefined
-  },
+  input: KeyInput,
+  invitedUntil: Date | null = null,
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
   const projectId = projectOf(ctx, rest.projectId)
@@ -71,11 +76,13 @@ export async function createApiKey(
       installation: false,
       agentId: rest.agentId ?? null,
       votes: ctx.principal.votes && (rest.votes ?? true),
+      invitedUntil,
       expiresAt,
       createdBy: ctx.principal.id,
     })
     const resource = `key/${made.apiKey.id}`
-    await recordChange(tx, ctx, { projectId, action: 'keys:Create', resource, details: { name } })
+    const details: JsonObject = invitedUntil ? { name, invitation: 'sent' } : { name }
+    await recordChange(tx, ctx, { projectId, action: 'keys:Create', resource, details })
     await appendProjectEvents(tx, projectId, [apiKeyCreated({ apiKeyId: made.apiKey.id })])
     return made
   })

@@ -27,6 +27,8 @@ export interface ApiKey {
   agentId: string | null
   /** False for a key of a program: it may not decide approvals or gate changes. */
   votes: boolean
+  /** While it is an invitation that nobody has accepted: when the link ends. */
+  invitedUntil: Date | null
   /** The key or person that created it; null for the first key of the operator. */
   createdBy: string | null
   createdAt: Date
@@ -42,6 +44,7 @@ export interface NewApiKey {
   installation: boolean
   agentId: string | null
   votes?: boolean
+  invitedUntil?: Date | null
   expiresAt: Date | null
   createdBy: string | null
 }
@@ -55,15 +58,14 @@ export async function insertKey(
   const secret = given ?? newToken(keyPrefix)
   const [row] = await db
     .insert(apiKeys)
-    .values({
-      ...key,
-      policyVersion,
-      id: newId('apiKey'),
-      hash: sha256Hex(secret),
-      prefix: secret.slice(0, keyPrefix.length + 6),
-    })
+    .values({ ...key, policyVersion, id: newId('apiKey'), ...storedOf(secret) })
     .returning()
   return { apiKey: keyOf(row!), secret }
+}
+
+/** What is stored of a secret. */
+export function storedOf(secret: string): { hash: string; prefix: string } {
+  return { hash: sha256Hex(secret), prefix: secret.slice(0, keyPrefix.length + 6) }
 }
 
 export async function loadKeys(db: Database, ids: readonly string[]): Promise<ApiKey[]> {
@@ -112,7 +114,7 @@ export async function markRevoked(
 }
 
 export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
-  const { id, projectId, name, prefix, role, installation, agentId, votes, createdBy } = row
+  const { id, projectId, name, prefix, role, installation, agentId, votes, invitedUntil, createdBy } = row
   const { createdAt, expiresAt, revokedAt } = row
   return {
     id,
@@ -124,6 +126,7 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     installation,
     agentId,
     votes,
+    invitedUntil,
     createdBy,
     createdAt,
     expiresAt,

@@ -74,6 +74,7 @@ export const eventKinds = {
   AGENT_UPDATED: agents.agentUpdated,
   AGENT_DELETED: agents.agentDeleted,
   API_KEY_CREATED: access.apiKeyCreated,
+  API_KEY_ACCEPTED: access.apiKeyAccepted,
   API_KEY_REVOKED: access.apiKeyRevoked,
   PROJECT_UPDATED: access.projectUpdated,
   PAUSE_STARTED: pauses.pauseStarted,

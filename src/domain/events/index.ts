@@ -2,7 +2,7 @@
  * Events: their kinds and data, and how they are written and followed. The module is below access, which
  * writes events of keys and projects; so it checks no permission itself.
  */
-export { apiKeyCreated, apiKeyRevoked, projectUpdated } from './access-events.ts'
+export { apiKeyAccepted, apiKeyCreated, apiKeyRevoked, projectUpdated } from './access-events.ts'
 export { agentCreated, agentDeleted, agentUpdated } from './agent-events.ts'
 export {
   appendProjectEvents,

@@ -71,6 +71,7 @@ export const matrix: Record<string, Line> = {
   createProject: line('operator'),
   updateProject: line(admins),
   createApiKey: line(admins),
+  createInvitation: line(admins),
   revokeApiKey: line(admins),
   endSession: line(admins),
   endSessions: line(admins),

@@ -64,6 +64,7 @@ export const samples: EventData = {
   AGENT_UPDATED: agent,
   AGENT_DELETED: agent,
   API_KEY_CREATED: { apiKeyId: 'key_1' },
+  API_KEY_ACCEPTED: { apiKeyId: 'key_1' },
   API_KEY_REVOKED: { apiKeyId: 'key_1' },
   PROJECT_UPDATED: {},
   SECRET_SET: { name: 'KEY' },

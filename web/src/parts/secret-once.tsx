@@ -9,15 +9,17 @@ interface Props {
   /** What it is for; `note` what else there is to know. */
   children: ReactNode
   note?: ReactNode
+  /** What is copied. */
+  label?: string
   onClose(): void
 }
 
-export function SecretOnce({ title, secret, children, note, onClose }: Props) {
+export function SecretOnce({ title, secret, children, note, label = 'secret', onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="stack">
         <p>This is shown only once. {children}</p>
-        <CopyId id={secret} label="secret" />
+        <CopyId id={secret} label={label} />
         {note}
         <button type="button" className="primary" onClick={onClose}>
           I have it

@@ -238,6 +238,10 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     description: 'An API key was created.',
     fields: (t, f) => ({ apiKeyId: f.apiKeyId(t) }),
   },
+  API_KEY_ACCEPTED: {
+    description: 'The invitation to an API key was accepted.',
+    fields: (t, f) => ({ apiKeyId: f.apiKeyId(t) }),
+  },
   API_KEY_REVOKED: {
     description: 'An API key was revoked.',
     fields: (t, f) => ({ apiKeyId: f.apiKeyId(t) }),

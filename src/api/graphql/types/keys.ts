@@ -2,12 +2,14 @@
 import {
   createApiKey,
   listApiKeys,
+  revocationOf,
   revokeApiKey,
   roles,
   type ApiKey as Key,
 } from '../../../domain/access/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { addMutation } from '../builder/mutation.ts'
+import { addKeyRevocation } from './key-revocation.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export type RoleEnum = ReturnType<typeof addRole>
@@ -23,6 +25,7 @@ export function addRole({ builder }: Refs) {
 
 export function addKeys(refs: Refs, Role: RoleEnum): void {
   const { builder } = refs
+  const KeyRevocation = addKeyRevocation(refs)
   refs.ApiKey.implement({
     description: 'An API key. Its secret was shown once; only a hash is stored.',
     interfaces: [builder.nodeInterfaceRef()],
@@ -61,6 +64,19 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
       votes: t.exposeBoolean('votes', {
         description:
           'Whether the API key may decide approvals and gate changes; false for a key of a program.',
+      }),
+      invitedUntil: t.expose('invitedUntil', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When the invitation to this API key ends; null once it is accepted, and for an API key that was created ' +
+          'with its secret.',
+      }),
+      revocation: t.field({
+        type: KeyRevocation,
+        description: 'What revokeApiKey would end now.',
+        complexity: 20,
+        resolve: (key, _args, { ctx }) => revocationOf(ctx, key),
       }),
       createdBy: t.exposeID('createdBy', {
         nullable: true,

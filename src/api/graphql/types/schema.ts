@@ -14,6 +14,7 @@ import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
+import { addInvitations } from './invitations.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
 import { addMcpSettings } from './mcp-settings.ts'
@@ -62,6 +63,7 @@ function build(): GraphQLSchema {
   addProjects(refs)
   addViewer(refs, Role, addPrincipals(refs))
   addKeys(refs, Role)
+  addInvitations(refs, Role)
   addSessions(refs)
   addSecrets(refs)
   addAudit(refs)

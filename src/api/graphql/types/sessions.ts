@@ -85,7 +85,7 @@ function addSessionType({ builder, Session: ref }: Refs): void {
     values: described(sessionMethods, {
       KEY: 'The browser signed in with an API key.',
       OIDC: 'The person signed in at the identity provider.',
-      LINK: 'The browser opened the link that the server printed at its start.',
+      LINK: 'The browser opened a one-time link: that of an invitation, or the one that the server printed at its start.',
     }),
   })
   ref.implement({

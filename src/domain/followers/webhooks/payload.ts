@@ -3,6 +3,7 @@
  * approvals with the sentence about the call.
  */
 import type { JsonObject } from '../../../core/json.ts'
+import { shownCode } from '../../../core/one-time-link.ts'
 import { masked } from '../../../core/scrub.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -16,7 +17,7 @@ import {
   type RecordedEvent,
 } from '../../events/index.ts'
 import type { Message } from './send.ts'
-import { codeOf, shownCode, tokenOf, verdictPath, type VerdictLink } from './verdict-link.ts'
+import { codeOf, tokenOf, verdictPath, type VerdictLink } from './verdict-link.ts'
 import type { Recipient } from './webhook.ts'
 
 /** The id of an event for receivers: another incarnation of the log may use the same numbers again. */

@@ -44,6 +44,10 @@ export const apiKeys = pgTable(
     agentId: text('agent_id'),
     /** False for a key of a program: it may not decide approvals or gate changes. */
     votes: boolean('votes').notNull().default(true),
+    /** Of an invitation that nobody has accepted: when it ends. Until it is accepted nobody has the secret. */
+    invitedUntil: moment('invited_until'),
+    /** Codes of its invitation that did not count, or are being compared. */
+    invitationTries: integer('invitation_tries').notNull().default(0),
     createdBy: text('created_by'),
     createdAt: createdAt(),
     expiresAt: moment('expires_at'),

@@ -1,21 +1,15 @@
-/** API keys: who has one, what it may do, a new one whose secret is shown once, and the end of one. */
+/** API keys: who has one, what it may do, and when it ends. */
 import { useState } from 'react'
-import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
-import { faults } from '../../api/faults.ts'
 import { usePages } from '../../api/pages.ts'
-import { useMutation } from '../../api/query.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { Choice, Field } from '../../parts/fields.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { FormDialog } from '../../parts/form-dialog.tsx'
-import { SecretOnce } from '../../parts/secret-once.tsx'
-import { useAction } from '../../parts/use-action.ts'
+import { NewKey } from './new-key.tsx'
+import { RevokeKey } from './revoke-key.tsx'
 
 const keysQuery = graphql(
   `
@@ -31,6 +25,7 @@ const keysQuery = graphql(
           lastUsedAt
           expiresAt
           revokedAt
+          invitedUntil
           creator {
             ...PrincipalParts
           }
@@ -49,36 +44,17 @@ const keysQuery = graphql(
   [principal],
 )
 
-const createMutation = graphql(
-  `
-    mutation CreateKey($input: CreateApiKeyInput!) {
-      createApiKey(input: $input) {
-        __typename
-        ... on CreateApiKeyPayload {
-          secret
-          apiKey {
-            name
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-const revokeMutation = command('revokeApiKey')
-
 export function Keys() {
   const [isOpen, setOpen] = useState(false)
   const pages = usePages(keysQuery, {}, (data) => data.apiKeys, {
-    eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'],
+    eventTypes: ['API_KEY_CREATED', 'API_KEY_ACCEPTED', 'API_KEY_REVOKED'],
   })
-  const { act, isRunning } = useAction(revokeMutation)
   return (
     <>
       <p className="row">
-        <span className="mute">A key is a person or a program. Its secret is shown once.</span>
+        <span className="mute">
+          A key is a person or a program. People are invited with a link; a secret is shown once.
+        </span>
         <button type="button" className="primary spread" onClick={() => setOpen(true)}>
           <Icon name="plus" /> New key
         </button>
@@ -110,7 +86,17 @@ export function Keys() {
                 </div>
               )}
             </td>
-            <td>{key.lastUsedAt ? <Ago at={key.lastUsedAt} /> : <span className="mute">never</span>}</td>
+            <td>
+              {key.invitedUntil ? (
+                <span className="tone-warn" title="Nobody has accepted the invitation">
+                  invited, until <Moment at={key.invitedUntil} />
+                </span>
+              ) : key.lastUsedAt ? (
+                <Ago at={key.lastUsedAt} />
+              ) : (
+                <span className="mute">never</span>
+              )}
+            </td>
             <td>
               {key.revokedAt ? (
                 <span className="tone-bad">
@@ -122,25 +108,7 @@ export function Keys() {
                 <span className="mute">never</span>
               )}
             </td>
-            <td className="actions">
-              {!key.revokedAt && (
-                <Confirm
-                  word="Revoke"
-                  question={`Revoke ${key.name}?`}
-                  isBusy={isRunning}
-                  onConfirm={() =>
-                    void act(
-                      { input: { id: key.id } },
-                      `The key ${key.name} has ended, and every key made with it.`,
-                    ).then(pages.reload)
-                  }
-                >
-                  <p>
-                    Its requests fail at once, its pages and sockets close, and keys made with it end too.
-                  </p>
-                </Confirm>
-              )}
-            </td>
+            <td className="actions">{!key.revokedAt && <RevokeKey of={key} onRevoked={pages.reload} />}</td>
           </tr>
         )}
       />
@@ -153,56 +121,5 @@ export function Keys() {
         />
       )}
     </>
-  )
-}
-
-const roles = [
-  { value: 'VIEWER', name: 'Viewer: reads everything' },
-  { value: 'CALLER', name: 'Caller: calls tools and runs agents' },
-  { value: 'APPROVER', name: 'Approver: reads and decides' },
-  { value: 'DEVELOPER', name: 'Developer: manages tools and agents' },
-  { value: 'ADMIN', name: 'Admin: everything in the project' },
-] as const
-type Role = (typeof roles)[number]['value']
-
-function NewKey({ onClose }: { onClose(): void }) {
-  const [name, setName] = useState('')
-  const [role, setRole] = useState<Role>('VIEWER')
-  const [isProgram, setProgram] = useState(false)
-  const [secret, setSecret] = useState<string | null>(null)
-  const form = useMutation(createMutation)
-  const create = async () => {
-    const made = await form.send({ input: { name, role, votes: !isProgram } })
-    if (made) setSecret(made.secret)
-  }
-  if (secret !== null)
-    return (
-      <SecretOnce title="The secret of the key" secret={secret} onClose={onClose}>
-        Whoever has it can do what the key may.
-      </SecretOnce>
-    )
-  return (
-    <FormDialog
-      title="New key"
-      submit="Create the key"
-      isReady={name.trim() !== ''}
-      form={form}
-      onSubmit={create}
-      onClose={onClose}
-    >
-      <Field
-        label="Name"
-        name="name"
-        value={name}
-        onChange={setName}
-        isRequired
-        issues={form.refused?.issues ?? []}
-      />
-      <Choice label="Role" value={role} options={roles} onChange={setRole} />
-      <label className="row">
-        <input type="checkbox" checked={isProgram} onChange={(event) => setProgram(event.target.checked)} />
-        The key of a program: it never decides
-      </label>
-    </FormDialog>
   )
 }

@@ -77,6 +77,7 @@ export const typeGroups = [
     name: 'Keys, webhooks and the project',
     types: [
       'API_KEY_CREATED',
+      'API_KEY_ACCEPTED',
       'API_KEY_REVOKED',
       'WEBHOOK_CREATED',
       'WEBHOOK_UPDATED',

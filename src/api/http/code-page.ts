@@ -1,0 +1,130 @@
+/**
+ * The page of a link that came with a code: a static form, and what became of the code that was typed. Opening it reads
+ * and changes nothing, so that scanners of links do no harm.
+ */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { countedAddress } from '../../core/client-address.ts'
+import { isOwnOrigin } from '../../core/cookies.ts'
+import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
+import { readText } from './bodies.ts'
+import { escaped, givePage, pageHeaders } from './pages.ts'
+import { retryAfter } from './replies.ts'
+import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
+
+/** Codes that did not count which one address may send to a page, on one replica. */
+const postsPerMinute = 30
+
+const formHeaders = {
+  ...pageHeaders,
+  'content-security-policy': `${pageHeaders['content-security-policy']}; form-action 'self'`,
+}
+
+/** The field of the code. The first button of a form is disabled, so that Enter sends nothing. */
+export const codeField =
+  '<button disabled hidden></button><p><label>Code<br><input name="code" required maxlength="16" ' +
+  'autocomplete="one-time-code" spellcheck="false" autocapitalize="characters"></label></p>'
+
+/** What is answered to a code; `html` is inserted as it is. */
+export interface CodeAnswer {
+  status: number
+  title: string
+  html: string
+  /** Whether the code counted: then it takes nothing from the limit of its address. */
+  counted?: true
+  cookie?: string
+}
+
+/** A form that was sent with a token. */
+export interface SentCode {
+  request: IncomingMessage
+  token: string
+  form: URLSearchParams
+  remoteAddress: string | null
+  requestId: string
+}
+
+export interface CodePage {
+  /** The path of its links, up to the token. */
+  path: string
+  title: string
+  /** The same for every link, valid or not: nothing is read for it. */
+  html: string
+  /** What to do after a fault that is no answer. */
+  failed: CodeAnswer
+  /** Link or code are not valid, or the form is not this page's. */
+  refused: CodeAnswer
+  answer(sent: SentCode): Promise<CodeAnswer>
+}
+
+export interface CodePageParts {
+  services: Services
+  addressOf(request: IncomingMessage): string | null
+}
+
+export function makeCodePage({ services, addressOf }: CodePageParts, page: CodePage): RouteGroup {
+  const posts = createAddressLimit(services.clock, postsPerMinute)
+  const path = `${page.path}{token}`
+  const { title, html } = page
+  const routes: OpenRoute[] = [
+    { method: 'GET', path, head: true, run: ({ response }) => give(response, { status: 200, title, html }) },
+    {
+      method: 'POST',
+      path,
+      async run(call) {
+        const remoteAddress = addressOf(call.request)
+        const name = countedAddress(remoteAddress ?? '')
+        const waitMs = posts.take(name)
+        if (waitMs > 0) return tooMany(call.response, waitMs)
+        const answer = await answerOf(services, page, call, remoteAddress)
+        if (answer.counted) posts.giveBack(name)
+        give(call.response, answer)
+      },
+    },
+  ]
+  return openRoutes(services.log, { routes })
+}
+
+async function answerOf(
+  services: Services,
+  page: CodePage,
+  { request, response, params }: OpenCall,
+  remoteAddress: string | null,
+): Promise<CodeAnswer> {
+  if (!isOwnForm(services, request)) return page.refused
+  const text = await readText(request, response).catch(() => '')
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+  const form = new URLSearchParams(isForm ? text : '')
+  try {
+    const requestId = randomUUID()
+    return await page.answer({ request, token: params['token']!, form, remoteAddress, requestId })
+  } catch (error) {
+    if (!asAppError(error)) services.log.error({ err: error }, `a code for ${page.path} failed`)
+    return page.failed
+  }
+}
+
+/** Whether the request comes from the form: browsers say so, or send the Origin of this server, or `null` without a referrer. */
+function isOwnForm({ publicUrl }: Services, { headers: head }: IncomingMessage): boolean {
+  const site = head['sec-fetch-site']
+  const { origin } = head
+  const own = origin === undefined || origin === 'null' || isOwnOrigin(origin, head.host, publicUrl())
+  return own && (site === undefined || site === 'same-origin')
+}
+
+/** A paragraph of plain text. */
+export const paragraph = (text: string): string => `<p>${escaped(text)}</p>`
+
+function give(response: ServerResponse, { status, title, html, cookie }: CodeAnswer): void {
+  const headers = { ...formHeaders, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
+  givePage(response, { status, title, html, headers })
+}
+
+function tooMany(response: ServerResponse, waitMs: number): void {
+  givePage(response, {
+    status: 429,
+    title: 'Try again later',
+    html: '<p>Too many codes were sent from your address.</p>',
+    headers: { ...formHeaders, ...retryAfter(waitMs), connection: 'close' },
+  })
+}

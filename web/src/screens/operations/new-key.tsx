@@ -1,0 +1,122 @@
+/** A new key: for a program its secret, shown once; for a person an invitation, or the secret too. */
+import { useState } from 'react'
+import { graphql } from '../../api/document.ts'
+import { faults } from '../../api/faults.ts'
+import { useMutation } from '../../api/query.ts'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Choice, Field } from '../../parts/fields.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { SecretOnce } from '../../parts/secret-once.tsx'
+import { endOfKey, keyEnds, keyTasks, type KeyEnd, type TaskName } from './key-tasks.ts'
+
+const createMutation = graphql(
+  `
+    mutation CreateKey($input: CreateApiKeyInput!) {
+      createApiKey(input: $input) {
+        __typename
+        ... on CreateApiKeyPayload {
+          secret
+        }
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+const inviteMutation = graphql(
+  `
+    mutation CreateInvitation($input: CreateInvitationInput!) {
+      createInvitation(input: $input) {
+        __typename
+        ... on CreateInvitationPayload {
+          link
+          oneTimeCode
+        }
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+type Made = { secret: string } | { link: string; oneTimeCode: string }
+
+export function NewKey({ onClose }: { onClose(): void }) {
+  const [name, setName] = useState('')
+  const [task, setTask] = useState<TaskName>('approve')
+  const [end, setEnd] = useState<KeyEnd>('90')
+  const [isInvited, setInvited] = useState(true)
+  const [made, setMade] = useState<Made | null>(null)
+  const key = useMutation(createMutation)
+  const invitation = useMutation(inviteMutation)
+  const { role, isPerson } = keyTasks.find((one) => one.value === task)!
+  const invites = isPerson && isInvited
+  const create = async () => {
+    const input = { name, role, expiresAt: endOfKey(end, Date.now()) }
+    setMade(
+      invites ? await invitation.send({ input }) : await key.send({ input: { ...input, votes: isPerson } }),
+    )
+  }
+  if (made && 'link' in made) return <Invited name={name} {...made} onClose={onClose} />
+  if (made)
+    return (
+      <SecretOnce title="The secret of the key" secret={made.secret} onClose={onClose}>
+        Whoever has it can do what the key may.
+      </SecretOnce>
+    )
+  const form = invites ? invitation : key
+  return (
+    <FormDialog
+      title="New key"
+      submit={invites ? 'Make the invitation' : 'Create the key'}
+      isReady={name.trim() !== ''}
+      form={form}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <Choice label="Who or what is it for?" value={task} options={keyTasks} onChange={setTask} />
+      <Field
+        label="Name"
+        name="name"
+        value={name}
+        onChange={setName}
+        hint={isPerson ? 'Verdicts show it.' : 'A program never decides.'}
+        isRequired
+        issues={form.refused?.issues ?? []}
+      />
+      <Choice label="Ends" value={end} options={keyEnds} onChange={setEnd} />
+      {isPerson && (
+        <label className="row">
+          <input type="checkbox" checked={isInvited} onChange={(event) => setInvited(event.target.checked)} />
+          Send a link, so that only this person ever sees the secret
+        </label>
+      )}
+    </FormDialog>
+  )
+}
+
+interface InvitedProps {
+  name: string
+  link: string
+  oneTimeCode: string
+  onClose(): void
+}
+
+function Invited({ name, link, oneTimeCode, onClose }: InvitedProps) {
+  return (
+    <SecretOnce
+      title={`The invitation of ${name}`}
+      secret={link}
+      label="link"
+      note={
+        <p>
+          The code, best sent another way: <CopyId id={oneTimeCode} label="code" />
+        </p>
+      }
+      onClose={onClose}
+    >
+      The link works once, for seven days. Who has it and the code has the key.
+    </SecretOnce>
+  )
+}
