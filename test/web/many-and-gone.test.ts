@@ -4,13 +4,28 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { openShop } from '../support/web-fixtures.ts'
+
+/** Counts the bytes over the wire, heads included, of responses from a path, from now on. */
+async function bytesOf(page: Page, path: string): Promise<{ bytes: number }> {
+  const session = await page.context().newCDPSession(page)
+  const counted = { bytes: 0 }
+  const ids = new Set<string>()
+  session.on('Network.responseReceived', ({ requestId, response }) => {
+    if (new URL(response.url).pathname === path) ids.add(requestId)
+  })
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    if (ids.has(requestId)) counted.bytes += encodedDataLength
+  })
+  await session.send('Network.enable')
+  return counted
+}
 
 describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 240_000 }, () => {
   let browser: Browser
@@ -28,12 +43,16 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 240_000 }, (
       }
       for (let n = 0; n < 500; n += 25) await Promise.all(Array.from({ length: 25 }, (_, i) => call(n + i)))
       const tab = await visit(browser, shop.h, '/approvals')
+      const sent = await bytesOf(tab.page, '/graphql')
+      await tab.page.reload()
       const rows = tab.page.locator('.question-row')
       for (const shown of [100, 200, 300, 400]) {
         await expect.poll(() => rows.count()).toBe(shown)
         await tab.page.getByRole('button', { name: 'Show 100 more' }).click()
       }
       await expect.poll(() => rows.count()).toBe(500)
+      expect(sent.bytes).toBeGreaterThan(0)
+      expect(sent.bytes).toBeLessThan(120_000)
       await rows.nth(250).getByRole('link').click()
       const id = new URL(tab.page.url()).pathname.split('/').at(-1)!
       await tab.page.locator('.danger:enabled').click()

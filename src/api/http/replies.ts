@@ -1,6 +1,7 @@
 /** What HTTP requests are answered with: JSON, the status of an error, and when to come again. */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
+import { packed } from './packed.ts'
 
 export function sendJson(
   response: ServerResponse,
@@ -8,7 +9,30 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
-  const bytes = Buffer.from(JSON.stringify(body))
+  sendBytes(response, status, Buffer.from(JSON.stringify(body)), headers)
+}
+
+/** Sends JSON as `sendJson` does, compressed where the client accepts it. */
+export async function sendPackedJson(
+  { request, response }: { request: IncomingMessage; response: ServerResponse },
+  status: number,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<void> {
+  const whole = Buffer.from(JSON.stringify(body))
+  const { bytes, headers: coding } = await packed(whole, acceptEncodingOf(request))
+  sendBytes(response, status, bytes, { ...headers, ...coding })
+}
+
+const acceptEncodingOf = ({ headers }: IncomingMessage): string | undefined =>
+  headers['accept-encoding'] as string | undefined
+
+function sendBytes(
+  response: ServerResponse,
+  status: number,
+  bytes: Buffer,
+  headers: Record<string, string>,
+): void {
   const own = { 'content-type': 'application/json', 'content-length': String(bytes.length) }
   response.writeHead(status, { ...own, ...headers }).end(bytes)
 }

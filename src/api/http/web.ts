@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { acceptedCodings } from './packed.ts'
 import { pathOf, type RouteGroup } from './route.ts'
 
 /** The headers of every file. The policy allows no inline script or style, no other origin, and no HTML from strings. */
@@ -106,13 +107,6 @@ function give(
 }
 
 const tagsOf = (header: string | undefined) => (header ?? '').split(',').map((tag) => tag.trim())
-
-/** The codings that a header accepts, without those of weight 0. */
-function acceptedCodings(header: string | string[] | undefined): Set<string> {
-  const parts = String(header ?? '').split(',')
-  const accepted = parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part))
-  return new Set(accepted.map((part) => part.split(';', 1)[0]!.trim().toLowerCase()))
-}
 
 /** Every file of the folder by its path, `/assets/…` included; none when the folder does not exist. */
 function readFiles(folder: string): Map<string, Bodies> {

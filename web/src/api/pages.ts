@@ -31,69 +31,92 @@ export function usePages<Result, Variables extends { after?: string | null }, No
   const key = `${project} ${JSON.stringify(variables)}`
   const [wanted, setWanted] = useState({ key, pages: 1 })
   const pages = wanted.key === key ? wanted.pages : 1
-  const [read, setRead] = useState<{
-    key: string
-    nodes: readonly Node[]
-    hasMore: boolean
-    error: unknown
-  } | null>(null)
+  const [read, setRead] = useState<(Part<Node> & { key: string; heard: number; error: unknown }) | null>(null)
+  // Counts what makes the rows old: an event, or a change that one made oneself.
+  const heard = useRef(0)
   const run = useRef<AbortController | null>(null)
   const events = useRef<Gathered | null>(null)
-  const latest = useRef({ variables, of })
+  const latest = useRef({ variables, of, read })
   useEffect(() => {
-    latest.current = { variables, of }
+    latest.current = { variables, of, read }
   })
-  const reload = useCallback(() => {
-    run.current?.abort()
-    const own = new AbortController()
-    run.current = own
-    const one = async (after: string | null) => {
-      const given = { ...latest.current.variables, after } as unknown as CallerVariables<Variables>
-      return latest.current.of(await ask(document, given, own.signal))
-    }
-    return readPages(pages, one).then(
-      (result) => {
-        if (!own.signal.aborted) setRead({ key, ...result, error: null })
-      },
-      (error: unknown) => {
-        if (own.signal.aborted) return
-        setRead((before) =>
-          before?.key === key ? { ...before, error } : { key, nodes: [], hasMore: false, error },
-        )
-      },
-    )
-  }, [document, key, pages])
+  // Without the part that is known, the whole list is read again.
+  const load = useCallback(
+    (known: Part<Node> = nothing) => {
+      run.current?.abort()
+      const own = new AbortController()
+      run.current = own
+      const since = heard.current
+      const one = async (after: string | null) => {
+        const given = { ...latest.current.variables, after } as unknown as CallerVariables<Variables>
+        return latest.current.of(await ask(document, given, own.signal))
+      }
+      return readPages(pages, known, one).then(
+        (part) => {
+          if (!own.signal.aborted) setRead({ key, ...part, heard: since, error: null })
+        },
+        (error: unknown) => {
+          if (own.signal.aborted) return
+          setRead((before) =>
+            before?.key === key ? { ...before, error } : { key, ...nothing, heard: since, error },
+          )
+        },
+      )
+    },
+    [document, key, pages],
+  )
+  const reload = useCallback(() => load(), [load])
   useEffect(() => {
-    void reload()
+    const { read: before } = latest.current
+    const isMore = before?.key === key && before.error === null && before.pages < pages
+    void load(isMore && before.heard === heard.current ? before : undefined)
     const own = gathered(reload)
     events.current = own
     return () => {
       run.current?.abort()
       own.stop()
     }
-  }, [reload])
-  useFeed(eventTypes, () => events.current?.ask())
+  }, [load, reload, key, pages])
+  useFeed(eventTypes, () => {
+    heard.current++
+    events.current?.ask()
+  })
   const own = read?.key === key ? read : null
   return {
     nodes: own?.nodes ?? [],
-    hasMore: own?.hasMore ?? false,
+    hasMore: own !== null && own.after !== null,
     error: own?.error ?? null,
     isLoading: own === null,
     showMore: () => setWanted({ key, pages: pages + 1 }),
-    reload: () => void reload(),
+    reload() {
+      heard.current++
+      void reload()
+    },
   }
 }
 
-async function readPages<Node>(pages: number, one: (after: string | null) => Promise<Connection<Node>>) {
+/** The first pages of a list; `after` is the cursor of the next one, null at its end. */
+interface Part<Node> {
+  nodes: readonly Node[]
+  pages: number
+  after: string | null
+}
+
+const nothing: Part<never> = { nodes: [], pages: 0, after: null }
+
+async function readPages<Node>(
+  pages: number,
+  known: Part<Node>,
+  one: (after: string | null) => Promise<Connection<Node>>,
+): Promise<Part<Node>> {
   await whenFollowing()
-  const nodes: Node[] = []
-  let after: string | null = null
-  let hasMore = true
-  for (let page = 0; page < pages && hasMore; page++) {
+  const nodes = [...known.nodes]
+  let { pages: read, after } = known
+  while (read < pages && (read === 0 || after !== null)) {
     const { nodes: more, pageInfo } = await one(after)
     nodes.push(...more)
-    after = pageInfo.endCursor
-    hasMore = pageInfo.hasNextPage
+    read++
+    after = pageInfo.hasNextPage ? pageInfo.endCursor : null
   }
-  return { nodes, hasMore }
+  return { nodes, pages: read, after }
 }

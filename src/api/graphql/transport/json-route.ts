@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getOperationAST, type ExecutionResult, type GraphQLError } from 'graphql'
 import { isJsonObject } from '../../../core/json.ts'
-import { sendJson } from '../../http/replies.ts'
+import { sendPackedJson } from '../../http/replies.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import type { Documents } from './documents.ts'
 import { withoutHttp } from '../builder/errors.ts'
@@ -36,7 +36,7 @@ export function jsonRoute({ documents, parts, cors }: JsonRouteOptions): JsonRou
     if (!params) return false
     const prepared = documents.prepare(params.query)
     if ('errors' in prepared) {
-      send(response, mediaType, context, { errors: prepared.errors })
+      await send({ request, response }, mediaType, context, { errors: prepared.errors })
       return true
     }
     const { document } = prepared
@@ -45,7 +45,7 @@ export function jsonRoute({ documents, parts, cors }: JsonRouteOptions): JsonRou
     const { operationName, variables: variableValues } = params
     const { schema } = documents
     const given = { schema, document, operationName, variableValues, contextValue: context }
-    send(response, mediaType, context, await runOperation(parts, given))
+    await send({ request, response }, mediaType, context, await runOperation(parts, given))
     return true
   }
 }
@@ -94,16 +94,16 @@ function paramsOf(body: Buffer): Params | null {
 }
 
 function send(
-  response: ServerResponse,
+  call: { request: IncomingMessage; response: ServerResponse },
   mediaType: string,
   context: GraphQLContext,
   result: ExecutionResult,
-): void {
+): Promise<void> {
   const body = result.errors ? { ...result, errors: result.errors.map(withoutHttp) } : result
   const { status, headers } = result.errors
     ? statusOf(result.errors, mediaType === json)
     : { status: 200, headers: {} }
-  sendJson(response, status, body, {
+  return sendPackedJson(call, status, body, {
     'content-type': `${mediaType}; charset=utf-8`,
     ...headers,
     ...quotaHeadersOf(context),

@@ -4,6 +4,7 @@
  */
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../../core/log.ts'
+import { packed } from '../../http/packed.ts'
 import type { GraphQLContext, ServerContext } from '../builder/context.ts'
 import { maskError } from '../builder/errors.ts'
 import type { Documents } from './documents.ts'
@@ -61,6 +62,7 @@ export function makeYoga(options: YogaOptions) {
       preparedDocuments(documents),
       operationsPlugin(parts),
       quotaHeaders(),
+      packing(),
     ] as Plugin[],
   })
 }
@@ -120,6 +122,22 @@ export function operationsPlugin(parts: OperationParts): Plugin {
       setExecuteFn(((given: Operation) => runOperation(parts, given)) as never),
     onSubscribe: ({ setSubscribeFn }) =>
       setSubscribeFn(((given: Operation) => openEventStream(parts, given)) as never),
+  }
+}
+
+/** Compresses JSON as json-route does. Event streams are sent piece by piece, and stay as they are. */
+function packing(): Plugin {
+  return {
+    async onResponse({ request, response, setResponse, fetchAPI }) {
+      const { status, headers } = response
+      if (!/^application\/(graphql-response\+)?json\b/.test(headers.get('content-type') ?? '')) return
+      const whole = Buffer.from(await response.text())
+      const { bytes, headers: coding } = await packed(whole, request.headers.get('accept-encoding') ?? '')
+      const vary = [headers.get('vary'), coding['vary']].filter(Boolean).join(', ')
+      const own = { ...coding, vary, 'content-length': String(bytes.length) }
+      const all = { ...Object.fromEntries(headers), ...own }
+      setResponse(new fetchAPI.Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: all }))
+    },
   }
 }
 
