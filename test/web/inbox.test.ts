@@ -476,6 +476,7 @@ async function openWide(shop: Shop): Promise<string> {
     { toolId: made['tool'].id, arguments: args },
     'toolCall { approval { id } }',
   )
+  if (!called['toolCall']) throw new Error(JSON.stringify(called))
   return called['toolCall'].approval.id
 }
 
