@@ -7,6 +7,9 @@ import { query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
+import { startRawProvider } from '../support/raw-provider.ts'
+import { testKey } from '../support/strict-provider.ts'
+import { framesOf } from '../support/wire-frames.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 
@@ -126,3 +129,104 @@ test.skipIf(!hasPostgres)(
     await database.drop()
   },
 )
+
+test('money follows from the tokens of each model and the prices of now, and is unknown without a price', async () => {
+  const { db } = h.app.services
+  const { project } = await h.mutate('createProject', { name: 'costs' }, 'project { id }')
+  const by = (await h.mutate('createApiKey', { name: 'c', role: 'ADMIN', projectId: project.id }, 'secret'))[
+    'secret'
+  ]
+  const { agent } = await h.mutate('createAgent', { name: 'teller' }, 'agent { id }', by)
+  for (const prompt of ['say one', 'say two']) {
+    const started = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }', by)
+    await h.until(started['generation'].id, ['COMPLETED'])
+  }
+  const money = `{ statistics { cost unpricedTokens buckets { cost unpricedTokens } spending { agentId agent { name } model
+    runs inputTokens cachedInputTokens outputTokens cost price { source listedAt input cachedInput output } } } }`
+  const read = async () => (await h.gql(money, {}, by)).data['statistics']
+  const first = await read()
+  expect(first.spending).toMatchObject([
+    {
+      agent: { name: 'teller' },
+      model: 'builtin/rehearsal',
+      runs: 2,
+      cost: 0,
+      price: { source: 'LIST', input: 0 },
+    },
+  ])
+  expect(first).toMatchObject({ cost: 0, unpricedTokens: 0 })
+
+  await query(
+    db,
+    sql`update generations set model = 'corp/own', input_tokens = 1000, cached_input_tokens = 400, output_tokens = 100
+      where project_id = ${project.id}`,
+  )
+  expect(await read()).toMatchObject({
+    cost: 0,
+    unpricedTokens: 2200,
+    spending: [{ cost: null, price: null }],
+  })
+  const price = { model: 'corp/own', input: 10, cachedInput: 1, output: 50 }
+  const set = await h.mutate('setModelPrice', price, 'price { source listedAt input cachedInput output }', by)
+  expect(set).toMatchObject({ price: { source: 'PROJECT', listedAt: null, cachedInput: 1 } })
+  const dollars = (2 * (600 * 10 + 400 * 1 + 100 * 50)) / 1e6
+  const priced = await read()
+  expect(priced.cost).toBeCloseTo(dollars, 12)
+  expect(priced.spending[0].cost).toBeCloseTo(dollars, 12)
+  expect(priced.buckets.reduce((sum: number, one: any) => sum + one.cost, 0)).toBeCloseTo(dollars, 12)
+  expect(priced.unpricedTokens).toBe(0)
+
+  await query(
+    db,
+    sql`update generations set model = 'openai/gpt-4o-2024-08-06' where project_id = ${project.id}`,
+  )
+  expect((await read()).spending).toMatchObject([{ price: { source: 'LIST', input: 2.5, output: 10 } }])
+  expect(await h.mutate('deleteModelPrice', { model: 'corp/own' }, 'deleted', by)).toMatchObject({
+    deleted: true,
+  })
+  expect(await h.mutate('deleteModelPrice', { model: 'corp/own' }, 'deleted', by)).toMatchObject({
+    deleted: false,
+  })
+})
+
+test('tokens that a provider read from its cache are counted apart', async () => {
+  const provider = await startRawProvider()
+  try {
+    const { baseUrl } = provider.settings('compatible')
+    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
+    const input = { name: 'cheap', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' }
+    await h.mutate('setProvider', input, 'provider { name }')
+    const { agent } = await h.mutate('createAgent', { name: 'cacher', model: 'cheap/m' }, 'agent { id }')
+    const usage = { input: 1000, output: 10, cached: 800 }
+    provider.script({ chunks: framesOf('compatible', { text: 'Hello.', usage }) })
+    const start = { agentId: agent.id, prompt: 'Hello?' }
+    const { generation } = await h.mutate('startGeneration', start, 'generation { id }')
+    await h.until(generation.id, ['COMPLETED'])
+    const { data } = await h.gql(
+      '{ statistics { spending { model inputTokens cachedInputTokens outputTokens } } }',
+    )
+    expect(data['statistics'].spending).toContainEqual({
+      model: 'cheap/m',
+      inputTokens: 1000,
+      cachedInputTokens: 800,
+      outputTokens: 10,
+    })
+  } finally {
+    await provider.close()
+  }
+})
+
+test.each([
+  ['a name without a provider', { model: 'gpt', input: 1, output: 1 }, 'model'],
+  ['a price below nothing', { model: 'a/b', input: -1, output: 1 }, 'input'],
+  ['a price beyond a million', { model: 'a/b', input: 1, output: 2_000_000 }, 'output'],
+  ['a name of 300 characters', { model: `a/${'b'.repeat(300)}`, input: 1, output: 1 }, 'model'],
+])('%s is refused with its path', async (_what, input, path) => {
+  const refused = await h.mutate('setModelPrice', input, 'price { model }')
+  expect(refused).toMatchObject({ __typename: 'ValidationError' })
+  const { data } = await h.gql(
+    'mutation ($input: SetModelPriceInput!) { setModelPrice(input: $input) { ... on ValidationError { issues { path } } } }',
+    { input },
+  )
+  expect(data['setModelPrice'].issues[0].path).toEqual(['input', path])
+})

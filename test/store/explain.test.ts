@@ -155,7 +155,7 @@ test.skipIf(!hasPostgres)('statistics of an hour read no table whole', async () 
   const to = new Date()
   const range = { projectId: 'proj_1', from: new Date(to.getTime() - 3_600_000), to, size: 3_600_000 }
   const seen = await statementsOf((db) => countStatistics(db, range, 1))
-  expect(seen).toHaveLength(3)
+  expect(seen).toHaveLength(4)
   for (const { text, values } of seen) {
     const rows = await reader.unsafe(`explain ${text}`, values as never[], { prepare: false })
     const plan = rows.map((row) => row['QUERY PLAN'] as string).join('\n')

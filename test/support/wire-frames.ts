@@ -18,7 +18,7 @@ export interface WireAnswer {
   /** What the provider requires back unchanged: a signature (Anthropic, Gemini) or encrypted reasoning (OpenAI). */
   seal?: string
   calls?: WireCall[]
-  usage?: { input: number; output: number }
+  usage?: { input: number; output: number; cached?: number }
   /** The provider's finish reason; the default when absent. */
   finish?: string
 }
@@ -215,8 +215,13 @@ function chatFrames(answer: WireAnswer): string[] {
       send({ tool_calls: [{ index, function: { arguments: piece } }] })
   })
   send({}, answer.finish ?? (answer.calls?.length ? 'tool_calls' : 'stop'))
-  const { input = 10, output = 5 } = answer.usage ?? {}
-  const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
+  const { input = 10, output = 5, cached = 0 } = answer.usage ?? {}
+  const usage = {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    ...(cached > 0 ? { prompt_tokens_details: { cached_tokens: cached } } : {}),
+  }
   frames.push(frame({ ...chunk, choices: [], usage }), 'data: [DONE]\n\n')
   return frames
 }

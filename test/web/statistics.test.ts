@@ -1,7 +1,15 @@
 /** The figures of a project in a browser: charts with the same figures as a table, by day and by hour; and their pure parts. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { beginOf, shareText, topOf } from '../../web/src/screens/operations/statistics/sums.ts'
+import {
+  beginOf,
+  costText,
+  moneyText,
+  shareText,
+  topOf,
+} from '../../web/src/screens/operations/statistics/sums.ts'
+import { sql } from 'drizzle-orm'
+import { query } from '../../src/store/db/database.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
@@ -16,6 +24,39 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
   afterAll(async () => {
     await browser?.close()
     await shop?.close()
+  })
+
+  test('a model without a price costs an unknown sum, until its price is set; then it costs so much', async () => {
+    const apart = await openShop()
+    try {
+      await apart.ask('P-1')
+      await apart.settle()
+      const { db } = apart.h.app.services
+      await query(db, sql`update generations set model = 'corp/own-model'`)
+      const tab = await visit(browser, apart.h, '/operations/statistics')
+      const { page } = tab
+      const row = page.getByRole('row', { name: /corp\/own-model/ })
+      await row.getByText('unknown').waitFor()
+      await row.getByRole('button', { name: 'Set it the price of corp/own-model' }).click()
+      await page.getByLabel('Tokens read').fill('1000')
+      await page.getByLabel('Tokens written').fill('2000')
+      await tab.check()
+      await page.getByRole('button', { name: 'Save the price' }).click()
+      await row.getByText('$1,000.00 / $2,000.00').waitFor()
+      const [used] = await query<{ cost: number }>(
+        db,
+        sql`select sum(input_tokens::float8 * 1000 + output_tokens::float8 * 2000) / 1e6 as cost from generations`,
+      )
+      await row.getByText(moneyText(used!.cost), { exact: true }).waitFor()
+      await row.getByRole('button', { name: 'Change the price of corp/own-model' }).click()
+      await page.getByRole('button', { name: 'Remove this price' }).click()
+      await row.getByText('unknown').waitFor()
+      await tab.check()
+      expect(tab.faults).toEqual([])
+      await tab.close()
+    } finally {
+      await apart.close()
+    }
   })
 
   test('before anything ran nothing is drawn; then runs, verdicts and failing tools are counted', async () => {
@@ -42,11 +83,13 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
         .filter({ has: page.getByText(name, { exact: true }) })
         .locator('dd')
     await expect.poll(() => sum('Runs').innerText()).toBe('6')
-    expect(await sum('Failed').innerText()).toBe('17 %')
+    // One of the five that ended; the sixth still waits.
+    expect(await sum('Failed, of those that ended').innerText()).toBe('20 %')
+    expect(await sum('Cost').innerText()).toBe('$0.00')
     expect(await sum('Questions').innerText()).toBe('2')
     const newest = page.locator('.statistics-table tbody tr').first().locator('td')
     expect((await newest.allInnerTexts()).slice(0, 5)).toEqual(['4', '1', '0', '0', '1'])
-    expect(await page.locator('.statistics-table tbody tr').count()).toBe(24)
+    expect(await page.locator('.statistics-table tbody tr').count()).toBe(1)
     expect(await page.locator('.chart-plot .chart-failed').count()).toBe(1)
     const tool = page
       .getByRole('region', { name: 'Errors by tool' })
@@ -68,13 +111,23 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
     expect(strokes).toBe(true)
     await page.emulateMedia({ forcedColors: 'none' })
     await page.getByRole('button', { name: 'Last 30 days' }).click()
-    await expect.poll(() => page.locator('.statistics-table tbody tr').count()).toBe(30)
+    await page
+      .locator('.statistics-table time')
+      .filter({ hasText: /[A-Z][a-z]{2}$/ })
+      .waitFor()
     await expect.poll(() => sum('Runs').innerText()).toBe('6')
     expect(new URL(page.url()).search).toBe('?range=30d')
     await tab.check()
     await page.goBack()
-    await expect.poll(() => page.locator('.statistics-table tbody tr').count()).toBe(24)
+    await page.locator('.statistics-table time').filter({ hasText: /:00$/ }).waitFor()
     await tab.close()
+  })
+})
+
+describe('money', () => {
+  test('is never nothing for something, and says what is not known', () => {
+    expect([0, 0.004, 0.01, 1234.5].map(moneyText)).toEqual(['$0.00', 'under $0.01', '$0.01', '$1,234.50'])
+    expect([costText(2, 0), costText(2, 10), costText(0, 10)]).toEqual(['$2.00', '$2.00 and more', 'unknown'])
   })
 })
 

@@ -1,6 +1,7 @@
 /** The entry point of statistics. */
 export { type ProjectSummary, summariseProject } from './project-summary.ts'
 export { type SecretUse, secretUserKinds, usesOfSecrets } from './secret-uses.ts'
+export { mostSpending, type Spending } from './spending.ts'
 export {
   type Bucket,
   type Statistics,

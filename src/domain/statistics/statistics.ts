@@ -1,8 +1,10 @@
-/** What happened in a project over time: runs, tokens, verdicts and failing tools, in buckets of an hour or a day. */
+/** What happened in a project over time: runs, tokens, money, verdicts and failing tools, in buckets of an hour or a day. */
 import { invalidAt } from '../../core/errors.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { sql, type SQL } from '../../store/db/sql.ts'
+import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import { mostRows, newest, type Range } from './range.ts'
+import { countSpending, type Costs, type Spending } from './spending.ts'
 
 export const bucketSizes = ['HOUR', 'DAY'] as const
 export type BucketSize = (typeof bucketSizes)[number]
@@ -13,9 +15,6 @@ const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 
 export const mostBuckets = 400
 /** The tools that are listed: those with the most failures. */
 export const mostTools = 50
-/** Rows of each table that are counted: the newest of the range. It bounds a statement to a fraction of a second, also on the embedded database. */
-const mostRows = 25_000
-
 /** Times between question and verdict, in seconds; null without a verdict. */
 interface VerdictTimes {
   verdictP50: number | null
@@ -23,7 +22,7 @@ interface VerdictTimes {
 }
 
 /** What began within a bucket. */
-export interface Bucket extends VerdictTimes {
+export interface Bucket extends VerdictTimes, Costs {
   start: Date
   /** Runs by what has become of them by now. */
   completed: number
@@ -44,27 +43,21 @@ export interface ToolFigures {
   unknown: number
 }
 
-export interface Statistics extends VerdictTimes {
+export interface Statistics extends VerdictTimes, Costs {
   from: Date
   to: Date
   /** False when the range has more rows than are counted: its oldest are missing. */
   complete: boolean
   buckets: Bucket[]
   tools: ToolFigures[]
-}
-
-interface Range {
-  projectId: string
-  from: Date
-  to: Date
-  /** The length of a bucket, in milliseconds. */
-  size: number
+  spending: Spending[]
 }
 
 /**
  * Figures of a project from `from` until before `to`, in buckets that begin at `from`. Default: until now, the last 24
  * hours, or 30 days. Actions `generations:List`, `approvals:List` and `toolCalls:List`. INVALID for a range that is empty
- * or has more than 400 buckets. Three statements, each over an index and at most 25,000 rows.
+ * or has more than 400 buckets. Four statements, each over an index and at most 25,000 rows
+ * of its table, and one for prices.
  */
 export async function readStatistics(
   ctx: Ctx,
@@ -92,10 +85,11 @@ export async function readStatistics(
 
 /** Counts. Checks no permission. */
 export async function countStatistics(db: Database, range: Range, count: number): Promise<Statistics> {
-  const [runs, verdicts, tools] = [
+  const [runs, verdicts, tools, { costsAt, total, spending }] = [
     await countRuns(db, range),
     await countVerdicts(db, range),
     await countTools(db, range),
+    await countSpending(db, range),
   ]
   const { from, to, size } = range
   const runsAt = new Map(runs.map((row) => [row.n, row]))
@@ -104,7 +98,8 @@ export async function countStatistics(db: Database, range: Range, count: number)
   const buckets = Array.from({ length: count }, (_, n): Bucket => {
     const { n: _run, rows: _rows, ...run } = runsAt.get(n) ?? noRuns
     const { n: _verdict, rows: _asked, ...verdict } = verdictsAt.get(n) ?? noVerdicts
-    return { start: new Date(from.getTime() + n * size), ...run, ...verdict }
+    const costs = costsAt.get(n) ?? noCosts
+    return { start: new Date(from.getTime() + n * size), ...run, ...verdict, ...costs }
   })
   const seen = [runs[0]?.rows ?? 0, all?.rows ?? 0, tools[0]?.rows ?? 0]
   return {
@@ -113,7 +108,9 @@ export async function countStatistics(db: Database, range: Range, count: number)
     complete: seen.every((rows) => rows < mostRows),
     verdictP50: all?.verdictP50 ?? null,
     verdictP90: all?.verdictP90 ?? null,
+    ...total,
     buckets,
+    spending,
     tools: tools.map(({ rows: _rows, ...tool }) => tool),
   }
 }
@@ -129,23 +126,12 @@ const noRuns = {
   inputTokens: 0,
   outputTokens: 0,
 }
+const noCosts: Costs = { cost: 0, unpricedTokens: 0 }
 const noVerdicts = { n: 0, rows: 0, approvals: 0, approvalsExpired: 0, verdictP50: null, verdictP90: null }
-
-/** These columns of the newest rows of a range, with the number `n` of their bucket. */
-function newest(table: string, columns: SQL, { projectId, from, to, size }: Range): SQL {
-  const begin = sql`${from.toISOString()}::timestamptz`
-  return sql`(
-    select ${columns}, trunc(extract(epoch from created_at - ${begin}) * 1000 / ${size}::float8)::int as n
-    from ${sql.raw(table)}
-    where project_id = ${projectId} and created_at >= ${begin} and created_at < ${to.toISOString()}::timestamptz
-    order by created_at desc
-    limit ${mostRows}
-  ) as r`
-}
 
 function countRuns(db: Database, range: Range) {
   return query<
-    Omit<Bucket, 'start' | 'approvals' | 'approvalsExpired' | keyof VerdictTimes> & {
+    Omit<Bucket, 'start' | 'approvals' | 'approvalsExpired' | keyof VerdictTimes | keyof Costs> & {
       n: number
       rows: number
     }

@@ -101,6 +101,9 @@ export function minimalArguments({ field }: RootField, own: Own): Record<string,
   )
 }
 
+/** Texts that have a form. */
+const texts: Record<string, string> = { url: 'http://127.0.0.1:9/x', model: 'openai/one' }
+
 function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType, own: Own): unknown {
   const open = getNullableType(type) as GraphQLInputType
   if (isListType(open)) return [minimal(at, open.ofType as GraphQLInputType, own)]
@@ -113,7 +116,7 @@ function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType
   }
   const name = getNamedType(open).name
   if (name === 'ID') return own.ids[prefixOf(at) ?? Object.keys(own.ids)[0]!]
-  if (name === 'String') return at.name === 'url' ? 'http://127.0.0.1:9/x' : `n${++count}`
+  if (name === 'String') return texts[at.name] ?? `n${++count}`
   const values: Record<string, unknown> = {
     Int: 1,
     Float: 1,

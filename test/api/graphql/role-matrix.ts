@@ -30,6 +30,8 @@ export const matrix: Record<string, Line> = {
   projects: line(readers),
   projectSummary: line(readers),
   statistics: line(readers),
+  setModelPrice: line(builders),
+  deleteModelPrice: line(builders),
   apiKeys: line(readers),
   secrets: line(readers),
   auditEntries: line(readers),

@@ -76,6 +76,7 @@ export const listMaxima: Record<string, number> = {
   'Secret.allowedHosts': 50,
   'Secret.usedBy': 100,
   'Statistics.buckets': 400,
+  'Statistics.spending': 100,
   'Statistics.tools': 50,
   'SlackIntegration.users': 200,
   'Step.failedAttempts': 5,

@@ -17,6 +17,7 @@ import { addKeys, addRole } from './keys.ts'
 import { addInvitations } from './invitations.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
+import { addModelPrices } from './model-prices.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addPauses } from './pauses.ts'
@@ -89,7 +90,7 @@ function build(): GraphQLSchema {
   addPauses(refs)
   addProviders(refs)
   addUsableProviders(refs)
-  addStatistics(refs)
+  addStatistics(refs, addModelPrices(refs))
   addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))
 }

@@ -1,24 +1,30 @@
 /** The statistics of a project in GraphQL. */
 import {
   type Bucket,
+  type Spending,
   type Statistics,
   type ToolFigures,
   bucketSizes,
   mostBuckets,
+  mostSpending,
   mostTools,
   readStatistics,
 } from '../../../domain/statistics/index.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
+import type { ModelPriceRef } from './model-prices.ts'
 
-/** The cost of the query in points: three statements over at most 25,000 rows each. */
-const cost = 500
+/** The cost of the query in points: four statements over at most 25,000 rows each. */
+const points = 500
 
+const cost =
+  'The cost in USD of the tokens of these generations at the prices of now; models without a price are left out.'
+const unpriced = 'The number of tokens of these generations whose model has no price.'
 const verdictP50 = 'The median time from question to verdict, in seconds; null without a verdict.'
 const verdictP90 =
   'The time from question to verdict that nine of ten verdicts did not exceed, in seconds; null without a verdict.'
 
-export function addStatistics(refs: Refs): void {
+export function addStatistics(refs: Refs, ModelPrice: ModelPriceRef): void {
   const { builder } = refs
   const Size = builder.enumType('StatisticsBucketSize', {
     description: 'The length of a bucket of statistics.',
@@ -40,6 +46,12 @@ export function addStatistics(refs: Refs): void {
         type: [bucketType(refs)],
         description: `The buckets of the range, oldest first, empty ones included; at most ${mostBuckets}.`,
       }),
+      cost: t.exposeFloat('cost', { description: cost }),
+      unpricedTokens: t.exposeFloat('unpricedTokens', { description: unpriced }),
+      spending: t.expose('spending', {
+        type: [spendingType(refs, ModelPrice)],
+        description: `What agents cost, by model, the most expensive first; at most ${mostSpending}.`,
+      }),
       tools: t.expose('tools', {
         type: [toolType(refs)],
         description: `The tools whose calls failed most, at most ${mostTools}.`,
@@ -50,7 +62,7 @@ export function addStatistics(refs: Refs): void {
     t.field({
       type: Figures,
       description:
-        'Figures of a project over time: generations, tokens, verdicts and failing tools. Permission: ' +
+        'Figures of a project over time: generations, tokens, money, verdicts and failing tools. Permission: ' +
         'generations:List, approvals:List and toolCalls:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
@@ -64,7 +76,7 @@ export function addStatistics(refs: Refs): void {
           description: `The length of a bucket; a range has at most ${mostBuckets}. Default: HOUR.`,
         }),
       },
-      complexity: cost,
+      complexity: points,
       resolve: (_root, args, { ctx }) => readStatistics(ctx, args),
     }),
   )
@@ -88,6 +100,8 @@ function bucketType({ builder }: Refs) {
       outputTokens: t.exposeFloat('outputTokens', {
         description: 'The number of tokens that the models of these generations wrote.',
       }),
+      cost: t.exposeFloat('cost', { description: cost }),
+      unpricedTokens: t.exposeFloat('unpricedTokens', { description: unpriced }),
       approvals: t.exposeInt('approvals', { description: 'The number of approvals that were requested.' }),
       approvalsExpired: t.exposeInt('approvalsExpired', {
         description: 'The number of these approvals that got no verdict in time.',
@@ -108,6 +122,43 @@ function toolType({ builder }: Refs) {
         description: 'The number of calls that failed or had invalid arguments.',
       }),
       unknown: t.exposeInt('unknown', { description: 'The number of calls with status UNKNOWN.' }),
+    }),
+  })
+}
+
+function spendingType(refs: Refs, ModelPrice: ModelPriceRef) {
+  return refs.builder.objectRef<Spending>('Spending').implement({
+    description: 'What the generations of one agent cost with one model.',
+    fields: (t) => ({
+      agentId: t.exposeID('agentId', { description: 'The id of the agent, which may be deleted by now.' }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description: 'The agent; null when it is deleted or hidden from the caller.',
+        resolve: ({ agentId }, _args, { loaders }) => loaders.agents.load(agentId),
+      }),
+      model: t.exposeString('model', { description: 'The model as provider/model.' }),
+      runs: t.exposeInt('runs', {
+        description: 'The number of generations whose last step asked the model.',
+      }),
+      inputTokens: t.exposeFloat('inputTokens', {
+        description: 'The number of tokens that the model read, cached ones included.',
+      }),
+      cachedInputTokens: t.exposeFloat('cachedInputTokens', {
+        description: 'The number of tokens that the provider read from its cache.',
+      }),
+      outputTokens: t.exposeFloat('outputTokens', {
+        description: 'The number of tokens that the model wrote.',
+      }),
+      price: t.expose('price', {
+        type: ModelPrice,
+        nullable: true,
+        description: 'The price of the model; null: the model has none.',
+      }),
+      cost: t.exposeFloat('cost', {
+        nullable: true,
+        description: 'The cost in USD; null: the model has no price, so the cost is unknown.',
+      }),
     }),
   })
 }

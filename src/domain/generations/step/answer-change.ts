@@ -83,6 +83,7 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
       sql`model = ${port.name}`,
       sql`model_kind = ${port.providerKind}`,
       sql`input_tokens = input_tokens + ${usage.inputTokens}::bigint`,
+      sql`cached_input_tokens = cached_input_tokens + ${usage.cachedInputTokens}::bigint`,
       sql`output_tokens = output_tokens + ${usage.outputTokens}::bigint`,
       ...ending.set,
     ],

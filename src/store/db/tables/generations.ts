@@ -1,6 +1,16 @@
 /** Threads, generations (each row is state, queue entry and timer at once), their steps, and model providers. */
 import { sql } from 'drizzle-orm'
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import {
+  boolean,
+  doublePrecision,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
 import { count, createdAt, moment, projectId, searchColumn, updatedAt, workColumns } from './columns.ts'
 
 export const threads = pgTable(
@@ -66,6 +76,8 @@ export const generations = pgTable(
     model: text('model'),
     modelKind: text('model_kind'),
     inputTokens: count('input_tokens'),
+    /** Those of the input tokens that the provider read from its cache. */
+    cachedInputTokens: count('cached_input_tokens'),
     outputTokens: count('output_tokens'),
     lastSeq: integer('last_seq').notNull().default(0),
     cancelRequestedAt: moment('cancel_requested_at'),
@@ -201,4 +213,20 @@ export const providers = pgTable(
     uniqueIndex('providers_name').on(t.projectId, t.name),
     index('providers_list').on(t.projectId, t.createdAt, t.id),
   ],
+)
+
+/** What models cost in a project, where that is not their list price. In US dollars for a million tokens. */
+export const modelPrices = pgTable(
+  'model_prices',
+  {
+    projectId: projectId(),
+    /** `provider/model`. */
+    model: text('model').notNull(),
+    input: doublePrecision('input').notNull(),
+    /** Tokens that the provider read from its cache. */
+    cachedInput: doublePrecision('cached_input').notNull(),
+    output: doublePrecision('output').notNull(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [primaryKey({ columns: [t.projectId, t.model] })],
 )

@@ -1,4 +1,4 @@
-/** What ran in a stretch of time: how runs ended, how long people took, which tools failed, and tokens. */
+/** What ran in a stretch of time: how runs ended, what they cost, how long people took, and which tools failed. */
 import './statistics.css'
 import { useMemo } from 'react'
 import { serverNow } from '../../../api/clock.ts'
@@ -8,9 +8,25 @@ import { useAddress } from '../../../parts/address.ts'
 import { durationText } from '../../../parts/durations.ts'
 import { Segments } from '../../../parts/segments.tsx'
 import { Empty, Failure, Skeleton } from '../../../parts/states.tsx'
-import { Foreign } from '../../../parts/text.tsx'
 import { Chart } from './chart.tsx'
-import { beginOf, runKinds, runsOf, shareText, stretches, sumOf, type Bucket, type Stretch } from './sums.ts'
+import { BucketTable, FailedTools } from './figures.tsx'
+import { SpendingTable } from './spending.tsx'
+import {
+  beginOf,
+  costText,
+  countText,
+  finishedOf,
+  isBusy,
+  moneyText,
+  runKinds,
+  runsOf,
+  secondsText,
+  shareText,
+  stretches,
+  sumOf,
+  type Bucket,
+  type Stretch,
+} from './sums.ts'
 
 const statisticsQuery = graphql(`
   query Statistics($projectId: ID, $from: DateTime, $bucket: StatisticsBucketSize) {
@@ -27,10 +43,31 @@ const statisticsQuery = graphql(`
         open
         inputTokens
         outputTokens
+        cost
+        unpricedTokens
         approvals
         approvalsExpired
         verdictP50
         verdictP90
+      }
+      cost
+      unpricedTokens
+      spending {
+        agentId
+        agent {
+          name
+        }
+        model
+        runs
+        inputTokens
+        outputTokens
+        cost
+        price {
+          input
+          cachedInput
+          output
+          listedAt
+        }
       }
       tools {
         name
@@ -63,7 +100,7 @@ export function Statistics() {
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
       {data ? (
-        <Shown figures={data.statistics} stretch={stretch} />
+        <Shown figures={data.statistics} stretch={stretch} reload={reload} />
       ) : (
         error === null && <Skeleton lines={8} />
       )}
@@ -71,15 +108,19 @@ export function Statistics() {
   )
 }
 
-const number = (value: number) => value.toLocaleString('en')
 const compact = new Intl.NumberFormat('en', { notation: 'compact' })
-const seconds = (value: number | null) => (value === null ? 'none' : durationText(value * 1000))
 
 const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-function Shown({ figures, stretch }: { figures: Figures; stretch: Stretch }) {
-  const { buckets, tools, complete } = figures
+interface ShownProps {
+  figures: Figures
+  stretch: Stretch
+  reload(): void
+}
+
+function Shown({ figures, stretch, reload }: ShownProps) {
+  const { buckets, tools, complete, spending } = figures
   const runs = buckets.reduce((sum, bucket) => sum + runsOf(bucket), 0)
   if (runs === 0 && sumOf(buckets, 'approvals') === 0 && tools.length === 0)
     return <Empty title="Nothing ran in this time">Runs, verdicts and calls are counted here.</Empty>
@@ -99,7 +140,7 @@ function Shown({ figures, stretch }: { figures: Figures; stretch: Stretch }) {
           title="Runs"
           buckets={named}
           series={runKinds.map((kind) => ({ name: kind, look: `chart-${kind}`, values: of(kind) }))}
-          textOf={number}
+          textOf={countText}
         />
         <Chart
           title="Tokens"
@@ -114,30 +155,40 @@ function Shown({ figures, stretch }: { figures: Figures; stretch: Stretch }) {
           title="Time to a verdict"
           buckets={named}
           series={[
-            { name: 'nine of ten within', look: 'chart-most', values: of('verdictP90') },
-            { name: 'half within', look: 'chart-half', values: of('verdictP50') },
+            { name: 'p90', look: 'chart-most', values: of('verdictP90') },
+            { name: 'p50', look: 'chart-half', values: of('verdictP50') },
           ]}
           textOf={(value) => (value === 0 ? 'none' : durationText(value * 1000))}
           isNested
         />
-        <Tools tools={tools} />
+        <Chart
+          title="Cost"
+          buckets={named}
+          series={[{ name: 'US dollars', look: 'chart-written', values: of('cost') }]}
+          textOf={moneyText}
+        />
+        <SpendingTable rows={spending} onPriced={reload} />
+        <FailedTools tools={tools} />
       </div>
-      <Table buckets={named} />
+      <BucketTable buckets={named.filter(isBusy)} />
     </>
   )
 }
 
-function Sums({ figures: { buckets, verdictP50, verdictP90 }, runs }: { figures: Figures; runs: number }) {
+function Sums({ figures, runs }: { figures: Figures; runs: number }) {
+  const { buckets, verdictP50, verdictP90, cost, unpricedTokens } = figures
   const asked = sumOf(buckets, 'approvals')
+  const finished = buckets.reduce((sum, bucket) => sum + finishedOf(bucket), 0)
   const facts: [string, string][] = [
-    ['Runs', number(runs)],
-    ['Completed', shareText(sumOf(buckets, 'completed'), runs)],
-    ['Failed', shareText(sumOf(buckets, 'failed'), runs)],
-    ['Tokens', number(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
-    ['Questions', number(asked)],
+    ['Runs', countText(runs)],
+    ['Completed, of those that ended', shareText(sumOf(buckets, 'completed'), finished)],
+    ['Failed, of those that ended', shareText(sumOf(buckets, 'failed'), finished)],
+    ['Tokens', countText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
+    ['Cost', costText(cost, unpricedTokens)],
+    ['Questions', countText(asked)],
     ['Expired questions', shareText(sumOf(buckets, 'approvalsExpired'), asked)],
-    ['Median time to verdict', seconds(verdictP50)],
-    ['90th percentile', seconds(verdictP90)],
+    ['p50 time to a verdict', secondsText(verdictP50)],
+    ['p90 time to a verdict', secondsText(verdictP90)],
   ]
   return (
     <dl className="facts statistics-sums">
@@ -148,90 +199,5 @@ function Sums({ figures: { buckets, verdictP50, verdictP90 }, runs }: { figures:
         </div>
       ))}
     </dl>
-  )
-}
-
-/** The tools that failed most. */
-function Tools({ tools }: { tools: Figures['tools'] }) {
-  return (
-    <section className="chart" aria-label="Tools that failed">
-      <h3>Tools that failed</h3>
-      {tools.length === 0 ? (
-        <p className="mute">No tool was called.</p>
-      ) : (
-        <div className="statistics-tools" tabIndex={0} role="region" aria-label="Errors by tool">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Tool</th>
-                {['Calls', 'Failed', 'Unknown', 'Share'].map((name) => (
-                  <th key={name} scope="col" className="statistics-number">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {tools.map(({ name, calls, errors, unknown }) => (
-                <tr key={name}>
-                  <td className="mono small">
-                    <Foreign text={name} max={64} />
-                  </td>
-                  <td className="statistics-number">{number(calls)}</td>
-                  <td className="statistics-number">{number(errors)}</td>
-                  <td className="statistics-number">{number(unknown)}</td>
-                  <td className="statistics-number">{shareText(errors + unknown, calls)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  )
-}
-
-const columns = [
-  ...runKinds.map((kind) => ({ name: kind, textOf: (one: Bucket) => number(one[kind]) })),
-  { name: 'tokens read', textOf: (one: Bucket) => number(one.inputTokens) },
-  { name: 'tokens written', textOf: (one: Bucket) => number(one.outputTokens) },
-  { name: 'questions', textOf: (one: Bucket) => number(one.approvals) },
-  { name: 'expired questions', textOf: (one: Bucket) => number(one.approvalsExpired) },
-  { name: 'half within', textOf: (one: Bucket) => seconds(one.verdictP50) },
-  { name: 'nine of ten within', textOf: (one: Bucket) => seconds(one.verdictP90) },
-]
-
-/** Every figure of the charts, the newest first. */
-function Table({ buckets }: { buckets: readonly (Bucket & { label: string })[] }) {
-  return (
-    <section className="table-scroll statistics-table" aria-label="The figures as a table" tabIndex={0}>
-      <table>
-        <caption className="sr-only">The figures of the charts, the newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">from</th>
-            {columns.map(({ name }) => (
-              <th key={name} scope="col" className="statistics-number">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {buckets.toReversed().map((bucket) => (
-            <tr key={bucket.start}>
-              <th scope="row">
-                <time dateTime={bucket.start}>{bucket.label}</time>
-              </th>
-              {columns.map(({ name, textOf }) => (
-                <td key={name} className="statistics-number">
-                  {textOf(bucket)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   )
 }

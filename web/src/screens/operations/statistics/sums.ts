@@ -1,4 +1,5 @@
 /** Figures of a stretch of time, from its buckets. Pure. */
+import { durationText } from '../../../parts/durations.ts'
 
 /** What the figures need of a bucket. */
 export interface Bucket {
@@ -10,6 +11,8 @@ export interface Bucket {
   open: number
   inputTokens: number
   outputTokens: number
+  cost: number
+  unpricedTokens: number
   approvals: number
   approvalsExpired: number
   verdictP50: number | null
@@ -20,6 +23,12 @@ export const runKinds = ['completed', 'failed', 'expired', 'cancelled', 'open'] 
 
 /** The runs of a bucket, however they ended. */
 export const runsOf = (bucket: Bucket): number => runKinds.reduce((sum, kind) => sum + bucket[kind], 0)
+
+/** The runs that have ended: shares are of them, as nobody knows how the others end. */
+export const finishedOf = (bucket: Bucket): number => runsOf(bucket) - bucket.open
+
+/** Whether anything began in a bucket. */
+export const isBusy = (bucket: Bucket): boolean => runsOf(bucket) > 0 || bucket.approvals > 0
 
 /** The sum of a field. */
 export const sumOf = (
@@ -34,6 +43,25 @@ export function shareText(part: number, whole: number): string {
   if (part > 0 && percent < 1) return 'under 1 %'
   if (part < whole && percent > 99) return 'over 99 %'
   return `${Math.round(percent)} %`
+}
+
+/** Seconds as a duration; none without a verdict. */
+export const secondsText = (value: number | null): string =>
+  value === null ? 'none' : durationText(value * 1000)
+
+export const countText = (value: number): string => value.toLocaleString('en')
+
+const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' })
+
+/** US dollars; never nothing for something. */
+export function moneyText(value: number): string {
+  return value > 0 && value < 0.01 ? 'under $0.01' : dollars.format(value)
+}
+
+/** What is known of the cost, where tokens of some models have no price. */
+export function costText(cost: number, unpricedTokens: number): string {
+  if (unpricedTokens === 0) return moneyText(cost)
+  return cost === 0 ? 'unknown' : `${moneyText(cost)} and more`
 }
 
 /** The stretches that can be chosen; each begins with a whole hour or day of this browser. */

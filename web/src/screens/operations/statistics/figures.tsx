@@ -1,0 +1,96 @@
+/** Figures as tables: the tools that failed, and every bucket. */
+import { Foreign } from '../../../parts/text.tsx'
+import { costText, countText, runKinds, secondsText, shareText, type Bucket } from './sums.ts'
+
+interface ToolFigures {
+  name: string
+  calls: number
+  errors: number
+  unknown: number
+}
+
+/** The tools that failed most. */
+export function FailedTools({ tools }: { tools: readonly ToolFigures[] }) {
+  return (
+    <section className="chart" aria-label="Tools that failed">
+      <h3>Tools that failed</h3>
+      {tools.length === 0 ? (
+        <p className="mute">No tool was called.</p>
+      ) : (
+        <div className="statistics-tools" tabIndex={0} role="region" aria-label="Errors by tool">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Tool</th>
+                {['Calls', 'Failed', 'Unknown', 'Share'].map((name) => (
+                  <th key={name} scope="col" className="statistics-number">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {tools.map(({ name, calls, errors, unknown }) => (
+                <tr key={name}>
+                  <td className="mono small">
+                    <Foreign text={name} max={64} />
+                  </td>
+                  <td className="statistics-number">{countText(calls)}</td>
+                  <td className="statistics-number">{countText(errors)}</td>
+                  <td className="statistics-number">{countText(unknown)}</td>
+                  <td className="statistics-number">{shareText(errors + unknown, calls)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  )
+}
+
+const columns = [
+  ...runKinds.map((kind) => ({ name: kind, textOf: (one: Bucket) => countText(one[kind]) })),
+  { name: 'tokens read', textOf: (one: Bucket) => countText(one.inputTokens) },
+  { name: 'tokens written', textOf: (one: Bucket) => countText(one.outputTokens) },
+  { name: 'cost', textOf: (one: Bucket) => costText(one.cost, one.unpricedTokens) },
+  { name: 'questions', textOf: (one: Bucket) => countText(one.approvals) },
+  { name: 'expired questions', textOf: (one: Bucket) => countText(one.approvalsExpired) },
+  { name: 'p50 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP50) },
+  { name: 'p90 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP90) },
+]
+
+/** Every figure of the charts, the newest first. */
+export function BucketTable({ buckets }: { buckets: readonly (Bucket & { label: string })[] }) {
+  return (
+    <section className="table-scroll statistics-table" aria-label="The figures as a table" tabIndex={0}>
+      <table>
+        <caption className="sr-only">The figures of the charts, the newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">from</th>
+            {columns.map(({ name }) => (
+              <th key={name} scope="col" className="statistics-number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {buckets.toReversed().map((bucket) => (
+            <tr key={bucket.start}>
+              <th scope="row">
+                <time dateTime={bucket.start}>{bucket.label}</time>
+              </th>
+              {columns.map(({ name, textOf }) => (
+                <td key={name} className="statistics-number">
+                  {textOf(bucket)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
