@@ -143,8 +143,8 @@ test('money follows from the tokens of each model and the prices of now, and is 
   }
   const money = `{ statistics { cost unpricedTokens buckets { cost unpricedTokens } spending { agentId agent { name } model
     runs inputTokens cachedInputTokens outputTokens cost price { source listedAt input cachedInput output } } } }`
-  const read = async () => (await h.gql(money, {}, by)).data['statistics']
-  const first = await read()
+  const readMoney = async () => (await h.gql(money, {}, by)).data['statistics']
+  const first = await readMoney()
   expect(first.spending).toMatchObject([
     {
       agent: { name: 'teller' },
@@ -161,7 +161,7 @@ test('money follows from the tokens of each model and the prices of now, and is 
     sql`update generations set model = 'corp/own', input_tokens = 1000, cached_input_tokens = 400, output_tokens = 100
       where project_id = ${project.id}`,
   )
-  expect(await read()).toMatchObject({
+  expect(await readMoney()).toMatchObject({
     cost: 0,
     unpricedTokens: 2200,
     spending: [{ cost: null, price: null }],
@@ -170,7 +170,7 @@ test('money follows from the tokens of each model and the prices of now, and is 
   const set = await h.mutate('setModelPrice', price, 'price { source listedAt input cachedInput output }', by)
   expect(set).toMatchObject({ price: { source: 'PROJECT', listedAt: null, cachedInput: 1 } })
   const dollars = (2 * (600 * 10 + 400 * 1 + 100 * 50)) / 1e6
-  const priced = await read()
+  const priced = await readMoney()
   expect(priced.cost).toBeCloseTo(dollars, 12)
   expect(priced.spending[0].cost).toBeCloseTo(dollars, 12)
   expect(priced.buckets.reduce((sum: number, one: any) => sum + one.cost, 0)).toBeCloseTo(dollars, 12)
@@ -180,7 +180,7 @@ test('money follows from the tokens of each model and the prices of now, and is 
     db,
     sql`update generations set model = 'openai/gpt-4o-2024-08-06' where project_id = ${project.id}`,
   )
-  expect((await read()).spending).toMatchObject([{ price: { source: 'LIST', input: 2.5, output: 10 } }])
+  expect((await readMoney()).spending).toMatchObject([{ price: { source: 'LIST', input: 2.5, output: 10 } }])
   expect(await h.mutate('deleteModelPrice', { model: 'corp/own' }, 'deleted', by)).toMatchObject({
     deleted: true,
   })

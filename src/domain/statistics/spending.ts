@@ -34,7 +34,7 @@ export interface Costs {
 /** The agents and models that are listed: those with the most tokens. */
 export const mostSpending = 100
 
-const tokens = sql`agent_id, model, input_tokens, cached_input_tokens, output_tokens`
+const tokenColumns = sql`agent_id, model, input_tokens, cached_input_tokens, output_tokens`
 
 type Row = Tokens & { n: number | null; agentId: string | null; runs: number }
 
@@ -50,7 +50,7 @@ export async function countSpending(
         sum(input_tokens)::float8 as "inputTokens",
         sum(cached_input_tokens)::float8 as "cachedInputTokens",
         sum(output_tokens)::float8 as "outputTokens"
-      from ${newest('generations', tokens, range)}
+      from ${newest('generations', tokenColumns, range)}
       where model is not null
       group by grouping sets ((n, model), (agent_id, model))`,
   )
