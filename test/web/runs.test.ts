@@ -206,6 +206,25 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
     await close()
   })
 
+  test('every open run that a filter finds is cancelled at once, and the others go on', async () => {
+    const [mine, other] = [await fixtures.agent({ name: 'runaway' }), await fixtures.agent({ name: 'calm' })]
+    const runs: string[] = []
+    for (let n = 0; n < 3; n++) runs.push(await fixtures.start(mine, 'call ask {"word":"x"}'))
+    const spared = await fixtures.start(other, 'call ask {"word":"x"}')
+    for (const id of [...runs, spared]) await h.until(id, ['REQUIRES_ACTION'])
+    const { page, check, close } = await visit(browser, h, `/runs?agent=${mine}`)
+    await page.getByRole('button', { name: 'Cancel all of these …' }).click()
+    await page.getByLabel('Reason').fill('It asks again and again')
+    await check()
+    await page.getByRole('button', { name: 'Cancel them all' }).click()
+    await page.getByText('3 runs are being cancelled.').waitFor()
+    for (const id of runs) await h.until(id, ['CANCELLED'])
+    await page.getByRole('button', { name: 'Cancel all of these …' }).waitFor({ state: 'detached' })
+    expect((await h.until(spared, ['REQUIRES_ACTION']))['status']).toBe('REQUIRES_ACTION')
+    await check()
+    await close()
+  })
+
   test('child runs open like folders, and the keys lead through the family', async () => {
     const worker = await makeAgent(h, { name: 'worker', toolIds: [fixtures.tools.look], maxSteps: 100 })
     const boss = await makeAgent(h, { name: 'boss', agentIds: [worker] })

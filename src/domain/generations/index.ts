@@ -3,6 +3,7 @@ export { inputOf, settingsOfRun } from './input.ts'
 export { inputLineOf, lineOf } from './lines.ts'
 export { askedFor, type ApprovalAsked, type AskedMessage, type AskingAgent } from './asked.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
+export { cancelGenerations, mostCancelled } from './cancel-many.ts'
 export { cancelGeneration } from './cancel.ts'
 export {
   failureCodes,

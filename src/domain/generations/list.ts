@@ -68,6 +68,25 @@ export async function countGenerations(
   return rows[0]!.count
 }
 
+/**
+ * The ids of generations that match the filter, have not ended and were not asked to end, oldest first, at most `most`.
+ * Action `generations:List`.
+ */
+export async function listToCancel(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; filter: GenerationFilter },
+  most: number,
+): Promise<string[]> {
+  const { projectId, where } = await listed(ctx, input)
+  const g = generations
+  const open = and(eq(g.projectId, projectId), isOneOf(g.status, openStatuses), where)!
+  const rows = await query<{ id: string }>(
+    ctx.db,
+    sql`select id from ${g} where ${open} and cancel_requested_at is null order by created_at, id limit ${most}`,
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** The project and the condition of a list, for a caller who may list. */
 async function listed(
   ctx: Ctx,

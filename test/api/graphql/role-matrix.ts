@@ -107,6 +107,7 @@ export const matrix: Record<string, Line> = {
   createThread: line(callers, 'OPEN'),
   submitToolOutputs: line(callers, 'OWN'),
   cancelGeneration: line(callers, 'OWN'),
+  cancelGenerations: line(callers),
   createWebhook: line(builders),
   updateWebhook: line(builders),
   deleteWebhook: line(builders),

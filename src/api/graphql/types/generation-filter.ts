@@ -3,6 +3,8 @@ import { createdFields } from '../builder/filters.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import type { Refs } from '../builder/refs.ts'
 
+export type GenerationFilterRef = ReturnType<typeof filterInput>
+
 export function filterInput({ builder }: Refs, Status: GenerationEnums) {
   return builder.inputType('GenerationFilter', {
     description: 'Which generations of a project are listed: those that match all given fields.',

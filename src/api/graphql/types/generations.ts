@@ -16,6 +16,7 @@ import { joined } from '../builder/filters.ts'
 import type { FileTypes } from './files.ts'
 import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
+import { addCancelMany } from './cancel-many.ts'
 import { filterInput } from './generation-filter.ts'
 import { clientToolsInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
@@ -58,6 +59,7 @@ function addQueries(
 ): void {
   const { builder } = refs
   const Filter = filterInput(refs, Status)
+  addCancelMany(refs, Filter)
   builder.queryField('generation', (t) =>
     t.field({
       ...actionMark(shown.generation),

@@ -6,6 +6,7 @@ import { usePages } from '../../api/pages.ts'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { ResolveCall } from '../../parts/resolve-call.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Votes } from '../../parts/votes.tsx'
 
@@ -25,6 +26,12 @@ const unknownQuery = graphql(`
         approval {
           id
           status
+          summary {
+            parts {
+              text
+              isValue
+            }
+          }
           votes {
             verdict
             by
@@ -69,8 +76,15 @@ export function UnknownCalls() {
         empty={{ title: 'No unknown calls', text: 'Every call that was sent has been answered.' }}
         renderRow={(call) => (
           <tr key={call.id}>
-            <td className="mono">
-              <Foreign text={call.name} max={80} />
+            <td>
+              {call.approval && (
+                <div>
+                  <Sentence of={call.approval.summary} />
+                </div>
+              )}
+              <span className="mono">
+                <Foreign text={call.name} max={80} />
+              </span>
             </td>
             <td>
               <Ago at={call.startedAt ?? call.createdAt} />

@@ -41,6 +41,12 @@ const runRow = graphql(
         approvals {
           id
           toolName
+          summary {
+            parts {
+              text
+              isValue
+            }
+          }
         }
       }
     }

@@ -5,6 +5,7 @@ import { useNow } from '../../api/clock.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { RunRow } from './documents.ts'
 import { ModelName } from './model-name.tsx'
@@ -114,20 +115,17 @@ const None = () => (
   </span>
 )
 
-/** The names of what the run waits for; why it failed where it did, or what it answered. */
+/** What the run waits for; why it failed where it did, or what it answered. */
 function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow }) {
   if (error) return <span className="mono tone-bad">{error.code}</span>
   if (!requiredAction) return outputLine === null ? <None /> : <Foreign text={outputLine} max={200} />
-  const names = [
-    ...requiredAction.approvals.map(({ toolName }) => toolName),
-    ...requiredAction.toolCalls.map(({ name }) => name),
-  ]
-  const [first] = names
-  if (first === undefined) return <None />
+  const { approvals, toolCalls } = requiredAction
+  const count = approvals.length + toolCalls.length
+  if (count === 0) return <None />
   return (
     <>
-      <Foreign text={first} max={60} />
-      {names.length > 1 && <span className="mute"> and {names.length - 1} more</span>}
+      {approvals[0] ? <Sentence of={approvals[0].summary} /> : <Foreign text={toolCalls[0]!.name} max={60} />}
+      {count > 1 && <span className="mute"> and {count - 1} more</span>}
     </>
   )
 }

@@ -2,16 +2,19 @@
 import './runs.css'
 import { useEffect, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
+import { serverNow } from '../../api/clock.ts'
+import { useViewer } from '../../api/viewer.ts'
 import { Icon } from '../../parts/icons.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { CancelMany } from './cancel-many.tsx'
 import { CancelRun } from './cancel-run.tsx'
-import { filterOf, hrefOf } from './rows.ts'
+import { filterOf, hrefOf, isEnded } from './rows.ts'
 import { RunFilters } from './run-filters.tsx'
 import { RunTable } from './run-table.tsx'
 import { StartRun } from './start-run.tsx'
-import { useRunList, type RunList } from './use-run-list.ts'
+import { filterInput, useRunList, type RunList } from './use-run-list.ts'
 
 export function Runs() {
   const search = useSearch()
@@ -21,7 +24,11 @@ export function Runs() {
   const [chosen, setChosen] = useState<string | null>(null)
   const [isStarting, setStarting] = useState(false)
   const [ending, setEnding] = useState<string | null>(null)
-  const list = useRunList(href, chosen !== null || isStarting || ending !== null)
+  const [isEndingAll, setEndingAll] = useState(false)
+  const list = useRunList(href, chosen !== null || isStarting || ending !== null || isEndingAll)
+  const mayCancel = useViewer()?.may('generations:Cancel') ?? false
+  const isFiltered = href !== '/runs'
+  const hasOpen = [...list.rows.values()].some(({ status }) => !isEnded(status))
   useListKeys(list, chosen, setChosen)
   return (
     <>
@@ -37,10 +44,15 @@ export function Runs() {
           shown={[...list.rows.values()].map(({ requester }) => requester)}
           onChange={(next, isTyped = false) => go(hrefOf(next), { replace: isTyped })}
         />
+        {isFiltered && hasOpen && mayCancel && (
+          <button type="button" className="quiet" onClick={() => setEndingAll(true)}>
+            Cancel all of these …
+          </button>
+        )}
       </div>
       <Body
         list={list}
-        isFiltered={href !== '/runs'}
+        isFiltered={isFiltered}
         chosen={chosen}
         onCancel={setEnding}
         onStart={() => setStarting(true)}
@@ -48,6 +60,15 @@ export function Runs() {
       />
       {isStarting && (
         <StartRun agentId={filter.agentId} threadId={filter.threadId} onClose={() => setStarting(false)} />
+      )}
+      {isEndingAll && (
+        <CancelMany
+          filter={filterInput(filter, serverNow())}
+          onClose={() => {
+            setEndingAll(false)
+            list.reload()
+          }}
+        />
       )}
       {ending !== null && (
         <CancelRun

@@ -38,7 +38,10 @@ interface Shown {
 }
 
 /** The filter as the API takes it. */
-function filterInput({ statuses, text, agentId, requestedBy, threadId, range }: RunFilter, now: number) {
+export function filterInput(
+  { statuses, text, agentId, requestedBy, threadId, range }: RunFilter,
+  now: number,
+) {
   return {
     statuses: statuses.length === 0 ? null : [...statuses],
     search: text.trim() || null,

@@ -1,0 +1,72 @@
+/** Cancelling every open run that the filter finds, a hundred at a time. */
+import { useState } from 'react'
+import { graphql, type VariablesOf } from '../../api/document.ts'
+import { faults } from '../../api/faults.ts'
+import { useMutation } from '../../api/query.ts'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { toast } from '../../parts/toasts.tsx'
+
+const cancelManyMutation = graphql(
+  `
+    mutation CancelGenerations($input: CancelGenerationsInput!) {
+      cancelGenerations(input: $input) {
+        __typename
+        ... on CancelGenerationsPayload {
+          cancelled
+          hasMore
+        }
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+type Filter = VariablesOf<typeof cancelManyMutation>['input']['filter']
+
+export function CancelMany({ filter, onClose }: { filter: Filter; onClose(): void }) {
+  const [reason, setReason] = useState('')
+  const [count, setCount] = useState(0)
+  const form = useMutation(cancelManyMutation)
+  const cancel = async () => {
+    const said = reason.trim()
+    const input = { filter, ...(said === '' ? {} : { reason: said }) }
+    let sum = 0
+    for (;;) {
+      const done = await form.send({ input })
+      if (!done) return
+      sum += done.cancelled
+      setCount(sum)
+      if (!done.hasMore || done.cancelled === 0) break
+    }
+    toast(sum === 1 ? 'One run is being cancelled.' : `${sum} runs are being cancelled.`)
+    onClose()
+  }
+  return (
+    <FormDialog
+      title="Cancel every open run in this list?"
+      submit="Cancel them all"
+      busy={`Cancelling … ${count} so far`}
+      isDanger
+      isReady
+      form={form}
+      onSubmit={cancel}
+      onClose={onClose}
+      cancel="Let them run"
+    >
+      <p>
+        All runs that this filter finds and that have not ended, also those further down. Their child runs and
+        open questions end with them. Calls that were sent already may still take effect.
+      </p>
+      <label>
+        <span>Reason</span>
+        <textarea
+          rows={2}
+          maxLength={1000}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </label>
+    </FormDialog>
+  )
+}
