@@ -193,4 +193,96 @@ describe.skipIf(!hasChromium)('a first tool', { timeout: 60_000 }, () => {
     await v.check()
     await v.close()
   })
+
+  test('is one of a thousand operations of an OpenAPI document; each that was chosen says how it went', async () => {
+    const at = (n: number) => [`/things/{id}/part${n}`, { get: { summary: `Part ${n} of a thing` } }] as const
+    const document = {
+      openapi: '3.1.0',
+      info: { title: 'Many things' },
+      servers: [{ url: '/v1' }],
+      paths: {
+        '/orders/{orderId}/refund': {
+          post: {
+            operationId: 'refundOrder',
+            summary: 'Refund an order',
+            requestBody: {
+              content: { 'application/json': { schema: { properties: { amount: { type: 'number' } } } } },
+            },
+          },
+        },
+        '/tree': {
+          post: {
+            operationId: 'growTree',
+            requestBody: {
+              content: { 'application/json': { schema: { $ref: '#/components/schemas/Tree' } } },
+            },
+          },
+        },
+        ...Object.fromEntries(Array.from({ length: 998 }, (_, n) => at(n))),
+      },
+      components: {
+        schemas: { Tree: { type: 'object', properties: { left: { $ref: '#/components/schemas/Tree' } } } },
+      },
+    }
+    await h.mutate(
+      'createTool',
+      { name: 'get_things_id_part7', config: { client: { inputSchema: {} } } },
+      'tool { id }',
+    )
+    const v = await visit(browser, h, '/tools')
+    const { page } = v
+    await page.getByRole('link', { name: 'From OpenAPI' }).click()
+    await page.getByLabel('A file').setInputFiles({
+      name: 'openapi.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('openapi: 3.1.0'),
+    })
+    await page.getByText('This is YAML; only JSON is read.').waitFor()
+    await v.check()
+    await page.getByLabel('A file').setInputFiles({
+      name: 'openapi.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(document)),
+    })
+    await page.getByText('1,000 operations').waitFor()
+    await page.getByText('900 more: search to see them.').waitFor()
+    const list = page.getByLabel('Operations', { exact: true }).getByRole('listitem')
+    expect(await list.count()).toBe(100)
+    await page.getByRole('textbox', { name: 'Address of the API' }).fill(`${upstream.url}/v1/`)
+    await page
+      .getByRole('checkbox', { name: /refundOrder/ })
+      .first()
+      .check()
+    expect(await page.getByRole('checkbox', { name: 'A person decides about refundOrder' }).isChecked()).toBe(
+      true,
+    )
+    await page
+      .getByRole('checkbox', { name: /growTree/ })
+      .first()
+      .check()
+    await page.getByText('No tool can be made of it. The schema Tree refers to itself.').waitFor()
+    await page.getByRole('searchbox', { name: 'Search operations' }).fill('part7 thing')
+    await page.getByRole('button', { name: 'Choose these 111' }).waitFor()
+    expect(await list.count()).toBe(100)
+    await page.getByRole('checkbox', { name: /part7 / }).check()
+    expect(
+      await page.getByRole('checkbox', { name: 'A person decides about get_things_id_part7' }).isChecked(),
+    ).toBe(false)
+    await v.check()
+    await page.getByRole('button', { name: 'Create 3 tools' }).click()
+    await page.getByText('1 created, 2 refused.').waitFor()
+    const outcomes = page.getByRole('region', { name: 'Outcomes' }).last()
+    expect(await outcomes.getByRole('row').allInnerTexts()).toEqual([
+      'Tool\tOutcome',
+      'growTree\tThe schema Tree refers to itself.',
+      expect.stringMatching(/^get_things_id_part7\t.*name.*/),
+      'refundOrder\tcreated',
+    ])
+    await v.check()
+    await page.getByRole('link', { name: 'refundOrder' }).click()
+    await field(page, 'orderId').fill('A-9')
+    await page.getByText('The gate would stop this call').waitFor()
+    expect((await schemaOf('refundOrder')).url).toBe(`${upstream.url}/v1/orders/{orderId}/refund`)
+    await v.close()
+  })
 })

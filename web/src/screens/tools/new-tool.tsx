@@ -1,6 +1,6 @@
 /** A new tool: first its kind, then its fields. */
 import './tools.css'
-import { useSearchParams } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { useMutation } from '../../api/query.ts'
 import { useProject } from '../../api/session.ts'
 import { DefinitionFields } from './definition-fields.tsx'
@@ -46,6 +46,11 @@ export function NewTool() {
           </label>
         ))}
       </fieldset>
+      {kind === 'http' && (
+        <p className="small mute">
+          The API has an OpenAPI document? <Link href="/tools/import">Choose its operations as tools</Link>.
+        </p>
+      )}
       <NewDefinition key={kind} kind={kind} />
     </NewPage>
   )
