@@ -241,6 +241,8 @@ function addDelivery(
       payload: t.field({
         type: 'JSONObject',
         nullable: true,
+        // With arguments each may have 256 KiB, and all of a page are in memory at once.
+        complexity: 20,
         description:
           'The body of the message, made again from the log and masked as it was sent, without links and codes of ' +
           'recipients; null when the event is not in the log any more. Permission: events:Subscribe.',

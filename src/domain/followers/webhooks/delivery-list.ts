@@ -1,7 +1,9 @@
 /** What came of deliveries: rows of those that failed at first, and receipts of the others, as one list. */
 import { eq } from 'drizzle-orm'
+import { AppError } from '../../../core/errors.ts'
 import type { Page } from '../../../core/page.ts'
 import { query, type Database } from '../../../store/db/database.ts'
+import { maxPageBytes } from '../../../store/db/keyset.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { webhookDeliveries } from '../../../store/db/tables/webhooks.ts'
 import { assertMay, reachable, type Ctx } from '../../access/index.ts'
@@ -130,13 +132,14 @@ export async function takeReceipt(tx: Database, projectId: string, id: string): 
 
 /**
  * The messages of deliveries, made again from the log: null for an event that is not in it any more. Links and codes of
- * recipients are left out. Action `events:Subscribe`, because they show events.
+ * recipients are left out. Action `events:Subscribe`, because they show events. RESPONSE_TOO_LARGE beyond the bytes of a page.
  */
 export async function messagesOfDeliveries(
   ctx: Ctx,
   deliveries: readonly Delivery[],
 ): Promise<(Message | null)[]> {
   const found = new Map<string, Message>()
+  let bytes = 0
   for (const webhookId of new Set(deliveries.map((one) => one.webhookId))) {
     const { projectId, full, callbackOf } = await findWebhook(ctx, webhookId)
     await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
@@ -152,7 +155,15 @@ export async function messagesOfDeliveries(
       known.map(({ eventId }) => events.get(eventId)!),
       { full, links: null, ofGeneration: callbackOf?.startsWith('gen_') ?? false },
     )
-    for (const [at, { id }] of known.entries()) found.set(id, messages[at]!)
+    for (const [at, { id }] of known.entries()) {
+      bytes += messages[at]!.body.length
+      found.set(id, messages[at]!)
+    }
+    if (bytes > maxPageBytes)
+      throw new AppError(
+        'RESPONSE_TOO_LARGE',
+        `The payloads of these ${deliveries.length} deliveries have more than ${maxPageBytes} bytes. Ask for smaller pages with first.`,
+      )
   }
   return deliveries.map(({ id }) => found.get(id) ?? null)
 }
