@@ -134,6 +134,27 @@ describe.skipIf(!hasChromium)('a first tool', { timeout: 60_000 }, () => {
     await v.close()
   })
 
+  test('shows what a command said as JSON Schema too, and a schema that is mended stays where it is written', async () => {
+    const v = await visit(browser, h, '/tools/new')
+    const { page } = v
+    await button(page, 'JSON Schema').click()
+    await button(page, 'Paste a curl command').click()
+    await box(page, 'The command').fill(`curl ${upstream.url}/payouts --json '{"iban": "CH00"}'`)
+    await button(page, 'Fill in the fields').click()
+    const editor = page.getByRole('textbox', { name: 'Schema of the arguments' })
+    await editor.getByText('"iban"').waitFor()
+    await editor.press('Control+End')
+    await editor.press('Backspace')
+    await page.getByText('The arguments cannot be shown as rows. It is not JSON').waitFor()
+    await button(page, 'Rows').click()
+    await editor.pressSequentially('}')
+    await page.getByText('The arguments cannot be shown as rows.').waitFor({ state: 'detached' })
+    await editor.getByText('"iban"').waitFor()
+    await button(page, 'Rows').click()
+    await page.getByRole('listitem', { name: 'iban' }).waitFor()
+    await v.close()
+  })
+
   test('has rows and a schema that say the same, and a schema that rows cannot show says why and is kept', async () => {
     const { tool } = await h.mutate(
       'createTool',

@@ -32,6 +32,8 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
   const [isJson, setJson] = useState(() => 'why' in rowsOf(text))
   const read = rowsOf(text)
   const why = 'why' in read ? read.why : null
+  // Rows that become possible while one types must not take the editor away.
+  if (why !== null && !isJson) setJson(true)
   return (
     <section className="arguments-editor" aria-label="Arguments">
       <div className="row">
@@ -39,7 +41,7 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
         <span className="spread">
           <Segments
             label="How arguments are written"
-            value={isJson || why !== null}
+            value={isJson}
             options={[
               { value: false, name: 'Rows' },
               { value: true, name: 'JSON Schema' },
@@ -55,14 +57,7 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
               The arguments cannot be shown as rows. {why}
             </p>
           )}
-          <JsonField
-            label="Schema of the arguments"
-            value={text}
-            path={path}
-            issues={issues}
-            hint="JSON Schema, preset parameters included."
-            onChange={(next) => onChange(next, '')}
-          />
+          <SchemaText text={text} path={path} issues={issues} onChange={onChange} />
         </>
       ) : (
         <RowList text={text} given={read} url={url} onChange={onChange}>
@@ -76,6 +71,26 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
         </RowList>
       )}
     </section>
+  )
+}
+
+/** The schema as text; the editor is another one when the text was changed from outside. */
+function SchemaText({ text, path, issues, onChange }: Omit<Props, 'url'>) {
+  const [own, setOwn] = useState({ text, edition: 0 })
+  if (own.text !== text) setOwn({ text, edition: own.edition + 1 })
+  return (
+    <JsonField
+      key={own.edition}
+      label="Schema of the arguments"
+      value={text}
+      path={path}
+      issues={issues}
+      hint="JSON Schema, preset parameters included."
+      onChange={(next) => {
+        setOwn({ text: next, edition: own.edition })
+        onChange(next, '')
+      }}
+    />
   )
 }
 
