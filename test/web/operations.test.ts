@@ -274,18 +274,17 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     const tab = await visit(browser, shop.h, '/upstreams')
     const { page } = tab
     await page.getByText('No upstream servers').waitFor()
-    await page.getByRole('button', { name: 'Try a server' }).click()
-    await page.getByLabel('URL of the MCP server').fill(`${shop.till.url}/mcp`)
-    await page.getByRole('button', { name: 'Ask it' }).click()
-    await page.getByRole('dialog').getByRole('status').waitFor()
-    await tab.check()
-    await page.keyboard.press('Escape')
-    await shop.h.mutate(
-      'createTool',
-      { name: 'far', config: { mcp: { url: `${shop.till.url}/mcp` } } },
-      'tool { id }',
+    await page.getByRole('button', { name: 'New upstream' }).click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('far')
+    await page.getByRole('textbox', { name: 'URL' }).fill(`${shop.till.url}/mcp`)
+    await page.getByRole('button', { name: 'Try the connection' }).click()
+    await page.getByText('does not answer').waitFor()
+    expect((await shop.h.gql('{ tools(kind: MCP, first: 1) { nodes { id } } }')).data['tools'].nodes).toEqual(
+      [],
     )
-    await page.getByRole('link', { name: 'far' }).click()
+    await tab.check()
+    await page.getByRole('button', { name: 'Create the upstream' }).click()
+    await page.getByText('Created far.').waitFor()
     await page.getByRole('button', { name: 'Read its lists now' }).click()
     await page.getByText('The lists were read.').waitFor()
     await tab.check()

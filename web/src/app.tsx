@@ -24,6 +24,12 @@ const UpstreamScreen = lazy(async () => ({
 }))
 const Tools = lazy(async () => ({ default: (await import('./screens/tools/tools.tsx')).Tools }))
 const NewTool = lazy(async () => ({ default: (await import('./screens/tools/new-tool.tsx')).NewTool }))
+const NewUpstream = lazy(async () => ({
+  default: (await import('./screens/tools/new-upstream.tsx')).NewUpstream,
+}))
+const ImportOpenApi = lazy(async () => ({
+  default: (await import('./screens/tools/import/openapi-page.tsx')).ImportOpenApi,
+}))
 const ToolScreen = lazy(async () => ({
   default: (await import('./screens/tools/tool.tsx')).ToolScreen,
 }))
@@ -91,9 +97,15 @@ function Screens() {
         <Route path="/tools/new">
           <NewTool />
         </Route>
+        <Route path="/tools/import">
+          <ImportOpenApi />
+        </Route>
         <Route path="/tools/:id">{({ id }) => <ToolScreen id={id} />}</Route>
         <Route path="/upstreams">
           <Upstreams />
+        </Route>
+        <Route path="/upstreams/new">
+          <NewUpstream />
         </Route>
         <Route path="/upstreams/:id">{({ id }) => <UpstreamScreen id={id} />}</Route>
         <Route path="/operations/webhooks/:id">{({ id }) => <WebhookScreen key={id} id={id} />}</Route>

@@ -58,6 +58,7 @@ export {
 export type { FeedFilter } from '../../store/events/search.ts'
 export { pauseEnded, pauseStarted } from './pause-events.ts'
 export { onlyOf } from './requesters.ts'
+export { samples } from './samples.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {
   childEnded,

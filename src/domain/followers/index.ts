@@ -17,9 +17,11 @@ export {
   type CreateWebhookInput,
   type UpdateWebhookInput,
 } from './webhooks/operations.ts'
-export { listDeliveries, redeliverWebhook, replayWebhook, testWebhook } from './webhooks/resend.ts'
+export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.ts'
+export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
+export { testWebhook } from './webhooks/try.ts'
 export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
-export type { Answer } from './webhooks/send.ts'
+export type { Answer, Message } from './webhooks/send.ts'
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
 export {
   deliveryStatuses,

@@ -3,16 +3,38 @@ import type { Issue } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema, judge } from '../../core/json-schema.ts'
 import type { PlatformActions } from '../access/index.ts'
-import { checkHttpConfig } from './kinds/http.ts'
+import { checkHttpConfig, placeholderFaults } from './kinds/http.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema/fields.ts'
 import { gateFaults } from '../gates/index.ts'
 import { actionGatePath, titleFaults } from './gate-titles.ts'
 import type { OwnedDefinition, ToolDefinition } from './tool.ts'
 
-/** Every fault of a definition that can be found without I/O, with its path. */
-export function faultsOf(definition: ToolDefinition, actions: PlatformActions, projectId: string): Issue[] {
-  return [...gatesFaults(definition, projectId), ...kindFaults(definition, actions, projectId)]
+/** Every fault of a definition that can be found without I/O, with its path. `saved` is what it replaces. */
+export function faultsOf(
+  definition: ToolDefinition,
+  actions: PlatformActions,
+  projectId: string,
+  saved: ToolDefinition | null,
+): Issue[] {
+  return [
+    ...gatesFaults(definition, projectId),
+    ...kindFaults(definition, actions, projectId),
+    ...(definition.http ? httpFaults(definition, saved) : []),
+  ]
+}
+
+function httpFaults({ http, inputSchema, presetParameters }: ToolDefinition, saved: ToolDefinition | null) {
+  const own = checkHttpConfig(http!)
+  const found = own.some(({ path }) => path[0] === 'url')
+    ? own
+    : [...own, ...placeholderFaults(http!.url, inputSchema, presetParameters)]
+  const was = saved?.http ? placeholderFaults(saved.http.url, saved.inputSchema, saved.presetParameters) : []
+  // Tools were saved before placeholders were checked; their gates and words must still be changed.
+  const isOld = (issue: Issue) => was.some(({ message }) => message === issue.message)
+  return found
+    .filter((issue) => !isOld(issue))
+    .map((issue) => ({ ...issue, path: ['input', 'config', 'http', ...issue.path] }))
 }
 
 function gatesFaults(
@@ -60,10 +82,6 @@ function ownFaults(definition: ToolDefinition, projectId: string): Issue[] {
   if (definition.outputSchema) {
     const output = compileSchema(definition.outputSchema, projectId, ['input', 'outputSchema'])
     if (!output.ok) issues.push(output.issue)
-  }
-  if (definition.http) {
-    const http = checkHttpConfig(definition.http, definition.inputSchema)
-    issues.push(...http.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
   }
   return issues
 }

@@ -71,8 +71,14 @@ export type Checker = Pick<Services, 'actions' | 'egress'>
 
 /**
  * Returns the definition that an input describes. Throws INVALID with every fault. Reads no network and no database.
+ * `saved` is the definition that it replaces.
  */
-export function checkDefinition(input: unknown, services: Checker, projectId: string): ToolDefinition {
+export function checkDefinition(
+  input: unknown,
+  services: Checker,
+  projectId: string,
+  saved: ToolDefinition | null = null,
+): ToolDefinition {
   const given = check(shape, input)
   const { http, client, mcp, platform } = given.config
   const kind = toolKinds.find((one) => given.config[one])!
@@ -95,7 +101,7 @@ export function checkDefinition(input: unknown, services: Checker, projectId: st
     mcp: mcp ? checkMcpConfig(services, mcp) : null,
     platform: platform ? { actions: [...new Set(platform.actions)] } : null,
   }
-  const issues = faultsOf(definition, services.actions, projectId)
+  const issues = faultsOf(definition, services.actions, projectId, saved)
   if (issues.length > 0) throw invalid(issues)
   return definition
 }

@@ -31,6 +31,7 @@ export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinit
     },
     ctx,
     known.projectId,
+    known,
   )
 }
 

@@ -83,6 +83,7 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
       { ...inputOf(known), ...withoutUndefined(input) },
       ctx,
       known.projectId,
+      known,
     )
     if (definition.kind !== known.kind)
       throw invalidAt(

@@ -5,7 +5,12 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { startDemoUpstream } from '../../../src/demo/upstream.ts'
 import { createEgress, type Egress } from '../../../src/domain/egress/index.ts'
 import { buildHttpRequest, type HttpToolRequest } from '../../../src/domain/tools/kinds/http-request.ts'
-import { checkHttpConfig, runHttpTool, type HttpToolConfig } from '../../../src/domain/tools/kinds/http.ts'
+import {
+  checkHttpConfig,
+  placeholderFaults,
+  runHttpTool,
+  type HttpToolConfig,
+} from '../../../src/domain/tools/kinds/http.ts'
 import { mergePresets } from '../../../src/domain/tools/presets.ts'
 import { startLoopback, type Answering, type Loopback } from '../../support/loopback.ts'
 
@@ -261,9 +266,6 @@ describe('for every argument', () => {
 })
 
 describe('checkHttpConfig', () => {
-  const open = { type: 'object', properties: { id: { type: 'string' } } }
-  const closed = { ...open, additionalProperties: false }
-
   it.each([
     [deletePost],
     [getWeather],
@@ -280,7 +282,7 @@ describe('checkHttpConfig', () => {
       }),
     ],
   ])('accepts %j', (good) => {
-    expect(checkHttpConfig(good, open)).toEqual([])
+    expect(checkHttpConfig(good)).toEqual([])
   })
 
   it.each([
@@ -311,17 +313,26 @@ describe('checkHttpConfig', () => {
     'https:///x',
     'https://h.test/\u0000',
   ])('refuses the URL %j with its path', (url) => {
-    expect(checkHttpConfig(config(url), open)).toEqual([{ path: ['url'], message: expect.any(String) }])
+    expect(checkHttpConfig(config(url))).toEqual([{ path: ['url'], message: expect.any(String) }])
   })
 
-  it('refuses a placeholder that a closed schema never allows', () => {
-    expect(checkHttpConfig(config('https://h.test/{id}/{nope}'), closed)).toEqual([
-      { path: ['url'], message: 'has the placeholder {nope}, which is not a property of inputSchema' },
+  const id = { type: 'object', properties: { id: { type: 'string' } } }
+  it('refuses a placeholder that neither the schema nor a preset names, with the name and what to do', () => {
+    const faults = (url: string, schema: JsonObject = id, presets: JsonObject = {}) =>
+      placeholderFaults(url, schema, presets).map(({ message }) => message)
+    expect(placeholderFaults('https://h.test/{id}/{nope}', id, {})).toEqual([
+      {
+        path: ['url'],
+        message:
+          'has the placeholder {nope}, which is not a property of inputSchema: add the property "nope" there, or remove the placeholder',
+      },
     ])
-    expect(checkHttpConfig(config('https://h.test/{constructor}'), closed)).toHaveLength(1)
-    expect(
-      checkHttpConfig(config('https://h.test/{nope}'), { ...closed, patternProperties: { '^n': {} } }),
-    ).toEqual([])
+    expect(faults('https://h.test/{constructor}?a={b}')).toHaveLength(2)
+    expect(faults('https://h.test/{nope}', id, { nope: 1 })).toEqual([])
+    expect(faults('https://h.test/{id}?key={{secret:KEY}}')).toEqual([])
+    expect(faults('https://h.test/{nope}', { ...id, patternProperties: { '^n': {} } })).toEqual([])
+    const elsewhere = { allOf: [{ $ref: '#/$defs/all' }], $defs: { all: id } }
+    expect(faults('https://h.test/{id}', elsewhere)).toEqual([])
   })
 
   it.each([
@@ -341,18 +352,14 @@ describe('checkHttpConfig', () => {
     ['X-A', '\u007f'],
     ['Content-Type', 'text/plain'],
   ])('refuses the header %j with the value %j', (name, value) => {
-    expect(checkHttpConfig(config('https://h.test/', 'POST', { [name]: value }), open)).toEqual([
+    expect(checkHttpConfig(config('https://h.test/', 'POST', { [name]: value }))).toEqual([
       { path: ['headers', name], message: expect.any(String) },
     ])
   })
 
   it('refuses a duplicate header and an unknown method, all at once', () => {
     const bad = { ...config('nope', 'POST', { 'X-A': '1', 'x-a': '2' }), method: 'TRACE' as never }
-    expect(checkHttpConfig(bad, open).map((issue) => issue.path)).toEqual([
-      ['url'],
-      ['method'],
-      ['headers', 'x-a'],
-    ])
+    expect(checkHttpConfig(bad).map((issue) => issue.path)).toEqual([['url'], ['method'], ['headers', 'x-a']])
   })
 })
 

@@ -49,7 +49,10 @@ async function read(id: string): Promise<Record<string, any>> {
   const result = await h.gql(`query($id: ID!) { webhook(id: $id) ${fields.slice('webhook '.length)} }`, {
     id,
   })
-  return result.data['webhook']
+  const webhook = result.data['webhook']
+  // Most tests are about what failed; what was accepted at once is listed beside it.
+  const nodes = webhook.deliveries.nodes.filter(({ answers }: any) => answers.some((one: any) => one.error))
+  return { ...webhook, deliveries: { nodes } }
 }
 
 async function until(id: string, holds: (webhook: Record<string, any>) => boolean) {

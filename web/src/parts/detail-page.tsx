@@ -75,15 +75,16 @@ export function DetailPage<Thing extends { id: string }>(props: Props<Thing>) {
 /** The head and body of the page on which one is created. */
 export function NewPage({
   kind,
+  title = `New ${kind}`,
   list,
   bodyClass,
   children,
-}: Pick<Props<never>, 'kind' | 'list' | 'bodyClass'> & { children: ReactNode }) {
+}: Pick<Props<never>, 'kind' | 'list' | 'bodyClass'> & { title?: string; children: ReactNode }) {
   return (
     <>
       <header className="screen-head">
         <Back list={list} kind={kind} />
-        <h1>New {kind}</h1>
+        <h1>{title}</h1>
       </header>
       <div className={`screen-body ${bodyClass}`}>{children}</div>
     </>

@@ -52,6 +52,8 @@ export function FormDialog({
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
+          // The dialog may belong to another form, which is not sent with it.
+          event.stopPropagation()
           void onSubmit()
         }}
       >

@@ -12,7 +12,15 @@ import {
   type NamedPrincipal,
 } from '../../../domain/access/index.ts'
 import { getProjects, type Project } from '../../../domain/projects/index.ts'
-import { getWebhooks, loadProgress, type Progress, type Webhook } from '../../../domain/followers/index.ts'
+import {
+  getWebhooks,
+  loadProgress,
+  messagesOfDeliveries,
+  type Delivery,
+  type Message,
+  type Progress,
+  type Webhook,
+} from '../../../domain/followers/index.ts'
 import { createAnswerMeter, type AnswerMeter } from './answer-size.ts'
 import {
   getApprovals,
@@ -87,6 +95,8 @@ export interface Loaders {
   keyUses: DataLoader<string, Date | null>
   /** By the id of a webhook, which the resolver that loaded it has authorised. */
   webhookProgress: DataLoader<string, Progress>
+  /** What was sent with a delivery; null: its event is not in the log any more. */
+  webhookMessages: DataLoader<Delivery, Message | null, string>
   /**
    * By the id of a generation, which the resolver that loaded it has authorised. The same for callsOf and openCallsOf.
    */
@@ -220,6 +230,10 @@ function makeLoaders(ctx: Ctx): Loaders {
       return ids.map((id) => found.get(id) ?? null)
     }),
     webhookProgress: new DataLoader((ids) => loadProgress(ctx.db, ids)),
+    webhookMessages: new DataLoader((deliveries) => messagesOfDeliveries(ctx, deliveries), {
+      cacheKeyFn: ({ id }) => id,
+      maxBatchSize: 40,
+    }),
     upstreams: new DataLoader(async (ids) => {
       const found = await loadUpstreams(ctx.db, ids)
       return ids.map((id) => found.get(id) ?? null)

@@ -10,7 +10,13 @@ const loaderOf: Partial<
     IdKind,
     Exclude<
       keyof Loaders,
-      'asked' | 'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals' | 'secretUses'
+      | 'asked'
+      | 'collidingNames'
+      | 'whyNotDecide'
+      | 'webhookProgress'
+      | 'webhookMessages'
+      | 'principals'
+      | 'secretUses'
     >
   >
 > = {

@@ -1,4 +1,5 @@
-/** The object types of webhooks: the webhook, a delivery that failed, and an answer of the endpoint. */
+/** The object types of webhooks: the webhook, a delivery, and an answer of the endpoint. */
+import type { JsonObject } from '../../../core/json.ts'
 import {
   deliveryStatuses,
   disabledReasons,
@@ -130,15 +131,26 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       deliveries: t.field({
         type: deliveries.connection,
         description:
-          'Events that the endpoint did not accept at first, newest first, for 30 days; events that it accepted at ' +
-          'once are not listed. Permission: webhooks:Get.',
+          'What was sent to the endpoint, newest first: for 30 days events that it did not accept at first, and for ' +
+          'three days the newest 1,000 of those that it accepted at once. Permission: webhooks:Get.',
         args: {
           status: t.arg({ type: deliveries.Status, description: 'Only deliveries with this status.' }),
+          type: t.arg({ type: EventType, description: 'Only deliveries of events of this type.' }),
           ...t.arg.connectionArgs(),
         },
         complexity: listCost,
-        resolve: ({ id }, { status, ...args }, { ctx }) =>
-          page(args, (p) => listDeliveries(ctx, { webhookId: id, status: status ?? null, page: p })),
+        resolve: ({ id }, { status, type, ...args }, { ctx }) =>
+          page(args, (p) => listDeliveries(ctx, { webhookId: id, status, type, page: p })),
+      }),
+      delivery: t.field({
+        type: refs.WebhookDelivery,
+        nullable: true,
+        description: 'One delivery; null when it is not listed any more. Permission: webhooks:Get.',
+        args: {
+          id: t.arg.id({ required: true, description: 'The id of the delivery; it begins with whd_.' }),
+        },
+        resolve: async (webhook, { id }, { ctx }) =>
+          (await listDeliveries(ctx, { webhookId: webhook.id, id, page: oneRow }))[0] ?? null,
       }),
       version: t.exposeInt('version', {
         description:
@@ -156,6 +168,8 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
   })
   return { DeliveryAnswer }
 }
+
+const oneRow = { limit: 1, inverted: false }
 
 function addAnswer({ builder }: Refs) {
   return builder.objectRef<Answer>('WebhookAnswer').implement({
@@ -177,7 +191,7 @@ function addAnswer({ builder }: Refs) {
       body: t.exposeString('body', {
         nullable: true,
         description:
-          'The beginning of the body of a response that was not a success; null when it was empty.',
+          'The beginning of the body of the response, at most 500 characters; null when it was empty.',
       }),
       milliseconds: t.exposeInt('milliseconds', {
         description: 'How long the attempt took, in milliseconds.',
@@ -193,15 +207,15 @@ function addDelivery(
 ) {
   const { builder } = refs
   const Status = builder.enumType('WebhookDeliveryStatus', {
-    description: 'The status of a delivery that failed at first.',
+    description: 'The status of a delivery.',
     values: described(deliveryStatuses, {
       PENDING: 'The event will be sent again.',
-      DELIVERED: 'The endpoint accepted the event later.',
+      DELIVERED: 'The endpoint accepted the event.',
       DEAD: 'Every attempt failed; the event is sent again only by redeliverWebhook or replayWebhook.',
     }),
   })
   refs.WebhookDelivery.implement({
-    description: 'An event that an endpoint did not accept at first.',
+    description: 'An event that was sent to an endpoint, and the answers of the endpoint.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the delivery; it begins with whd_.' }),
       webhookId: t.exposeID('webhookId', { description: 'The id of the webhook.' }),
@@ -216,6 +230,26 @@ function addDelivery(
         type: [DeliveryAnswer],
         description: 'The results of the newest attempts, oldest first, at most 8.',
         resolve: ({ answers }) => answers,
+      }),
+      messageId: t.string({
+        nullable: true,
+        description:
+          'The webhook-id of the message; null when the event is not in the log any more. Permission: events:Subscribe.',
+        resolve: async (delivery, _args, { loaders }) =>
+          (await loaders.webhookMessages.load(delivery))?.id ?? null,
+      }),
+      payload: t.field({
+        type: 'JSONObject',
+        nullable: true,
+        // With arguments each may have 256 KiB, and all of a page are in memory at once.
+        complexity: 20,
+        description:
+          'The body of the message, made again from the log and masked as it was sent, without links and codes of ' +
+          'recipients; null when the event is not in the log any more. Permission: events:Subscribe.',
+        resolve: async (delivery, _args, { loaders }) => {
+          const message = await loaders.webhookMessages.load(delivery)
+          return message && (JSON.parse(message.body) as JsonObject)
+        },
       }),
       nextAttemptAt: t.expose('nextAt', {
         type: 'DateTime',

@@ -223,7 +223,8 @@ function addSending(
   })
   addMutation(refs, {
     name: 'redeliverWebhook',
-    description: 'Sends one delivery again at once, with new retries. Permission: webhooks:Send.',
+    description:
+      'Sends one delivery again at once, also one that was accepted, with new retries. Permission: webhooks:Send.',
     input: builder.inputType('RedeliverWebhookInput', {
       description: 'The delivery to send again.',
       fields: (t) => ({
@@ -245,10 +246,17 @@ function addSending(
   addMutation(refs, {
     name: 'testWebhook',
     description:
-      'Sends a message of the type webhook.test to the endpoint now and returns its answer. Permission: webhooks:Send.',
+      'Sends a message of the type webhook.test, or a made-up event of a type, to the endpoint now and returns its answer. Permission: webhooks:Send.',
     input: builder.inputType('TestWebhookInput', {
       description: 'The webhook to test.',
-      fields: (t) => ({ webhookId: t.id({ required: true, description: webhookId }) }),
+      fields: (t) => ({
+        webhookId: t.id({ required: true, description: webhookId }),
+        type: t.field({
+          type: EventType,
+          description:
+            'The type of the event to make up; the message has test: true and ids of nothing. Default: webhook.test.',
+        }),
+      }),
     }),
     payload: builder.objectRef<{ answer: Answer }>('TestWebhookPayload').implement({
       description: 'The result of the test.',
@@ -256,7 +264,7 @@ function addSending(
         answer: t.expose('answer', { type: DeliveryAnswer, description: 'What the endpoint answered.' }),
       }),
     }),
-    errors: ['NotFoundError'],
+    errors: ['ValidationError', 'NotFoundError'],
     run: async (ctx, input) => ({ answer: await testWebhook(ctx, input) }),
   })
 }

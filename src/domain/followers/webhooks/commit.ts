@@ -5,6 +5,7 @@ import { givenBack, type Held } from '../../../store/work/work.ts'
 import { insertProjectEvents, webhookDisabled } from '../../events/index.ts'
 import { isHeld, moved, waiting } from '../place.ts'
 import { writeHealth } from './health.ts'
+import { writeReceipts } from './receipts.ts'
 import type { RoundResult } from './result.ts'
 import type { CursorState, Failed } from './state.ts'
 
@@ -22,13 +23,13 @@ export interface Committed {
 const keptAnswers = 8
 
 /**
- * Moves the cursor, counts, and writes the row of each event that failed, now or before. Null, with nothing written, when another
+ * Moves the cursor, counts, and writes the row of each event that failed, now or before, and the receipts of the others. Null, with nothing written, when another
  * process has the cursor. Not idempotent: after an error take the cursor anew and read it.
  */
 export async function commitRound(
   db: Database,
   by: Held,
-  state: Pick<CursorState, 'webhookId' | 'projectId'>,
+  state: Pick<CursorState, 'id' | 'webhookId' | 'projectId'>,
   result: RoundResult,
 ): Promise<Committed | null> {
   const { at, until, delivered, failures, waitMs, succeeded } = result
@@ -43,9 +44,10 @@ export async function commitRound(
           last_delivered_at = case when ${delivered > 0}::boolean then now() else last_delivered_at end,
           ${waitMs === null ? sql`status = 'WORKING'` : waiting(waitMs)}
         where ${isHeld(by)}
-        returning id, epoch, webhook_id, project_id
+        returning id, epoch, webhook_id, project_id, delivered
       ),
       d as (${writeDeliveries(result)}),
+      r as (${writeReceipts(state, result.receipts)}),
       ${writeHealth(state, result)}
       select coalesce((
           select extract(epoch from clock_timestamp() - failing_since) * 1000

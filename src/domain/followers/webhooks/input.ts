@@ -8,16 +8,18 @@ import type { Recipient, Webhook } from './webhook.ts'
 
 const longestUrl = 2000
 
+/** A type of events that webhooks are sent. */
+export const sentType = z
+  .string()
+  .refine((type) => Object.hasOwn(eventKinds, type), 'is not a type of event')
+  .refine((type) => !isAboutDeliveries(type), 'is not sent to webhooks')
+  .transform((type) => type as EventType)
+
 const types = z
-  .array(
-    z
-      .string()
-      .refine((type) => Object.hasOwn(eventKinds, type), 'is not a type of event')
-      .refine((type) => !isAboutDeliveries(type), 'is not sent to webhooks'),
-  )
+  .array(sentType)
   .min(1, 'must name a type; leave it out for all types')
   .max(100)
-  .transform((names) => [...new Set(names)] as EventType[])
+  .transform((names) => [...new Set(names)])
 
 /** The settings of a webhook that are set when it is created, and may be changed. */
 export const settings = {

@@ -190,6 +190,7 @@ export async function deleteWebhook(ctx: Ctx, input: { webhookId: string }): Pro
     const row = await lockWebhook(tx, ctx, webhookId)
     await query(tx, sql`delete from webhook_cursors where webhook_id = ${webhookId}`)
     await query(tx, sql`delete from webhook_deliveries where webhook_id = ${webhookId}`)
+    await query(tx, sql`delete from webhook_receipts where webhook_id = ${webhookId}`)
     await tx.delete(webhooks).where(eq(webhooks.id, webhookId))
     await told(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
   })

@@ -11,9 +11,14 @@ import type { Services } from '../../access/index.ts'
 import { summaryOf, type AskedTool } from '../../approvals/index.ts'
 import {
   approvalRequested,
+  cursorAt,
   encodeFeedCursor,
   encodeGenerationCursor,
+  eventKinds,
+  newestPosition,
   publicName,
+  samples,
+  type EventType,
   type RecordedEvent,
 } from '../../events/index.ts'
 import type { Message } from './send.ts'
@@ -66,6 +71,38 @@ export function testMessage(webhookId: string, projectId: string, unique: string
   return {
     id: `evt_test_${unique}`,
     body: JSON.stringify({ type: 'webhook.test', timestamp: new Date().toISOString(), data }),
+  }
+}
+
+/**
+ * A made-up event of a type, as a webhook of these settings is sent one: `test` is true in it, and its ids are of
+ * nothing. Its cursor is that of the newest event, so that who keeps it misses nothing.
+ */
+export async function sampleMessage(
+  services: Pick<Services, 'db' | 'pubsub' | 'publicUrl'>,
+  { projectId, type, full }: { projectId: string; type: EventType; full: boolean },
+  unique: string,
+): Promise<Message> {
+  const now = Date.now()
+  const isOfRun = eventKinds[type].traits.inGeneration
+  const { approvalId } = samples[type] as { approvalId?: string }
+  const asked = {
+    expiresAt: new Date(now + 300_000).toISOString(),
+    link: `${services.publicUrl()}/approvals/${approvalId}`,
+  }
+  const data = {
+    test: true,
+    cursor: await cursorAt(services, projectId, await newestPosition(services)),
+    projectId,
+    generationId: isOfRun ? 'gen_1' : null,
+    seq: isOfRun ? 1 : null,
+    ...samples[type],
+    ...(approvalId ? asked : {}),
+    ...(full && approvalId ? { summary: 'pay', arguments: {} } : {}),
+  }
+  return {
+    id: `evt_test_${unique}`,
+    body: JSON.stringify({ type: publicName(type), timestamp: new Date(now).toISOString(), data }),
   }
 }
 

@@ -1,22 +1,17 @@
-/** Sends again what an endpoint missed: one delivery, or a part of the log. And a test of an endpoint. */
-import { randomUUID } from 'node:crypto'
+/** Sends again what an endpoint missed, or has accepted: one delivery, or a part of the log. */
 import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import type { Page } from '../../../core/page.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
-import { listPage } from '../../../store/db/keyset.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhookDeliveries } from '../../../store/db/tables/webhooks.ts'
 import { assertMay, reachable, recordChange, type Ctx } from '../../access/index.ts'
+import { findDelivery, takeReceipt } from './delivery-list.ts'
 import { givenPlace } from './given-place.ts'
 import { settings } from './input.ts'
 import { findWebhook, wake } from './operations.ts'
-import { testMessage } from './payload.ts'
-import { send, type Answer } from './send.ts'
-import { openSecret } from './signature.ts'
 import { deliveryOf, type Delivery } from './webhook.ts'
 
 const mostReplays = 5
@@ -91,16 +86,16 @@ async function sendable(ctx: Ctx, webhookId: string) {
 }
 
 /**
- * Sends an event again at once, with the whole series of retries from now on. Action `webhooks:Send`. CONFLICT for a
+ * Sends an event again at once, also one that was accepted, with the whole series of retries from now on. Action `webhooks:Send`. CONFLICT for a
  * disabled webhook. Not idempotent: each call that finds it settled sends it once more.
  */
 export async function redeliverWebhook(ctx: Ctx, input: { deliveryId: string }): Promise<Delivery> {
   const { deliveryId } = input
-  const [found] = await ctx.db.select().from(webhookDeliveries).where(eq(webhookDeliveries.id, deliveryId))
-  const { webhookId, projectId } = reachable(ctx, found, 'delivery', deliveryId)
+  const { webhookId, projectId } = await findDelivery(ctx, deliveryId)
   await sendable(ctx, webhookId)
   const delivery = await atomically(ctx.db, async (tx) => {
     await lockCursor(tx, webhookId)
+    await takeReceipt(tx, projectId, deliveryId)
     const [row] = await tx
       .update(webhookDeliveries)
       .set({ status: 'PENDING', tries: 0, nextAt: sql`now()`, cursorId: webhookId, updatedAt: sql`now()` })
@@ -119,41 +114,4 @@ export async function redeliverWebhook(ctx: Ctx, input: { deliveryId: string }):
   })
   wake(ctx, projectId)
   return delivery
-}
-
-/**
- * Sends a message of the type `webhook.test` now and returns the answer of the endpoint; nothing is retried or kept. Works
- * for a disabled webhook too. Action `webhooks:Send`.
- */
-export async function testWebhook(ctx: Ctx, input: { webhookId: string }): Promise<Answer> {
-  const row = await findWebhook(ctx, input.webhookId)
-  const { id, projectId, url } = row
-  await assertMay(ctx, 'webhooks:Send', projectId, `webhook/${id}`)
-  await recordChange(ctx.db, ctx, {
-    projectId,
-    action: 'webhooks:Send',
-    resource: `webhook/${id}`,
-    details: { test: true },
-  })
-  const secrets = [openSecret(ctx.masterKey, id, row.secret)]
-  const { answer } = await send(ctx, { projectId, url, secrets }, testMessage(id, projectId, randomUUID()))
-  return answer
-}
-
-/** Deliveries of a webhook that failed at first, newest first. Action `webhooks:Get` on the webhook. */
-export async function listDeliveries(
-  ctx: Ctx,
-  input: { webhookId: string; status?: Delivery['status'] | null | undefined; page: Page },
-): Promise<Delivery[]> {
-  const { id, projectId } = await findWebhook(ctx, input.webhookId)
-  await assertMay(ctx, 'webhooks:Get', projectId, `webhook/${id}`)
-  const ofStatus = input.status ? sql` and status = ${input.status}` : sql``
-  const rows = await listPage(
-    ctx.db,
-    webhookDeliveries,
-    projectId,
-    input.page,
-    sql`webhook_id = ${id}${ofStatus}`,
-  )
-  return rows.map(deliveryOf)
 }

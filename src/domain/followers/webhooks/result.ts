@@ -1,4 +1,4 @@
-/** What the holder of a cursor writes after a round: the new place, deliveries that failed, and when it goes on. Pure. */
+/** What the holder of a cursor writes after a round: the new place, what came of each delivery, and when it goes on. Pure. */
 import { newId } from '../../../core/ids.ts'
 import type { Position } from '../../../store/events/position.ts'
 import type { EventType, LogPage } from '../../events/index.ts'
@@ -6,6 +6,7 @@ import { positionOf } from '../place.ts'
 import { probeDelayMs, retryDelayMs, roundsUntilDown } from './retry.ts'
 import type { Sent } from './round.ts'
 import type { Answer } from './send.ts'
+import type { Receipt } from './receipts.ts'
 import type { CursorState } from './state.ts'
 
 /** A row of webhook_deliveries to be written. */
@@ -25,6 +26,8 @@ export interface RoundResult {
   /** The last position to send, when it is known by now. */
   until: number | null
   deliveries: DeliveryRow[]
+  /** What was accepted at once. */
+  receipts: Receipt[]
   delivered: number
   failures: number
   /** Milliseconds for which nothing is sent to the endpoint; null: it goes on at once. */
@@ -53,6 +56,7 @@ export function resultOf(state: CursorState, page: LogPage, sent: readonly Sent[
     ...end,
     until: page.isLast && state.part.toolCallId !== null ? page.end.at : state.until,
     deliveries: rows,
+    receipts: state.isCallback ? [] : sent.flatMap((one) => (isReceipt(one) ? [receiptOf(one)] : [])),
     delivered,
     ...pace,
     succeeded: sent.length === 0 ? null : delivered > 0,
@@ -62,6 +66,15 @@ export function resultOf(state: CursorState, page: LogPage, sent: readonly Sent[
       (pace.failures >= roundsUntilDown || rows.some(({ status }) => status === 'DEAD')),
   }
 }
+
+/** Callbacks are deleted when they have ended, so nobody could read theirs. */
+const isReceipt = ({ outcome, failed }: Sent) => outcome.kind === 'delivered' && failed === null
+
+const receiptOf = ({ event, outcome }: Sent): Receipt => ({
+  eventId: event.id,
+  type: event.type,
+  answer: outcome.answer,
+})
 
 function endOf({ at, part }: CursorState, page: LogPage, passed: readonly Sent[]): { at: Position } {
   if (passed.length === page.events.length) return { at: page.end }

@@ -15,7 +15,7 @@ export interface Answer {
   status: number | null
   /** Why there was no response, or why the response is not a success. */
   error: string | null
-  /** The beginning of the body of a response that is not a success. */
+  /** The beginning of the body of the response. */
   body: string | null
   milliseconds: number
 }
@@ -82,15 +82,16 @@ export async function send(
     return { kind: isWithheld ? 'withheld' : 'failed', answer: { ...answer, error }, askedMs: null }
   }
   const { status, headers, bytes } = response
+  const body = bytes.toString('utf8').slice(0, keptCharacters) || null
   if (status >= 200 && status < 300)
-    return { kind: 'delivered', answer: { ...answer, status }, askedMs: null }
+    return { kind: 'delivered', answer: { ...answer, status, body }, askedMs: null }
   return {
     kind: status === 410 ? 'gone' : 'failed',
     answer: {
       ...answer,
       status,
       error: faultOf(status),
-      body: bytes.toString('utf8').slice(0, keptCharacters) || null,
+      body,
     },
     askedMs: status === 429 || status === 503 ? askedDelayMs(headers.get('retry-after'), startMs) : null,
   }

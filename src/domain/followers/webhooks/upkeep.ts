@@ -3,6 +3,7 @@ import { eq } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhooks } from '../../../store/db/tables/webhooks.ts'
+import { receiptLife } from './receipts.ts'
 import { openSecret, sealSecret } from './signature.ts'
 
 /** Encrypts every signing secret with another master key, in the caller's transaction. Returns the number of webhooks. */
@@ -20,7 +21,7 @@ export async function resealWebhooks(tx: Database, from: Buffer, to: Buffer): Pr
 
 const batch = 1000
 
-/** Deletes deliveries that were settled 30 days ago, and callbacks that ended so long ago, some at a time. */
+/** Deletes deliveries that were settled 30 days ago, callbacks that ended so long ago, and old receipts, some at a time. */
 export async function forgetOldDeliveries(db: Database): Promise<void> {
   await query(
     db,
@@ -32,6 +33,16 @@ export async function forgetOldDeliveries(db: Database): Promise<void> {
         order by updated_at
         limit ${batch}
       )`,
+  )
+  await query(
+    db,
+    sql`delete from webhook_receipts
+      where ctid = any(array(
+        select ctid
+        from webhook_receipts
+        where at < now() - ${receiptLife}
+        limit ${batch}
+      )) and at < now() - ${receiptLife}`,
   )
   await query(
     db,

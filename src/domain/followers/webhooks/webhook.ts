@@ -57,9 +57,10 @@ export interface Progress {
   replays: number
 }
 
-/** An event that an endpoint did not accept at first. */
+/** An event that was sent to an endpoint, and what came of it. */
 export interface Delivery {
   id: string
+  eventId: number
   projectId: string
   webhookId: string
   type: EventType
@@ -79,7 +80,7 @@ export function webhookOf(row: typeof webhooks.$inferSelect): Webhook {
 }
 
 export function deliveryOf(row: typeof webhookDeliveries.$inferSelect): Delivery {
-  const { cursorId: _c, eventId: _e, tries: _t, ...rest } = row
+  const { cursorId: _c, tries: _t, ...rest } = row
   return rest as Delivery
 }
 

@@ -3,6 +3,7 @@ import type { Issue } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { isConnectionHeader } from '../../egress/index.ts'
 import { fillSecrets, secretNames } from '../../secrets/index.ts'
+import { namesArgument } from '../schema/fields.ts'
 import {
   fill,
   hasBody,
@@ -17,15 +18,30 @@ import {
  * Every fault, with paths that start at `url`, `method` or `headers`. The egress policy decides whether the URL may be
  * reached (`egress.checkUrl`), and the registry whether the secrets exist.
  */
-export function checkHttpConfig(config: HttpToolConfig, inputSchema: JsonObject): Issue[] {
+export function checkHttpConfig(config: HttpToolConfig): Issue[] {
   const method: Issue[] = httpMethods.includes(config.method)
     ? []
     : [{ path: ['method'], message: `must be one of ${httpMethods.join(', ')}` }]
-  const url = urlFaults(config.url, inputSchema).map((message) => ({ path: ['url'], message }))
+  const url = urlFaults(config.url).map((message) => ({ path: ['url'], message }))
   return [...url, ...method, ...headerFaults(config)]
 }
 
-function urlFaults(url: string, inputSchema: JsonObject): string[] {
+/**
+ * The placeholders of a valid URL for which no call can be expected to have a value, because neither the schema nor a
+ * preset names them. Every call would fail, or depend on what a model invents.
+ */
+export function placeholderFaults(url: string, inputSchema: JsonObject, presets: JsonObject): Issue[] {
+  const { patternProperties } = inputSchema
+  if (isJsonObject(patternProperties) && Object.keys(patternProperties).length > 0) return []
+  return placeholdersIn(withoutSecrets(url))
+    .filter((name) => !namesArgument(inputSchema, name) && !Object.hasOwn(presets, name))
+    .map((name) => ({
+      path: ['url'],
+      message: `has the placeholder {${name}}, which is not a property of inputSchema: add the property ${JSON.stringify(name)} there, or remove the placeholder`,
+    }))
+}
+
+function urlFaults(url: string): string[] {
   if (/[\s\\]/.test(url) || hasControls(url))
     return ['must not contain white space, control characters or a backslash']
   const plain = withoutSecrets(url)
@@ -35,7 +51,7 @@ function urlFaults(url: string, inputSchema: JsonObject): string[] {
   const parsed = parseTemplate(url)
   if (parsed && secretNames(`${parsed.path}?${parsed.query}`).length < secrets)
     return ['may contain secrets in its path and query only']
-  return templateFaults(plain, inputSchema)
+  return templateFaults(plain)
 }
 
 /** Replaces each secret by a letter. */
@@ -45,14 +61,14 @@ function withoutSecrets(url: string): string {
   return 'text' in filled ? filled.text : url
 }
 
-function templateFaults(url: string, inputSchema: JsonObject): string[] {
+function templateFaults(url: string): string[] {
   const template = parseTemplate(url)
   if (!template) return ['must be an http or https URL']
   const parts = `${template.path}?${template.query}`
   if (/[{}]/.test(fill(parts, () => ''))) return ['contains a brace that is not part of a placeholder {name}']
   if (/[{}]/.test(fill(url, () => '')) || placeholdersIn(url).length > placeholdersIn(parts).length)
     return ['may contain placeholders in its path and query only']
-  return [...addressFaults(template), ...nameFaults(placeholdersIn(parts), inputSchema)]
+  return addressFaults(template)
 }
 
 function addressFaults({ base, path, query }: UrlTemplate): string[] {
@@ -61,16 +77,6 @@ function addressFaults({ base, path, query }: UrlTemplate): string[] {
   if (!URL.canParse(sample)) return ['is not a valid URL']
   const { username, password } = new URL(sample)
   return username || password || base.includes('@') ? ['must not contain a user name or a password'] : []
-}
-
-/** A placeholder that the schema never allows as an argument would make every call fail. */
-function nameFaults(names: string[], schema: JsonObject): string[] {
-  if (schema['additionalProperties'] !== false) return []
-  const { properties, patternProperties } = schema
-  if (isJsonObject(patternProperties) && Object.keys(patternProperties).length > 0) return []
-  return names
-    .filter((name) => !isJsonObject(properties) || !Object.hasOwn(properties, name))
-    .map((name) => `has the placeholder {${name}}, which is not a property of inputSchema`)
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

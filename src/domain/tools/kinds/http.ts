@@ -7,7 +7,7 @@ import { buildHttpRequest, isUnusable, type UnusableArguments } from './http-req
 import { isFinalResponse, readHttpResponse } from './http-response.ts'
 import type { HttpToolConfig } from './http-template.ts'
 
-export { checkHttpConfig } from './http-check.ts'
+export { checkHttpConfig, placeholderFaults } from './http-check.ts'
 export { originOf, type HttpToolConfig } from './http-template.ts'
 
 export interface HttpToolRun {

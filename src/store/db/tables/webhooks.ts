@@ -1,6 +1,16 @@
 /** Webhooks: endpoints that get events, their places in the log, and deliveries that failed. */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
 import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 export const webhooks = pgTable(
@@ -91,7 +101,25 @@ export const webhookCursors = pgTable(
   ],
 )
 
-/** An event that an endpoint did not accept at first. Events that were accepted at once have no row. */
+/**
+ * Events that an endpoint accepted at once: the newest thousand of each, in places that are used again. No index but the
+ * key, because every delivery that succeeds writes here.
+ */
+export const webhookReceipts = pgTable(
+  'webhook_receipts',
+  {
+    webhookId: text('webhook_id').notNull(),
+    slot: integer('slot').notNull(),
+    eventId: bigint('event_id', { mode: 'number' }).notNull(),
+    type: text('type').notNull(),
+    at: moment('at').notNull(),
+    /** An Answer of domain/followers. */
+    answer: jsonb('answer').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.webhookId, t.slot] })],
+)
+
+/** An event that an endpoint did not accept at first, or that was asked for again. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {

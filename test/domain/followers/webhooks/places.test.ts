@@ -68,6 +68,7 @@ test('a place goes to one of many processes, and only its holder moves it', asyn
     at: { at: before.at + 1000, event: null },
     until: null,
     deliveries: [],
+    receipts: [],
     delivered: 5,
     failures: 0,
     waitMs: null,

@@ -1,7 +1,9 @@
 /** The fields of a tool, by its kind. */
 import type { Issue } from '../../api/outcome.ts'
-import { issuesAt, JsonField } from '../../parts/long-fields.tsx'
+import { issuesAt } from '../../parts/long-fields.tsx'
+import { Arguments } from './arguments/arguments.tsx'
 import type { Kind } from './documents.ts'
+import { FromCurl } from './import/from-curl.tsx'
 import { McpFields } from './mcp-fields.tsx'
 import { PlatformFields } from './platform-fields.tsx'
 import { draftNames, methods, type ToolDraft } from './tool-draft.ts'
@@ -25,6 +27,7 @@ export function DefinitionFields({ kind, draft, onChange, issues }: Props) {
   const { text, long } = fieldsOf(draftNames, part)
   return (
     <div className="definition">
+      {kind === 'http' && <FromCurl draft={draft} set={part.set} />}
       <div className="field-pair">
         {text('name', {
           isRequired: true,
@@ -86,13 +89,12 @@ function ConfigFields({ kind, ...part }: DraftProps<ToolDraft> & { kind: Kind })
   const { draft, set, issues } = part
   const { text, long, choice } = fieldsOf(draftNames, part)
   const schema = (
-    <JsonField
-      label={draftNames.inputSchema}
-      value={draft.inputSchema}
+    <Arguments
+      text={draft.inputSchema}
+      url={kind === 'http' ? draft.url : ''}
       path={['config', kind, 'inputSchema']}
       issues={issues}
-      hint="JSON Schema, preset parameters included."
-      onChange={(inputSchema) => set({ inputSchema })}
+      onChange={(inputSchema, argumentFault) => set({ inputSchema, argumentFault })}
     />
   )
   if (kind === 'client') return schema

@@ -1,13 +1,14 @@
 /** A new tool: first its kind, then its fields. */
 import './tools.css'
-import { useSearchParams } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { useMutation } from '../../api/query.ts'
 import { useProject } from '../../api/session.ts'
 import { DefinitionFields } from './definition-fields.tsx'
 import { createToolMutation, type Kind } from './documents.ts'
-import { newDraft } from './tool-draft.ts'
+import { draftNames, newDraft, type ToolDraft } from './tool-draft.ts'
 import { createInputOf } from './tool-input.ts'
 import { CreateForm } from '../../parts/definition-form.tsx'
+import { Check } from '../../parts/long-fields.tsx'
 import { NewPage } from '../../parts/detail-page.tsx'
 
 const choices: readonly { kind: Kind; name: string; about: string }[] = [
@@ -45,6 +46,11 @@ export function NewTool() {
           </label>
         ))}
       </fieldset>
+      {kind === 'http' && (
+        <p className="small mute">
+          The API has an OpenAPI document? <Link href="/tools/import">Choose its operations as tools</Link>.
+        </p>
+      )}
       <NewDefinition key={kind} kind={kind} />
     </NewPage>
   )
@@ -61,7 +67,24 @@ function NewDefinition({ kind }: { kind: Kind }) {
       mutation={mutation}
       write={(draft) => createInputOf(kind, draft)}
       send={async (input) => (await mutation.send({ input: { ...input, projectId } }))?.tool ?? null}
-      renderFields={(fields) => <DefinitionFields kind={kind} {...fields} />}
+      renderFields={(fields) => (
+        <>
+          <DefinitionFields kind={kind} {...fields} />
+          <AsksFirst {...fields} />
+        </>
+      )}
+    />
+  )
+}
+
+/** The gate that a new tool begins with. */
+function AsksFirst({ draft, onChange }: { draft: ToolDraft; onChange(draft: ToolDraft): void }) {
+  return (
+    <Check
+      label={draftNames.asksFirst}
+      value={draft.asksFirst}
+      onChange={(asksFirst) => onChange({ ...draft, asksFirst })}
+      hint="Calls wait in the inbox. When and who is set under Gate, once the tool exists."
     />
   )
 }

@@ -25,7 +25,12 @@ export function configOf(
   gates: readonly ActionGate[],
   issues: Issue[],
 ): Config {
-  const schema = (at: Kind) => objectFrom(draft.inputSchema, ['config', at, 'inputSchema'], issues)
+  const schema = (at: Kind) => {
+    const path = ['config', at, 'inputSchema']
+    if (draft.argumentFault !== '')
+      issues.push({ path: ['input', ...path, 'argumentFault'], message: draft.argumentFault })
+    return objectFrom(draft.inputSchema, path, issues)
+  }
   const headers = (at: Kind) => objectFrom(draft.headers || '{}', ['config', at, 'headers'], issues)
   switch (kind) {
     case 'http':

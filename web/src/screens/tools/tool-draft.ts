@@ -10,6 +10,8 @@ export interface ToolDraft {
   title: string
   description: string
   agentsOnly: boolean
+  /** Whether a new tool begins with a gate that stops every call. */
+  asksFirst: boolean
   timeoutMs: string
   idempotent: Hint
   outputSchema: string
@@ -22,6 +24,8 @@ export interface ToolDraft {
   inputPhase: 'BEFORE_TASK' | 'IN_TASK'
   // From here on: the config of its kind.
   inputSchema: string
+  /** Why the rows of the arguments cannot be saved as they are; empty: they can. */
+  argumentFault: string
   method: (typeof methods)[number]
   url: string
   headers: string
@@ -47,6 +51,7 @@ export const newDraft: ToolDraft = {
   title: '',
   description: '',
   agentsOnly: false,
+  asksFirst: false,
   timeoutMs: '',
   idempotent: 'none',
   outputSchema: '',
@@ -58,6 +63,7 @@ export const newDraft: ToolDraft = {
   taskMode: 'OPTIONAL',
   inputPhase: 'IN_TASK',
   inputSchema: emptySchema,
+  argumentFault: '',
   method: 'POST',
   url: '',
   headers: '{}',
@@ -82,6 +88,7 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   title: 'Title',
   description: 'Description for the model',
   agentsOnly: 'Only agents may call it',
+  asksFirst: 'A person decides about each call',
   timeoutMs: 'Time limit of a call',
   idempotent: 'May be repeated after a crash',
   outputSchema: 'Schema of the result',
@@ -93,6 +100,7 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   taskMode: 'Tasks over MCP',
   inputPhase: 'Input requests',
   inputSchema: 'Schema of the arguments',
+  argumentFault: 'Rows of the arguments',
   method: 'Method',
   url: 'URL',
   headers: 'Headers',

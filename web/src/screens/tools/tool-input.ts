@@ -17,6 +17,7 @@ export function createInputOf(kind: Kind, draft: ToolDraft): Written<Omit<Create
     name: draft.name.trim(),
     ...commonOf(draft, issues),
     config: configOf(kind, draft, [], issues),
+    gate: draft.asksFirst ? ({ mode: 'ALWAYS' } as const) : null,
   }
   return issues.length > 0 ? { issues } : { input: withoutNull(input) as typeof input }
 }

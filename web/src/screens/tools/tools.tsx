@@ -39,7 +39,12 @@ export function Tools() {
       kind="tool"
       bodyClass="tool-list"
       head={
-        <Segments label="Kind" value={kind} options={filters} onChange={(value) => go({ kind: value })} />
+        <>
+          <Segments label="Kind" value={kind} options={filters} onChange={(value) => go({ kind: value })} />
+          <Link href="/tools/import" className="button">
+            From OpenAPI
+          </Link>
+        </>
       }
       pages={pages}
       label="Tools"

@@ -1,7 +1,6 @@
 /** What the doctor of upstreams reads and does. */
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
 
 const upstreamTool = graphql(`
   fragment UpstreamRow on McpTool {
@@ -42,8 +41,8 @@ const upstreamTool = graphql(`
 `)
 
 export const upstreamsQuery = graphql(`
-  query Upstreams($projectId: ID, $after: String) {
-    tools(projectId: $projectId, kind: MCP, first: 20, after: $after) {
+  query Upstreams($projectId: ID, $name: String, $after: String) {
+    tools(projectId: $projectId, kind: MCP, name: $name, first: 20, after: $after) {
       nodes {
         __typename
         ... on McpTool {
@@ -101,29 +100,6 @@ export const connectMutation = graphql(`
 `)
 
 export const disconnectMutation = command('disconnectUpstream')
-
-export const testMutation = graphql(
-  `
-    mutation TestUpstream($input: TestUpstreamInput!) {
-      testUpstream(input: $input) {
-        __typename
-        ... on TestUpstreamPayload {
-          ok
-          status
-          era
-          transport
-          tools
-          error {
-            code
-            message
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
 
 export type UpstreamRow = FragmentOf<typeof upstreamTool>
 export const upstreamTypes = [

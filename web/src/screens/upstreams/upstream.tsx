@@ -16,7 +16,7 @@ import {
   upstreamTypes,
   type UpstreamRow,
 } from './documents.ts'
-import { UpstreamStatus } from './upstream-status.tsx'
+import { UpstreamStatus } from '../../parts/upstream-status.tsx'
 
 export function UpstreamScreen({ id }: { id: string }) {
   const read = useQuery(upstreamQuery, { id }, { eventTypes: upstreamTypes })

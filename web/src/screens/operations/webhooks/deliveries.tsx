@@ -1,41 +1,35 @@
-/** What an endpoint did not accept at first: tries, answers, when it is sent again. */
+/** What was sent to an endpoint, newest first: by outcome and type, each with what came back. */
 import { useState } from 'react'
 import { usePages } from '../../../api/pages.ts'
-import { Badge } from '../../../parts/badge.tsx'
+import { Choice } from '../../../parts/fields.tsx'
 import { Listing } from '../../../parts/listing.tsx'
-import { Ago, Countdown } from '../../../parts/moments.tsx'
-import { AnswerLine } from './answer.tsx'
+import { Segments } from '../../../parts/segments.tsx'
+import { useAction } from '../../../parts/use-action.ts'
+import { DeliveryRow } from './delivery.tsx'
 import {
   deliveriesQuery,
   redeliverMutation,
   webhookTypes,
-  type Delivery,
   type DeliveryStatus,
   type WebhookRow,
 } from './documents.ts'
-import { typeName } from './event-types.ts'
+import { sentTypes, typeName, type SentType } from './event-types.ts'
 import { useWhileSeen } from './while-seen.ts'
-import { Segments } from '../../../parts/segments.tsx'
-import { useAction } from '../../../parts/use-action.ts'
 
 const filters: readonly { value: DeliveryStatus | null; name: string }[] = [
   { value: null, name: 'All' },
+  { value: 'DELIVERED', name: 'Accepted' },
   { value: 'PENDING', name: 'To retry' },
   { value: 'DEAD', name: 'Dead' },
-  { value: 'DELIVERED', name: 'Accepted later' },
 ]
-const looks: Record<DeliveryStatus, { status: string; word: string }> = {
-  PENDING: { status: 'QUEUED', word: 'to retry' },
-  DEAD: { status: 'FAILED', word: 'dead' },
-  DELIVERED: { status: 'COMPLETED', word: 'accepted' },
-}
 const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 
 export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload(): void }) {
   const [status, setStatus] = useState<DeliveryStatus | null>(null)
+  const [type, setType] = useState<SentType | ''>('')
   const pages = usePages(
     deliveriesQuery,
-    { id: webhook.id, status },
+    { id: webhook.id, status, type: type || null },
     (data) => data.webhook?.deliveries ?? nothing,
     { eventTypes: webhookTypes },
   )
@@ -46,81 +40,40 @@ export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload():
     pages.reload()
     reload()
   }
+  const types = webhook.types === null ? sentTypes : sentTypes.filter((one) => webhook.types!.includes(one))
   return (
     <section aria-label="Deliveries">
-      <div className="row">
-        <h2>Failed deliveries</h2>
+      <div className="row hook-filters">
+        <h2>Deliveries</h2>
         <Segments label="Status of deliveries" value={status} options={filters} onChange={setStatus} />
+        <Choice
+          label="Type"
+          value={type}
+          options={[
+            { value: '', name: 'all types' },
+            ...types.map((one) => ({ value: one, name: typeName(one) })),
+          ]}
+          onChange={setType}
+        />
       </div>
       <Listing
         pages={pages}
         label="Deliveries"
-        columns={['Event', 'Status', 'Answers', '']}
+        columns={['Event', 'Status', 'Last answer', '']}
         empty={{
-          title: status === null ? 'Nothing has failed' : 'None of these',
-          text: 'Events that the endpoint did not accept at first stand here for 30 days.',
+          title: status === null && type === '' ? 'Nothing was sent yet' : 'None of these',
+          text: 'What the endpoint accepts is listed for 3 days, the newest 1,000; what it did not accept at first for 30 days.',
         }}
         renderRow={(delivery) => (
-          <tr key={delivery.id}>
-            <td>
-              <span className="mono">{typeName(delivery.type)}</span>
-              <div className="small mute">
-                first sent <Ago at={delivery.createdAt} />
-              </div>
-            </td>
-            <td className="nowrap">
-              <Badge {...looks[delivery.status]} />
-              <div className="small mute">
-                {delivery.attempts} {delivery.attempts === 1 ? 'try' : 'tries'}
-                {delivery.nextAttemptAt && (
-                  <>
-                    , next <Next at={delivery.nextAttemptAt} />
-                  </>
-                )}
-              </div>
-            </td>
-            <td className="hook-answers">
-              <Answers delivery={delivery} />
-            </td>
-            <td className="actions">
-              <button
-                type="button"
-                disabled={isRunning || webhook.status !== 'ENABLED' || webhook.callbackOf !== null}
-                onClick={() => void redeliver(delivery.id)}
-              >
-                Send again
-              </button>
-            </td>
-          </tr>
+          <DeliveryRow
+            key={delivery.id}
+            webhookId={webhook.id}
+            delivery={delivery}
+            maySend={!isRunning && webhook.status === 'ENABLED' && webhook.callbackOf === null}
+            onSend={() => void redeliver(delivery.id)}
+          />
         )}
       />
     </section>
-  )
-}
-
-function Next({ at }: { at: string }) {
-  return (
-    <>
-      in <Countdown until={at} />
-    </>
-  )
-}
-
-function Answers({ delivery: { answers } }: { delivery: Delivery }) {
-  const newest = answers.at(-1)
-  const earlier = answers.slice(0, -1).toReversed()
-  if (!newest) return <span className="mute">none yet</span>
-  return (
-    <>
-      <AnswerLine answer={newest} />
-      {earlier.length > 0 && (
-        <details>
-          <summary className="small mute">{earlier.length} before</summary>
-          {earlier.map((answer) => (
-            <AnswerLine key={answer.at} answer={answer} />
-          ))}
-        </details>
-      )}
-    </>
   )
 }

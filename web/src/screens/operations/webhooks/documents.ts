@@ -92,9 +92,9 @@ export const webhookQuery = graphql(
 )
 
 export const deliveriesQuery = graphql(`
-  query WebhookDeliveries($id: ID!, $status: WebhookDeliveryStatus, $after: String) {
+  query WebhookDeliveries($id: ID!, $status: WebhookDeliveryStatus, $type: EventType, $after: String) {
     webhook(id: $id) {
-      deliveries(first: 20, after: $after, status: $status) {
+      deliveries(first: 20, after: $after, status: $status, type: $type) {
         nodes {
           id
           type
@@ -121,6 +121,17 @@ export const deliveriesQuery = graphql(`
 `)
 export type Delivery = NonNullable<ResultOf<typeof deliveriesQuery>['webhook']>['deliveries']['nodes'][number]
 export type DeliveryStatus = Delivery['status']
+
+export const deliveryQuery = graphql(`
+  query WebhookDelivery($webhookId: ID!, $id: ID!) {
+    webhook(id: $webhookId) {
+      delivery(id: $id) {
+        messageId
+        payload
+      }
+    }
+  }
+`)
 
 export const createWebhookMutation = graphql(
   `

@@ -105,6 +105,9 @@ typeGroups satisfies readonly { types: readonly SentType[] }[]
 type Missing = Exclude<SentType, (typeof typeGroups)[number]['types'][number]>
 null satisfies [Missing] extends [never] ? null : Missing
 
+/** Every type that is sent, in the order of their groups. */
+export const sentTypes: readonly SentType[] = typeGroups.flatMap(({ types }): readonly SentType[] => types)
+
 /** The types in a few words: all of them, up to two names, or the first and how many more. */
 export function typesText(types: readonly string[] | null): string {
   if (types === null) return 'every event'

@@ -1,4 +1,4 @@
-/** One webhook: its state, the ways to mend it, its settings, and what the endpoint did not accept at first. */
+/** One webhook: its state, the ways to mend it, its settings, and what was sent to its endpoint. */
 import './webhooks.css'
 import { Link } from 'wouter'
 import { useQuery } from '../../../api/query.ts'

@@ -15,6 +15,7 @@ import {
   type Delivery,
   type WebhookRow,
 } from './documents.ts'
+import { sentTypes, typeName, type SentType } from './event-types.ts'
 import { SigningSecret } from './secret.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { useAction } from '../../../parts/use-action.ts'
@@ -26,6 +27,7 @@ interface Props {
 
 export function Ways({ webhook, reload }: Props) {
   const [isReplaying, setReplaying] = useState(false)
+  const [type, setType] = useState<SentType | ''>('')
   const [answer, setAnswer] = useState<Delivery['answers'][number] | null>(null)
   const update = useAction(updateWebhookMutation)
   const test = useAction(testMutation)
@@ -37,11 +39,23 @@ export function Ways({ webhook, reload }: Props) {
     : 'It goes on where it stopped.'
   const tryIt = async () => {
     setAnswer(null)
-    setAnswer((await test.act({ input }))?.answer ?? null)
+    setAnswer((await test.act({ input: { ...input, type: type || null } }))?.answer ?? null)
   }
   return (
     <section className="stack" aria-label="Ways">
       <div className="row">
+        <select
+          aria-label="Event of the test"
+          value={type}
+          onChange={(event) => setType(event.target.value as SentType | '')}
+        >
+          <option value="">webhook.test</option>
+          {sentTypes.map((one) => (
+            <option key={one} value={one}>
+              {typeName(one)}
+            </option>
+          ))}
+        </select>
         <button type="button" disabled={test.isRunning} onClick={() => void tryIt()}>
           {test.isRunning ? 'Sending …' : 'Send a test'}
         </button>

@@ -1,5 +1,5 @@
 /** The status of an upstream as a shape and words. */
-import { Badge } from '../../parts/badge.tsx'
+import { Badge } from './badge.tsx'
 
 const looks: Record<string, { status: string; word: string }> = {
   CONNECTED: { status: 'SUCCEEDED', word: 'connected' },

@@ -1,0 +1,145 @@
+/** Tools from an OpenAPI document, which is read in the page: a list of its operations, from which some are chosen. */
+import '../tools.css'
+import './openapi.css'
+import { useState } from 'react'
+import { Field } from '../../../parts/fields.tsx'
+import { LongField } from '../../../parts/long-fields.tsx'
+import { NewPage } from '../../../parts/detail-page.tsx'
+import { Foreign } from '../../../parts/text.tsx'
+import { apiOf, type Api } from './openapi.ts'
+import { Operations } from './operations.tsx'
+import { Outcomes } from './outcomes.tsx'
+import { useCreation } from './use-creation.ts'
+
+export function ImportOpenApi() {
+  const [api, setApi] = useState<Api | null>(null)
+  return (
+    <NewPage kind="tool" title="Tools from OpenAPI" list="/tools" bodyClass="tool-page">
+      {api ? <Choose api={api} onAnother={() => setApi(null)} /> : <Source onApi={setApi} />}
+    </NewPage>
+  )
+}
+
+function Source({ onApi }: { onApi(api: Api): void }) {
+  const [text, setText] = useState('')
+  const [why, setWhy] = useState<string | null>(null)
+  const read = (document: string) => {
+    const api = apiOf(document)
+    if ('why' in api) setWhy(api.why)
+    else onApi(api)
+  }
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        read(text)
+      }}
+    >
+      <p className="mute">
+        Each operation that you choose becomes an http tool. The document is read in this page: OpenAPI 3.0 or
+        3.1 as JSON, not YAML.
+      </p>
+      <label className="field">
+        <span className="label">A file</span>
+        <input
+          type="file"
+          accept=".json,application/json"
+          onChange={(event) => {
+            const [file] = event.target.files ?? []
+            if (file) void file.text().then(read)
+          }}
+        />
+      </label>
+      <LongField label="Or the document itself" value={text} onChange={setText} rows={10} isMono />
+      {why !== null && (
+        <p className="tone-bad" role="alert">
+          {why}
+        </p>
+      )}
+      <div className="row form-foot">
+        <button type="submit" className="primary" disabled={text.trim() === ''}>
+          Read the document
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
+  const [base, setBase] = useState(api.server ?? '')
+  const [secret, setSecret] = useState('')
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  // Those whose gate is another than the one proposed.
+  const [turned, setTurned] = useState<ReadonlySet<string>>(new Set())
+  const creation = useCreation(api)
+  const isReady = /^https?:\/\/[^/\s]/.test(base.trim()) && chosen.size > 0
+  const create = () =>
+    creation.run({ base: base.trim().replace(/\/+$/, ''), secret: secret.trim() }, chosen, turned)
+  return (
+    <>
+      <section className="definition" aria-label="The document">
+        <p className="row">
+          <span className="strong">
+            <Foreign text={api.title} max={120} />
+          </span>
+          <span className="mute">{api.operations.length.toLocaleString('en')} operations</span>
+          <button type="button" className="spread" onClick={onAnother}>
+            Another document
+          </button>
+        </p>
+        <Field
+          label="Address of the API"
+          value={base}
+          onChange={setBase}
+          isRequired
+          type="url"
+          placeholder={`https://api.example.com${api.serverPath}`}
+          hint={api.server ? 'The first server of the document.' : missingServer(api)}
+        />
+        {api.login && (
+          <Field
+            label="Secret to sign in with"
+            value={secret}
+            onChange={setSecret}
+            placeholder="none"
+            hint={`Its name under Operations, Secrets. It is sent as ${api.login.name}, and must be stored before.`}
+          />
+        )}
+        {api.leftOut.length > 0 && (
+          <ul className="notes tone-warn">
+            {api.leftOut.map((sentence) => (
+              <li key={sentence}>
+                <Foreign text={sentence} max={200} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <Operations api={api} chosen={chosen} turned={turned} onChosen={setChosen} onTurned={setTurned} />
+      <div className="row form-foot">
+        <button
+          type="button"
+          className="primary"
+          disabled={!isReady || creation.isRunning}
+          onClick={() => void create()}
+        >
+          {creation.isRunning
+            ? `Creating, ${creation.outcomes.length} of ${creation.total} …`
+            : `Create ${chosen.size === 1 ? 'the tool' : `${chosen.size} tools`}`}
+        </button>
+        {creation.isRunning && (
+          <button type="button" onClick={creation.stop}>
+            Stop
+          </button>
+        )}
+      </div>
+      <Outcomes outcomes={creation.outcomes} isRunning={creation.isRunning} />
+    </>
+  )
+}
+
+const missingServer = ({ serverPath }: Api): string =>
+  serverPath === ''
+    ? 'The document names no server.'
+    : `The document names only the path ${serverPath}: put the host in front of it.`

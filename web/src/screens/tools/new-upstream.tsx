@@ -1,0 +1,45 @@
+/** A new upstream: an mcp tool, whose server is tried before it is saved. */
+import './tools.css'
+import type { Issue } from '../../api/outcome.ts'
+import { CreateForm } from '../../parts/definition-form.tsx'
+import { NewPage } from '../../parts/detail-page.tsx'
+import { UpstreamTrial, type Tried } from '../../parts/upstream-trial.tsx'
+import { useMutation } from '../../api/query.ts'
+import { useProject } from '../../api/session.ts'
+import { DefinitionFields } from './definition-fields.tsx'
+import { createToolMutation } from './documents.ts'
+import { configOf } from './tool-config.ts'
+import { newDraft, type ToolDraft } from './tool-draft.ts'
+import { createInputOf } from './tool-input.ts'
+
+export function NewUpstream() {
+  const projectId = useProject()
+  const mutation = useMutation(createToolMutation)
+  const tried = (draft: ToolDraft): Tried | null => {
+    const issues: Issue[] = []
+    const { url, headers, auth } = (configOf('mcp', draft, [], issues) as { mcp: Tried }).mcp
+    return issues.length > 0 ? null : { projectId, url, headers: headers ?? {}, ...(auth ? { auth } : {}) }
+  }
+  return (
+    <NewPage kind="upstream" list="/upstreams" bodyClass="tool-page">
+      <p className="mute">
+        An upstream is a foreign MCP server. Each of its tools becomes a tool of your agents, called after the
+        name that you give here: a server “crm” with a tool “search” is “crm_search”.
+      </p>
+      <CreateForm
+        kind="upstream"
+        list="/upstreams"
+        empty={newDraft}
+        mutation={mutation}
+        write={(draft) => createInputOf('mcp', draft)}
+        send={async (input) => (await mutation.send({ input: { ...input, projectId } }))?.tool ?? null}
+        renderFields={(fields) => (
+          <>
+            <DefinitionFields kind="mcp" {...fields} />
+            <UpstreamTrial isReady={fields.draft.url.trim() !== ''} input={() => tried(fields.draft)} />
+          </>
+        )}
+      />
+    </NewPage>
+  )
+}
