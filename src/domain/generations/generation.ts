@@ -200,6 +200,10 @@ export interface FailedAttempt {
   attempt: number
   model: string
   errorCode: StepResetReason
+  /** What went wrong, for people; null in older rows. */
+  errorMessage: string | null
+  /** The HTTP status of the provider's answer; null when there was none, and in older rows. */
+  httpStatus: number | null
   startedAt: Date | null
   /** When it failed. */
   createdAt: Date

@@ -171,6 +171,9 @@ export const modelAttempts = pgTable(
     /** Input and output tokens together, for budgets. */
     totalTokens: count('total_tokens'),
     errorCode: text('error_code'),
+    /** What went wrong, as people read it, and the HTTP status of the provider; null in older rows and without a failure. */
+    errorMessage: text('error_message'),
+    httpStatus: integer('http_status'),
     /** When the request was sent; null in older rows. `createdAt` is when the attempt ended. */
     startedAt: moment('started_at'),
     createdAt: createdAt(),
