@@ -1,6 +1,20 @@
 /** What the screen of one run reads and does. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { pauseParts } from '../../parts/paused.tsx'
+
+const failedAttempt = graphql(`
+  fragment FailedAttemptParts on FailedAttempt {
+    stepIndex
+    attempt
+    code
+    message
+    httpStatus
+    model
+    startedAt
+    failedAt
+  }
+`)
 
 const runFacts = graphql(
   `
@@ -22,9 +36,10 @@ const runFacts = graphql(
       cancelRequestedAt
       cancelReason
       failedAttempts {
-        stepIndex
-        startedAt
-        failedAt
+        ...FailedAttemptParts
+      }
+      pause {
+        ...PauseParts
       }
       error {
         code
@@ -77,39 +92,38 @@ const runFacts = graphql(
       }
     }
   `,
-  [principal],
+  [principal, failedAttempt, pauseParts],
 )
 
-const stepRow = graphql(`
-  fragment StepRow on Step {
-    id
-    index
-    attempt
-    startedAt
-    firstTokenAt
-    createdAt
-    failedAttempts {
+const stepRow = graphql(
+  `
+    fragment StepRow on Step {
+      id
+      index
       attempt
-      code
-      model
       startedAt
-      failedAt
+      firstTokenAt
+      createdAt
+      failedAttempts {
+        ...FailedAttemptParts
+      }
+      finishReason
+      text
+      reasoning
+      notice
+      elided
+      model {
+        name
+        isAi
+      }
+      usage {
+        inputTokens
+        outputTokens
+      }
     }
-    finishReason
-    text
-    reasoning
-    notice
-    elided
-    model {
-      name
-      isAi
-    }
-    usage {
-      inputTokens
-      outputTokens
-    }
-  }
-`)
+  `,
+  [failedAttempt],
+)
 
 const callRow = graphql(`
   fragment CallRow on ToolCall {
@@ -184,6 +198,7 @@ export const stepQuery = graphql(
   [stepRow],
 )
 
+export type FailedAttempt = FragmentOf<typeof failedAttempt>
 export type RunFacts = FragmentOf<typeof runFacts>
 export type StepRow = FragmentOf<typeof stepRow>
 export type CallRow = FragmentOf<typeof callRow>

@@ -6,7 +6,7 @@ import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
-import { Foreign, LongText } from '../../parts/text.tsx'
+import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { ModelName } from './model-name.tsx'
 import { hrefOf, isEnded, noFilter } from './rows.ts'
@@ -25,18 +25,12 @@ export function RunFactsPane({ run }: { run: Run }) {
 
 /** How the run ended, where that needs words. */
 function End({
-  run: { status, error, stopReason, truncated, output, cancelReason, finishedAt, startedAt },
+  run: { status, stopReason, truncated, output, cancelReason, finishedAt, startedAt },
 }: {
   run: Run
 }) {
   return (
     <>
-      {error && (
-        <section className="run-error" aria-label="Why it failed">
-          <h2 className="mono">{error.code}</h2>
-          <LongText text={error.message} />
-        </section>
-      )}
       {status === 'COMPLETED' && truncated && stopReason && (
         <p className="run-note">
           A limit ended it before the model was done: <strong>{wordsOf(stopReason)}</strong>.

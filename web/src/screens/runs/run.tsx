@@ -22,7 +22,9 @@ import { useRunKeys } from './use-run-keys.ts'
 import { lastList } from './use-run-list.ts'
 import { useRuns, type RunsOnScreen } from './use-runs.tsx'
 import { Waiting } from './waiting.tsx'
+import { Paused } from '../../parts/paused.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
+import { WhyFailed } from './why-failed.tsx'
 
 export function RunScreen({ id }: { id: string }) {
   const runs = useRuns(id)
@@ -57,6 +59,12 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
   return (
     <div className={choice ? 'run has-chosen' : 'run'}>
       <Head run={run} />
+      <WhyFailed run={run} />
+      {run.pause && (
+        <section className="run-paused" aria-label="Why it waits">
+          <Paused pause={run.pause} />
+        </section>
+      )}
       <Waiting run={run} onChoose={(id) => choose({ kind: 'call', id })} />
       {runs.top.error !== null && <Failure error={runs.top.error} retry={runs.reload} />}
       <div className="run-body">

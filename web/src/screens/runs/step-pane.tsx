@@ -7,6 +7,7 @@ import { Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
+import { FailedAttempts } from './failed-attempts.tsx'
 import { ModelName } from './model-name.tsx'
 import { stepQuery, type StepRow } from './run-documents.ts'
 import type { Run } from './run-feed.ts'
@@ -53,7 +54,12 @@ export function StepPane({ id, runs, onChoose }: Props) {
           </ul>
         </section>
       )}
-      <Failed attempts={step.failedAttempts} />
+      {step.failedAttempts.length > 0 && (
+        <section aria-label="Failed attempts">
+          <h3>Failed attempts</h3>
+          <FailedAttempts of={step.failedAttempts} />
+        </section>
+      )}
       <dl className="run-facts">
         <Fact name="Model">
           <ModelName model={step.model} />
@@ -79,31 +85,6 @@ export function StepPane({ id, runs, onChoose }: Props) {
 }
 
 const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
-
-/** The requests to the model that failed before one was answered. */
-function Failed({ attempts }: { attempts: StepRow['failedAttempts'] }) {
-  if (attempts.length === 0) return null
-  return (
-    <section aria-label="Failed attempts">
-      <h3>Failed attempts</h3>
-      <ul className="run-calls">
-        {attempts.map(({ attempt, code, model, startedAt, failedAt }) => (
-          <li key={attempt}>
-            <span>
-              <span className="mono small tone-bad">{code}</span>
-              <span className="small mute run-failed-model">
-                <Foreign text={model} max={80} />
-              </span>
-            </span>
-            <span className="small mute nowrap spread">
-              {startedAt === null ? <Moment at={failedAt} /> : between(startedAt, failedAt)}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
 
 /** Reasoning, text and what Gatehouse said to the model. */
 export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {

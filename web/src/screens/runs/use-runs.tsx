@@ -43,8 +43,8 @@ export function useRuns(id: string): RunsOnScreen {
 function useRunFeed(id: string): RunFeed {
   const feed = useMemo(() => makeRunFeed(id), [id])
   useEffect(() => feed.start(), [feed])
-  // A person may still say what became of a call when its run has ended.
-  useFeed(['UNKNOWN_CALL_RESOLVED'], () => feed.reload())
+  // A person may still say what became of a call when its run has ended, and a pause is no event of a run.
+  useFeed(['UNKNOWN_CALL_RESOLVED', 'PAUSE_STARTED', 'PAUSE_ENDED'], () => feed.reload())
   return feed
 }
 
