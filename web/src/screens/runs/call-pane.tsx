@@ -1,7 +1,6 @@
 /** One call: what was asked of which tool, what became of it, each attempt, and what a person can do about it. */
-import { useEffect, useRef } from 'react'
+import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { useQuery } from '../../api/query.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
@@ -13,11 +12,12 @@ import { Votes } from '../../parts/votes.tsx'
 import { Attempts } from './attempts.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { UnknownOutcome } from './unknown-outcome.tsx'
-import { Result } from './result.tsx'
-import { callQuery, type Call } from './call-documents.ts'
-import type { CallRow } from './run-documents.ts'
-import type { Run } from './run-feed.ts'
-import { SubmitOutput } from './submit-output.tsx'
+import { Result } from '../../parts/run/result.tsx'
+import type { Call } from '../../parts/run/call-documents.ts'
+import type { CallRow } from '../../parts/run/run-documents.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
+import { useCall } from '../../parts/run/use-call.ts'
+import { SubmitOutput } from '../../parts/run/submit-output.tsx'
 import type { RunsOnScreen } from './use-runs.tsx'
 
 interface Props {
@@ -27,10 +27,8 @@ interface Props {
 }
 
 export function CallPane({ id, run, runs }: Props) {
-  const read = useQuery(callQuery, { id }, { eventTypes: ['UNKNOWN_CALL_RESOLVED'] })
+  const read = useCall(id, rowIn([run, ...runs.children.values()], id))
   const call = read.data?.toolCall
-  const row = rowIn([run, ...runs.children.values()], id)
-  useReloadOnChange(row, read.reload)
   // A call of a child run that was opened by its link: its run is followed as if it had been opened by hand.
   const owner = call?.generation?.id
   const { open, opened } = runs
@@ -49,16 +47,6 @@ function rowIn(runs: readonly Run[], id: string): CallRow | undefined {
     if (row) return row
   }
   return undefined
-}
-
-/** Reads the call again when its row in the run has become another. */
-function useReloadOnChange(row: CallRow | undefined, reload: () => void): void {
-  const state = row && `${row.status} ${row.attempts.length} ${row.approval?.id} ${row.child?.status}`
-  const before = useRef(state)
-  useEffect(() => {
-    if (before.current !== undefined && before.current !== state) reload()
-    before.current = state
-  }, [state, reload])
 }
 
 function OneCall({ call, reload }: { call: Call; reload(): void }) {

@@ -2,7 +2,7 @@
 import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import type { FailedAttempt } from './run-documents.ts'
+import type { FailedAttempt } from '../../parts/run/run-documents.ts'
 
 export function FailedAttempts({ of: attempts }: { of: readonly FailedAttempt[] }) {
   return (

@@ -8,9 +8,10 @@ import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
-import { ModelName } from './model-name.tsx'
-import { hrefOf, isEnded, noFilter } from './rows.ts'
-import type { Run } from './run-feed.ts'
+import { ModelName } from '../../parts/run/model-name.tsx'
+import { isEnded } from '../../parts/run/status.ts'
+import { hrefOf, noFilter } from './rows.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 const number = (value: number) => value.toLocaleString('en')
 

@@ -5,13 +5,14 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
-import { Foreign, LongText } from '../../parts/text.tsx'
+import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
+import { StepText } from '../../parts/run/step-text.tsx'
 import { FailedAttempts } from './failed-attempts.tsx'
-import { ModelName } from './model-name.tsx'
-import { stepQuery, type StepRow } from './run-documents.ts'
-import type { Run } from './run-feed.ts'
-import type { Choice } from './choice.ts'
+import { ModelName } from '../../parts/run/model-name.tsx'
+import { stepQuery } from '../../parts/run/run-documents.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
+import type { Choice } from '../../parts/run/choice.ts'
 
 interface Props {
   id: string
@@ -85,33 +86,3 @@ export function StepPane({ id, runs, onChoose }: Props) {
 }
 
 const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
-
-/** Reasoning, text and what Gatehouse said to the model. */
-export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
-  return (
-    <>
-      {notice !== null && (
-        <div className="run-note">
-          <p className="small mute">Gatehouse told the model</p>
-          <LongText text={notice} />
-        </div>
-      )}
-      {elided !== null && (
-        <p className="run-note">
-          The model did not get the whole history:{' '}
-          {Object.entries(elided)
-            .map(([what, count]) => `${String(count)} ${what}`)
-            .join(', ')}{' '}
-          left out.
-        </p>
-      )}
-      {reasoning !== '' && (
-        <details className="run-reasoning">
-          <summary>Reasoning</summary>
-          <LongText text={reasoning} />
-        </details>
-      )}
-      {text !== '' && <LongText text={text} />}
-    </>
-  )
-}

@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useState, type ReactNode } from 'react'
 import { useFeed } from '../../api/feed.ts'
 import { useStore, type Store } from '../../api/store.ts'
-import { makeRunFeed, type Run, type RunFeed, type RunRead } from './run-feed.ts'
-import type { Writing } from './writing.ts'
+import { makeRunFeed, type Run, type RunFeed, type RunRead } from '../../parts/run/run-feed.ts'
+import type { Writing } from '../../parts/run/writing.ts'
 
 export interface RunsOnScreen {
   top: RunRead

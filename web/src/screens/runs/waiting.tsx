@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import type { Run } from './run-feed.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 /** More are told as a number. */
 const most = 5

@@ -3,8 +3,8 @@ import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { FailedAttempts } from './failed-attempts.tsx'
-import { isEnded } from './rows.ts'
-import type { Run } from './run-feed.ts'
+import { isEnded } from '../../parts/run/status.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 export function WhyFailed({ run }: { run: Run }) {
   const { error, status, failedAttempts, stepCount } = run

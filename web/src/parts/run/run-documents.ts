@@ -1,7 +1,7 @@
 /** What the screen of one run reads and does. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
-import { pauseParts } from '../../parts/paused.tsx'
+import { pauseParts } from '../paused.tsx'
 
 const failedAttempt = graphql(`
   fragment FailedAttemptParts on FailedAttempt {
@@ -139,8 +139,22 @@ const callRow = graphql(`
     errorCode
     approval {
       id
+      status
       createdAt
       settledAt
+      summary {
+        parts {
+          text
+          isValue
+        }
+      }
+      votes {
+        verdict
+        by
+        byName
+        via
+        reason
+      }
     }
     attempts {
       attempt
