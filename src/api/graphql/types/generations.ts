@@ -114,6 +114,18 @@ function addStart(
   callback: CallbackTypes,
 ): void {
   const { builder } = refs
+  const RetryOfInput = builder.inputType('RetryOfInput', {
+    description: 'A run of the same agent, and how much of it is history.',
+    fields: (t) => ({
+      generationId: t.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
+      step: t.int({
+        required: true,
+        description:
+          'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have ' +
+          'an outcome. 0: only what came before the input of the generation, whose agent may be another when there is nothing.',
+      }),
+    }),
+  })
   addMutation(refs, {
     name: 'startGeneration',
     action: `{ generation ${shown.generation} }`,
@@ -148,6 +160,12 @@ function addStart(
           description:
             'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and ' +
             'created when there is none. Default: none.',
+        }),
+        retryOf: t.field({
+          type: RetryOfInput,
+          description:
+            'The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. ' +
+            'With a step that has tool calls, prompt and messages may be left out. Permission: generations:Get on the run.',
         }),
         idempotencyKey: t.string({
           description:

@@ -50,6 +50,9 @@ export const generations = pgTable(
     rootId: text('root_id'),
     /** The number of ancestors. */
     depth: integer('depth').notNull().default(0),
+    /** For a retry: the generation whose history it begins with, and the last step of that; 0: none of its own. */
+    retryOfId: text('retry_of_id'),
+    retryStep: integer('retry_step'),
     /** Model steps committed so far, over all pauses and restarts. */
     stepCount: integer('step_count').notNull().default(0),
     /** Attempts of the current step so far. */
@@ -99,6 +102,9 @@ export const generations = pgTable(
     index('generations_by_parent')
       .on(t.parentId)
       .where(sql`parent_id is not null`),
+    index('generations_by_retry')
+      .on(t.retryOfId, t.createdAt, t.id)
+      .where(sql`retry_of_id is not null`),
   ],
 )
 
