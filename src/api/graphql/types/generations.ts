@@ -17,7 +17,7 @@ import type { FileTypes } from './files.ts'
 import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import { filterInput } from './generation-filter.ts'
-import { clientToolsInput } from './generation-input.ts'
+import { clientToolsInput, retryOfInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -114,18 +114,6 @@ function addStart(
   callback: CallbackTypes,
 ): void {
   const { builder } = refs
-  const RetryOfInput = builder.inputType('RetryOfInput', {
-    description: 'A run of the same agent, and how much of it is history.',
-    fields: (t) => ({
-      generationId: t.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
-      step: t.int({
-        required: true,
-        description:
-          'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have ' +
-          'an outcome. 0: only what came before the input of the generation, whose agent may be another when there is nothing.',
-      }),
-    }),
-  })
   addMutation(refs, {
     name: 'startGeneration',
     action: `{ generation ${shown.generation} }`,
@@ -161,12 +149,7 @@ function addStart(
             'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and ' +
             'created when there is none. Default: none.',
         }),
-        retryOf: t.field({
-          type: RetryOfInput,
-          description:
-            'The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. ' +
-            'With a step that has tool calls, prompt and messages may be left out. Permission: generations:Get on the run.',
-        }),
+        retryOf: retryOfInput(refs, t),
         idempotencyKey: t.string({
           description:
             'A text that makes retries safe: a repeat with the same key returns the first generation, until ' +

@@ -50,6 +50,14 @@ export function Asked({ run }: { run: Run }) {
           </p>
         </li>
       )}
+      {run.retryOf && (
+        <li className="small mute">
+          <p>
+            {run.retryStep ? `It begins behind step ${run.retryStep} of ` : 'It was started again, after '}
+            <Link href={`/runs/${run.retryOf.id}?view=conversation`}>another run</Link>.
+          </p>
+        </li>
+      )}
       {input?.messages.map(({ role, content, attachments }, at) => (
         // Messages have no ids here, and never change places.
         // oxlint-disable-next-line react/no-array-index-key

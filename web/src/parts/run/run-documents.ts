@@ -35,6 +35,17 @@ const runFacts = graphql(
       deadlineAt
       cancelRequestedAt
       cancelReason
+      retryOf {
+        id
+      }
+      retryStep
+      retries(first: 5) {
+        nodes {
+          id
+          status
+          createdAt
+        }
+      }
       failedAttempts {
         ...FailedAttemptParts
       }

@@ -1,6 +1,6 @@
 /** What there is to know about a run as a whole. */
 import { Link } from 'wouter'
-import { wordsOf } from '../../parts/badge.tsx'
+import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
@@ -111,6 +111,26 @@ function Facts({ run }: { run: Run }) {
             <Link href={`/runs/${run.root.id}`}>
               <Foreign text={run.root.agent?.name ?? run.root.id} max={80} />
             </Link>
+          </Fact>
+        )}
+        {run.retryOf && (
+          <Fact name="Retry of">
+            <Link href={`/runs/${run.retryOf.id}`}>another run</Link>
+            {run.retryStep ? `, behind its step ${run.retryStep}` : ', from the beginning'}
+          </Fact>
+        )}
+        {run.retries.nodes.length > 0 && (
+          <Fact name="Retries">
+            <ul>
+              {run.retries.nodes.map((retry) => (
+                <li key={retry.id}>
+                  <Link href={`/runs/${retry.id}`}>
+                    <Ago at={retry.createdAt} />
+                  </Link>{' '}
+                  <Badge status={retry.status} />
+                </li>
+              ))}
+            </ul>
           </Fact>
         )}
         <Fact name="Thread">

@@ -15,6 +15,7 @@ import { RawEvents } from './raw-events.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
 import { RunFactsPane } from './run-facts.tsx'
+import { RunAgain } from './run-again.tsx'
 import { StartRun } from './start-run.tsx'
 import { StepPane } from './step-pane.tsx'
 import { Timeline } from './timeline.tsx'
@@ -108,7 +109,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
 }
 
 function Head({ run }: { run: Run }) {
-  const [dialog, setDialog] = useState<'cancel' | 'continue' | null>(null)
+  const [dialog, setDialog] = useState<'cancel' | 'continue' | 'again' | null>(null)
   const { id, status, agent, threadId, cancelRequestedAt, parent, root } = run
   return (
     <header className="screen-head">
@@ -131,6 +132,11 @@ function Head({ run }: { run: Run }) {
             Root <KeyHint keys="t" />
           </Link>
         )}
+        {agent && (
+          <button type="button" onClick={() => setDialog('again')}>
+            Run again …
+          </button>
+        )}
         {isEnded(status) && !parent && agent && (
           <button type="button" onClick={() => setDialog('continue')}>
             Continue …
@@ -142,6 +148,7 @@ function Head({ run }: { run: Run }) {
           </button>
         )}
       </span>
+      {dialog === 'again' && <RunAgain id={id} onClose={() => setDialog(null)} />}
       {dialog === 'cancel' && <CancelRun id={id} onClose={() => setDialog(null)} />}
       {dialog === 'continue' && (
         <StartRun agentId={agent?.id ?? null} threadId={threadId} onClose={() => setDialog(null)} />

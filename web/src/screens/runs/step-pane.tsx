@@ -1,4 +1,5 @@
 /** One step: what the model wrote, and the calls that it asked for. */
+import { useState } from 'react'
 import { useQuery } from '../../api/query.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
@@ -8,6 +9,8 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { StepText } from '../../parts/run/step-text.tsx'
+import { isOpenCall } from '../../parts/run/status.ts'
+import { RetryFrom } from './retry.tsx'
 import { FailedAttempts } from './failed-attempts.tsx'
 import { ModelName } from '../../parts/run/model-name.tsx'
 import { stepQuery } from '../../parts/run/run-documents.ts'
@@ -23,6 +26,7 @@ interface Props {
 
 /** The step from the runs on screen, or, when none of them has it, read by its id. */
 export function StepPane({ id, runs, onChoose }: Props) {
+  const [isRetrying, setRetrying] = useState(false)
   const run = runs.find(({ steps }) => steps.some((step) => step.id === id))
   const known = run?.steps.find((step) => step.id === id)
   const read = useQuery(stepQuery, { ids: [id] }, { skip: known !== undefined })
@@ -34,7 +38,15 @@ export function StepPane({ id, runs, onChoose }: Props) {
   const calls = run?.toolCalls.filter(({ stepIndex }) => stepIndex === step.index) ?? []
   return (
     <>
-      <h2 className="run-pane-title">Step {step.index}</h2>
+      <div className="row">
+        <h2 className="run-pane-title">Step {step.index}</h2>
+        {run?.agent && calls.every(({ status }) => !isOpenCall(status)) && (
+          <button type="button" className="spread" onClick={() => setRetrying(true)}>
+            Retry from here …
+          </button>
+        )}
+      </div>
+      {run && isRetrying && <RetryFrom run={run} step={step.index} onClose={() => setRetrying(false)} />}
       <StepText step={step} />
       {calls.length > 0 && (
         <section aria-label="Calls">

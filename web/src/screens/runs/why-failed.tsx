@@ -1,7 +1,10 @@
 /** What failed in a run, above everything else: which model, how often it was asked, what was answered, and what helps. */
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
+import { RetryFrom } from './retry.tsx'
+import { RunAgain } from './run-again.tsx'
 import { FailedAttempts } from './failed-attempts.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
@@ -35,6 +38,7 @@ export function WhyFailed({ run }: { run: Run }) {
       </p>
       {error && <LongText text={error.message} />}
       {error && <Advice run={run} code={code} status={last?.httpStatus ?? null} />}
+      {error && run.agent && <Retry run={run} />}
       {attempts.length > 0 && (
         <details>
           <summary>{attempts.length === 1 ? 'The attempt' : `All ${attempts.length} attempts`}</summary>
@@ -42,6 +46,25 @@ export function WhyFailed({ run }: { run: Run }) {
         </details>
       )}
     </section>
+  )
+}
+
+/** The next try keeps what was done; there is nothing to keep before the first step. */
+function Retry({ run }: { run: Run }) {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <div>
+      <button type="button" onClick={() => setOpen(true)}>
+        {run.stepCount > 0 ? `Retry from step ${run.stepCount} …` : 'Retry …'}
+      </button>
+      {isOpen &&
+        (run.stepCount > 0 ? (
+          <RetryFrom run={run} step={run.stepCount} onClose={close} />
+        ) : (
+          <RunAgain id={run.id} onClose={close} />
+        ))}
+    </div>
   )
 }
 
