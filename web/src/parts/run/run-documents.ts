@@ -93,6 +93,9 @@ const runFacts = graphql(
         }
         approvals {
           id
+          toolCall {
+            id
+          }
           summary {
             parts {
               text

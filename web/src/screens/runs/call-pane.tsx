@@ -4,7 +4,8 @@ import { Link } from 'wouter'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
-import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Ago, Moment } from '../../parts/moments.tsx'
+import { QuestionHere } from '../../parts/question/question-here.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
@@ -50,7 +51,7 @@ function rowIn(runs: readonly Run[], id: string): CallRow | undefined {
 }
 
 function OneCall({ call, reload }: { call: Call; reload(): void }) {
-  const { name, status, approval, child, askedAgent, editedArguments, rawArguments } = call
+  const { name, status, approval, child, askedAgent } = call
   return (
     <>
       <div className="row">
@@ -61,7 +62,8 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
           <Badge status={status} />
         </span>
       </div>
-      {approval && <Question approval={approval} />}
+      {approval?.status === 'PENDING' && <QuestionHere id={approval.id} onDecided={reload} />}
+      {approval && approval.status !== 'PENDING' && <Decided approval={approval} />}
       {status === 'AWAITING_CLIENT' && call.generation && (
         <SubmitOutput call={call} generationId={call.generation.id} onDone={reload} />
       )}
@@ -72,29 +74,7 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
           run: <Link href={`/runs/${child.id}`}>open it</Link> <Badge status={child.status} />
         </p>
       )}
-      <section aria-label="Arguments">
-        <h3>Arguments</h3>
-        {call.arguments ? (
-          <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
-        ) : rawArguments !== null ? (
-          <>
-            <p className="mute">The model did not write valid arguments:</p>
-            <LongText mono text={rawArguments} />
-          </>
-        ) : (
-          <p className="mute">No arguments.</p>
-        )}
-        {editedArguments.length > 0 && (
-          <p className="small mute">
-            Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
-          </p>
-        )}
-        {call.attachments.length > 0 && (
-          <p className="small mute">
-            Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
-          </p>
-        )}
-      </section>
+      {approval?.status !== 'PENDING' && <Asked call={call} />}
       <Result call={call} />
       <Attempts call={call} />
       <Facts call={call} />
@@ -102,22 +82,44 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
   )
 }
 
-function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
-  const { id, status, expiresAt, settledAt, votes } = approval
+function Asked({ call }: { call: Call }) {
+  const { editedArguments, rawArguments } = call
+  return (
+    <section aria-label="Arguments">
+      <h3>Arguments</h3>
+      {call.arguments ? (
+        <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
+      ) : rawArguments !== null ? (
+        <>
+          <p className="mute">The model did not write valid arguments:</p>
+          <LongText mono text={rawArguments} />
+        </>
+      ) : (
+        <p className="mute">No arguments.</p>
+      )}
+      {editedArguments.length > 0 && (
+        <p className="small mute">
+          Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
+        </p>
+      )}
+      {call.attachments.length > 0 && (
+        <p className="small mute">
+          Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Decided({ approval }: { approval: NonNullable<Call['approval']> }) {
+  const { id, status, settledAt, votes } = approval
   return (
     <div className="run-note">
       <p>
-        <Badge status={status} />{' '}
-        {status === 'PENDING' ? (
-          <>
-            for a person, <Countdown until={expiresAt} /> left
-          </>
-        ) : (
-          settledAt !== null && <Ago at={settledAt} />
-        )}
+        <Badge status={status} /> {settledAt !== null && <Ago at={settledAt} />}
       </p>
       <Votes votes={votes} status={status} />
-      <Link href={`/approvals/${id}`}>{status === 'PENDING' ? 'Decide about it' : 'Show the question'}</Link>
+      <Link href={`/approvals/${id}`}>Show the question</Link>
     </div>
   )
 }
