@@ -29,13 +29,14 @@ const inputQuery = graphql(`
 /** The thread of a run that began one has its number. */
 const isFirst = ({ id, threadId }: Run) => id.replace(/^gen_/, '') === threadId.replace(/^thr_/, '')
 
-export function Asked({ run }: { run: Run }) {
+/** With `isPart` the messages alone. */
+export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
   // It never changes.
   const input = useQuery(inputQuery, { id: run.id }).data?.generation?.input
   const instructions = input?.settings?.instructions ?? null
   return (
     <>
-      {instructions !== null && instructions !== '' && (
+      {!isPart && instructions !== null && instructions !== '' && (
         <li>
           <details>
             <summary className="small mute">Instructions of the agent</summary>
@@ -43,7 +44,7 @@ export function Asked({ run }: { run: Run }) {
           </details>
         </li>
       )}
-      {!isFirst(run) && (
+      {!isPart && !isFirst(run) && (
         <li className="small mute">
           <p>
             It continues a thread. <Link href={`/runs?thread=${run.threadId}`}>The runs of the thread</Link>

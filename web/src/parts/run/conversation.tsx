@@ -19,10 +19,12 @@ import type { Writing } from './writing.ts'
 interface Props {
   run: Run
   writing: Store<Writing | null>
+  /** Whether the conversation goes on from the one above it: without instructions and where it began. */
+  isPart?: boolean
   onChoose(choice: Choice): void
 }
 
-export function Conversation({ run, writing, onChoose }: Props) {
+export function Conversation({ run, writing, isPart = false, onChoose }: Props) {
   const callsOf = new Map<number, CallRow[]>()
   for (const call of run.toolCalls) {
     const index = call.stepIndex ?? 0
@@ -30,7 +32,7 @@ export function Conversation({ run, writing, onChoose }: Props) {
   }
   return (
     <ol className="run-talk" aria-label="Conversation">
-      <Asked run={run} />
+      <Asked run={run} isPart={isPart} />
       {run.steps.map((step) => (
         <li key={step.id} data-role="ASSISTANT">
           <p className="run-talk-head small mute">

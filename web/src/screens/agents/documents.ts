@@ -185,6 +185,7 @@ export const startMutation = graphql(
         ... on StartGenerationPayload {
           generation {
             id
+            threadId
           }
         }
         ...Faults
