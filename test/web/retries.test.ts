@@ -1,9 +1,11 @@
 /** Runs out of runs in a real browser: again with changes, and on from a step; each leads to the other. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 
 describe.skipIf(!hasChromium)('retries in the browser', { timeout: 60_000 }, () => {
   let h: Harness
@@ -106,6 +108,33 @@ describe.skipIf(!hasChromium)('retries in the browser', { timeout: 60_000 }, () 
     await page.waitForURL((url) => !url.pathname.endsWith(id))
     await completed(page)
     await check()
+    await close()
+  })
+
+  test('the start is copied for a shell, which starts the same again with a key of its own', async () => {
+    const agent = await fixtures.agent({ name: 'copied', maxSteps: 9 })
+    const prompt = 'say it\'s $HOME, "quoted" and `plain`'
+    const id = await fixtures.start(agent, prompt, { maxSteps: 3 })
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await page.getByText('Start it from a program').click()
+    const command = await page.getByRole('region', { name: 'curl command' }).innerText()
+    expect(command).toContain('Bearer $GATEHOUSE_KEY')
+    expect(command).not.toContain(adminKey)
+    await check()
+    const answer = await promisify(execFile)('sh', ['-c', command], {
+      env: { ...process.env, GATEHOUSE_KEY: adminKey },
+    })
+    const started = JSON.parse(answer.stdout).data.startGeneration.generation.id as string
+    const fields = 'input { messages { content } settings { maxSteps } }'
+    expect(await h.until(started, ['COMPLETED'], fields)).toMatchObject({
+      output: { text: prompt.replace('say ', '') },
+      input: { messages: [{ content: prompt }], settings: { maxSteps: 3 } },
+    })
+    // The operation and its variables are those of any GraphQL client.
+    const query = await page.getByRole('region', { name: 'operation' }).innerText()
+    const variables = JSON.parse(await page.getByRole('region', { name: 'variables' }).innerText())
+    expect((await h.gql(query, variables)).data['startGeneration'].__typename).toBe('StartGenerationPayload')
     await close()
   })
 })

@@ -1,96 +1,16 @@
 /** The same run again, with changes. */
 import { useState } from 'react'
-import { graphql, type ResultOf } from '../../api/document.ts'
 import { wholeText } from '../../api/outcome.ts'
 import { useQuery } from '../../api/query.ts'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
-import { useStart, type StartInput } from './use-start.ts'
+import { againQuery, changesOf, filesOf, given, kept, type Again, type Changes } from './start-input.ts'
+import { useStart } from './use-start.ts'
 
-const againQuery = graphql(`
-  query RunAgain($id: ID!) {
-    generation(id: $id) {
-      id
-      agent {
-        id
-        name
-        model
-        temperature
-        maxSteps
-        instructions
-      }
-      input {
-        messages {
-          role
-          content
-          attachments {
-            file {
-              id
-            }
-          }
-        }
-        clientTools {
-          name
-          description
-          inputSchema
-        }
-        settings {
-          model
-          temperature
-          maxSteps
-          instructions
-        }
-      }
-    }
-  }
-`)
-
-type Again = NonNullable<ResultOf<typeof againQuery>['generation']>
 export function RunAgain({ id, onClose }: { id: string; onClose(): void }) {
   const again = useQuery(againQuery, { id }).data?.generation
   return again ? <AgainForm again={again} onClose={onClose} /> : null
-}
-
-/** What a run was started with beside its messages, as texts of fields; empty: as the agent has it. */
-function changesOf({ agent, input: { settings } }: Again) {
-  const text = (name: 'model' | 'temperature' | 'maxSteps') =>
-    settings === null || settings[name] === null || settings[name] === agent?.[name]
-      ? ''
-      : String(settings[name])
-  const [own, all] = [agent?.instructions ?? '', settings?.instructions ?? '']
-  return {
-    model: text('model'),
-    temperature: text('temperature'),
-    maxSteps: text('maxSteps'),
-    instructions: all !== own && all.startsWith(own) ? all.slice(own.length).trim() : '',
-  }
-}
-
-type Changes = ReturnType<typeof changesOf>
-
-/** The settings that are given. */
-const given = ({ model, temperature, maxSteps, instructions }: Changes) => ({
-  ...(model.trim() === '' ? {} : { model: model.trim() }),
-  ...(instructions.trim() === '' ? {} : { instructions }),
-  ...(temperature === '' ? {} : { temperature: Number(temperature) }),
-  ...(maxSteps === '' ? {} : { maxSteps: Number(maxSteps) }),
-})
-
-const filesOf = ({ input }: Again) =>
-  (input.messages.at(-1)?.attachments ?? []).flatMap(({ file }) => (file ? [{ fileId: file.id }] : []))
-
-/** What the new run has of the old one, with its last message in these words. */
-function kept(again: Again, prompt: string): Omit<StartInput, 'agentId'> {
-  const { messages, clientTools } = again.input
-  const said = messages.slice(0, -1).map(({ role, content }) => ({ role, content }))
-  const attachments = filesOf(again)
-  return {
-    retryOf: { generationId: again.id, step: 0 },
-    ...(said.length > 0 ? { messages: [...said, { role: 'USER', content: prompt }] } : { prompt }),
-    ...(attachments.length > 0 ? { attachments } : {}),
-    ...(clientTools.length > 0 ? { clientTools } : {}),
-  }
 }
 
 /** What comes along without being shown. */
@@ -156,7 +76,13 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
   const [prompt, setPrompt] = useState(last?.content ?? '')
   const [changes, setChanges] = useState(() => changesOf(again))
   const options = agents.nodes.map((one) => ({ value: one.id, name: one.name }))
-  const submit = () => start({ ...kept(again, prompt), ...given(changes), agentId })
+  const submit = () =>
+    start({
+      ...kept(again, prompt),
+      ...given(changes),
+      agentId,
+      retryOf: { generationId: again.id, step: 0 },
+    })
   const own = agent?.id === agentId ? agent : null
   return (
     <FormDialog

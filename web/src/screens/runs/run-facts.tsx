@@ -10,6 +10,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { ModelName } from '../../parts/run/model-name.tsx'
 import { isEnded } from '../../parts/run/status.ts'
+import { CopyStart } from './copy-start.tsx'
 import { hrefOf, noFilter } from './rows.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
 
@@ -20,6 +21,7 @@ export function RunFactsPane({ run }: { run: Run }) {
     <>
       <End run={run} />
       <Facts run={run} />
+      {run.agent && !run.parent && <CopyStart run={run} />}
     </>
   )
 }
