@@ -44,7 +44,7 @@ export function retryOfInput({ builder }: Refs, of: FieldsOfInput) {
         required: true,
         description:
           'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have ' +
-          'an outcome. 0: only what came before the input of the generation, whose agent may be another when there is nothing.',
+          'an outcome. 0: only the history before the input of the generation; when there is none, its agent may be another.',
       }),
     }),
   })
