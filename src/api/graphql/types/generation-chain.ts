@@ -56,7 +56,10 @@ export function addChain(refs: Refs, connection: Connection): void {
     }),
     retries: t.field({
       type: connection,
-      description: 'The generations that were started as retries of this one, newest first.',
+      nullable: true,
+      description:
+        'The generations that were started as retries of this one, newest first; null when this API key may not list ' +
+        'generations. Permission: generations:List.',
       args: t.arg.connectionArgs(),
       complexity: listCost,
       resolve: ({ id, projectId }, args, { ctx }) =>

@@ -121,7 +121,7 @@ function Facts({ run }: { run: Run }) {
             {run.retryStep ? `, behind its step ${run.retryStep}` : ', from the beginning'}
           </Fact>
         )}
-        {run.retries.nodes.length > 0 && (
+        {run.retries && run.retries.nodes.length > 0 && (
           <Fact name="Retries">
             <ul>
               {run.retries.nodes.map((retry) => (
