@@ -140,6 +140,14 @@ export interface MessageInput {
   role: MessageRole
 }
 
+/** A run of the same agent, and how much of it is history. */
+export interface RetryOfInput {
+  /** The id of the generation; it begins with gen_. */
+  generationId: string
+  /** The last step that is history, from 1, with the input and the steps before it; all their tool calls must have an outcome. 0: only the history before the input of the generation; when there is none, its agent may be another. */
+  step: number
+}
+
 /** A client tool of one generation. */
 export interface RunToolInput {
   /** What the tool does, for the model; at most 10,000 characters. */
@@ -192,6 +200,8 @@ export interface StartGenerationInput {
   parallelToolCalls?: boolean | null
   /** The message of the user. Give exactly one of prompt and messages. */
   prompt?: string | null
+  /** The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. With a step that has tool calls, prompt and messages may be left out. Permission: generations:Get on the run. */
+  retryOf?: RetryOfInput | null
   /** Tool choice and visible tools by step, at most 50 rules; the first that covers a step applies. Default: that of the agent. */
   stepRules?: readonly (StepRuleInput)[] | null
   /** Conditions that end the loop after a step, at most 50; one that is met is enough. Those of the agent apply too. */

@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.getByRole('textbox', { name: 'Tokens of one run at most' }).fill('9000')
     await shoot(v.page, 'editor')
     await v.page.getByRole('button', { name: 'Create the agent' }).click()
-    await v.page.getByRole('button', { name: 'Start a run' }).waitFor()
+    await v.page.getByRole('button', { name: /^Send/ }).waitFor()
     const id = new URL(v.page.url()).pathname.split('/').at(-1)!
     expect(
       await read(
@@ -110,6 +110,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.getByRole('textbox', { name: 'Message to Painter' }).fill('Hello')
     await shoot(v.page, 'try')
     await v.page.keyboard.press('Control+Enter')
+    await v.page.getByRole('link', { name: 'The run' }).click()
     await v.page.waitForURL(/\/runs\/gen_/)
     const run = new URL(v.page.url()).pathname.split('/').at(-1)!
     expect((await h.until(run, ['COMPLETED', 'FAILED', 'REQUIRES_ACTION', 'AWAITING_APPROVAL']))['id']).toBe(

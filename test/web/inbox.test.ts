@@ -292,21 +292,24 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await next.close()
   })
 
-  test('a question that was opened from its run leads back to the run', async () => {
+  test('a question is decided in the run that it stopped, which goes on there', async () => {
     const asked = await shop.ask('U-1', 250)
     await shop.ask('U-2')
     const tab = await visit(browser, shop.h, `/runs/${asked.generationId}`)
     const { page } = tab
     const waiting = page.getByLabel('What the run waits for')
     await waiting.getByText('Send a refund: order_id U-1, amount 250').waitFor()
+    await waiting.getByRole('button', { name: 'Decide …' }).click()
+    await page.getByRole('heading', { name: /^Send a refund/ }).waitFor()
+    await page.locator('.danger:enabled').filter({ hasText: 'Reject' }).waitFor()
     await tab.check()
-    await waiting.getByRole('link', { name: 'Open the question' }).click()
-    await page.locator('.danger:enabled').waitFor()
     await page.getByRole('button', { name: /^Approve/ }).click()
     await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
-    await page.waitForURL(`**/runs/${asked.generationId}`)
     await shop.h.until(asked.generationId, ['COMPLETED'])
-    expect(tab.faults).toEqual([])
+    await page.getByRole('link', { name: 'Show the question' }).waitFor()
+    await page.locator('.screen-head [role=status]').getByText('completed').waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/runs/${asked.generationId}`)
+    await tab.check()
     await tab.close()
   })
 

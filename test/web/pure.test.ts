@@ -9,7 +9,7 @@ import { beginningOf } from '../../web/src/parts/deceptive.ts'
 import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
 import { isWhole, withSpan } from '../../web/src/parts/use-seen.ts'
 import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
-import { editable, readEdit } from '../../web/src/screens/inbox/edit.ts'
+import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
 import { nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
 import { browserName } from '../../web/src/screens/operations/browser-name.ts'
 

@@ -14,7 +14,7 @@ import {
   whole,
 } from '../../web/src/screens/runs/scale.ts'
 import { filterOf, hrefOf, noFilter, placeRuns, type RunFilter } from '../../web/src/screens/runs/rows.ts'
-import { withPiece, withReset, type Writing } from '../../web/src/screens/runs/writing.ts'
+import { withPiece, withReset, type Writing } from '../../web/src/parts/run/writing.ts'
 
 const start = Date.parse('2026-11-22T12:00:00.000Z')
 const at = (ms: number) => new Date(start + ms).toISOString()

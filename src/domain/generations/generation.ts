@@ -80,6 +80,13 @@ export interface NextStep {
   final?: 'MAX_STEPS'
 }
 
+/** The history with which a retry begins. */
+export interface RetryOf {
+  generationId: string
+  /** The last step of it that belongs to the history, from 1; 0: only what was there before its input. */
+  step: number
+}
+
 export interface Generation {
   id: string
   projectId: string
@@ -98,6 +105,8 @@ export interface Generation {
   rootId: string | null
   /** Number of ancestors. */
   depth: number
+  /** What a retry begins with; null for other runs. */
+  retryOf: RetryOf | null
   stepCount: number
   attempt: number
   nextStep: NextStep | null
@@ -118,6 +127,14 @@ export interface Generation {
   finishedAt: Date | null
 }
 
+/** What the columns of a retry say. */
+export function retryOf({
+  retryOfId,
+  retryStep,
+}: Pick<typeof generations.$inferSelect, 'retryOfId' | 'retryStep'>): RetryOf | null {
+  return retryOfId === null ? null : { generationId: retryOfId, step: retryStep ?? 0 }
+}
+
 export function generationOf(row: typeof generations.$inferSelect): Generation {
   const storedStatus = row.status as StoredStatus
   const { id, projectId, agentId, agentVersion, threadId, requestedBy, stepCount, attempt, truncated } = row
@@ -134,6 +151,7 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     parentCallId,
     rootId,
     depth,
+    retryOf: retryOf(row),
     stepCount,
     attempt,
     truncated,
@@ -200,6 +218,10 @@ export interface FailedAttempt {
   attempt: number
   model: string
   errorCode: StepResetReason
+  /** What went wrong, for people; null in older rows. */
+  errorMessage: string | null
+  /** The HTTP status of the provider's answer; null when there was none, and in older rows. */
+  httpStatus: number | null
   startedAt: Date | null
   /** When it failed. */
   createdAt: Date

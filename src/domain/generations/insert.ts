@@ -14,7 +14,7 @@ import { generationQueued, generationStarted, insertGenerationEvents } from '../
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { insertClientTools } from './client-tools.ts'
 import { insertCallback, type Callback } from '../followers/index.ts'
-import { ownThreadId, type Generation } from './generation.ts'
+import { ownThreadId, type Generation, type RetryOf } from './generation.ts'
 import { wordsOfRun } from './lines.ts'
 import type { Message } from '../models/index.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
@@ -29,6 +29,8 @@ export interface NewGeneration {
   threadId: string | null
   /** The client's own id of that thread, which is created when it does not exist. */
   externalId?: string | null | undefined
+  /** The history that it begins with; such a run begins a thread. */
+  retryOf?: RetryOf | null | undefined
   /** Where its events are sent. */
   callback?: Callback | null | undefined
   /** What it was prepared from. */
@@ -53,7 +55,7 @@ export async function insertGeneration(
   row: NewGeneration,
   claims: boolean,
 ): Promise<Inserted> {
-  const { agent, settings, externalId = null } = row
+  const { agent, settings, externalId = null, retryOf = null } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
   const createdBy = ctx.principal.id
@@ -73,7 +75,8 @@ export async function insertGeneration(
   }
   const search = searchOf(row)
   const state = claims ? { ...ofThisProcess, wakeAt: nowPlus(ctx.limits.leaseMs) } : ofAnyWorker
-  const values = { ...own, ...state, search, deadlineAt: nowPlus(settings.timeoutMs) }
+  const retry = { retryOfId: retryOf?.generationId ?? null, retryStep: retryOf?.step ?? null }
+  const values = { ...own, ...retry, ...state, search, deadlineAt: nowPlus(settings.timeoutMs) }
   const readAt = momentNow()
   const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(
@@ -99,6 +102,7 @@ export async function insertGeneration(
   const generation: Generation = {
     ...nothingYet,
     ...own,
+    retryOf,
     deadlineAt: new Date(deadlineMs),
     createdAt: new Date(createdMs),
   }

@@ -45,6 +45,8 @@ export async function listGenerations(
     filter?: GenerationFilter | null | undefined
     /** Only child runs of this generation. */
     parentId?: string | null | undefined
+    /** Only retries of this generation. */
+    retryOfId?: string | null | undefined
     page: Page
   },
 ): Promise<Generation[]> {
@@ -94,6 +96,7 @@ async function listed(
     projectId?: string | null | undefined
     filter?: GenerationFilter | null | undefined
     parentId?: string | null | undefined
+    retryOfId?: string | null | undefined
   },
 ): Promise<{ projectId: string; where: SQL | undefined }> {
   const projectId = projectOf(ctx, input.projectId)
@@ -103,6 +106,7 @@ async function listed(
   const g = generations
   const where = and(
     input.parentId ? eq(g.parentId, input.parentId) : undefined,
+    input.retryOfId ? eq(g.retryOfId, input.retryOfId) : undefined,
     filter.agentId ? eq(g.agentId, filter.agentId) : undefined,
     filter.threadId ? eq(g.threadId, filter.threadId) : undefined,
     filter.requestedBy ? eq(g.requestedBy, filter.requestedBy) : undefined,

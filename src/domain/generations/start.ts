@@ -1,6 +1,6 @@
 /** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { check, text, whole } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { withProof, type Basis } from '../../store/db/proof.ts'
@@ -39,6 +39,7 @@ import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
 import { filesOf } from './message-attachments.ts'
 import { loadGenerations } from './read.ts'
+import { assertRetry } from './retry.ts'
 
 const shape = z
   .object({
@@ -50,11 +51,19 @@ const shape = z
     callback: callbackShape.nullish(),
     threadId: z.string().nullish(),
     externalThreadId: externalIdShape.nullish(),
+    retryOf: z.object({ generationId: z.string(), step: whole(0, 101) }).nullish(),
     idempotencyKey: text(200, 1).nullish(),
   })
   .refine(
-    (input) => Boolean(input.prompt) !== Boolean(input.messages),
+    (input) =>
+      Boolean(input.prompt) !== Boolean(input.messages) ||
+      // The results of the calls are what the model goes on with.
+      (input.retryOf && input.retryOf.step > 0 && !input.prompt && !input.messages && !input.attachments),
     'give exactly one of prompt and messages',
+  )
+  .refine(
+    (input) => !input.retryOf || (!input.threadId && !input.externalThreadId),
+    'give no thread with retryOf: a retry begins a thread',
   )
   .refine(
     (input) => (input.messages?.at(-1)?.role ?? 'USER') === 'USER',
@@ -75,7 +84,8 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
  * generation; so are the rights of a person with a token. With `threadId` it continues that thread, with
- * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With `callback`
+ * `externalThreadId` the thread of the agent that a client named so, which is created by its first use; with `retryOf` it
+ * begins a thread with the history of another run (see `assertRetry`). With `callback`
  * its events are sent to a URL (action `webhooks:Callback`). `clientTools` are tools of this run only, run by the client
  * (see `clientToolsOf`). With `idempotencyKey` a repeat returns the first generation; `repeats` names the operation under
  * which the key is stored, so that operations of the same API can share it. Without a key, `joins` makes an equal request
@@ -202,6 +212,7 @@ async function prepareFor(
       ? ([given.threadId] as const)
       : null
   const known = ids && (await assertThread(ctx, agent, ids, Boolean(externalId)))
+  if (given.retryOf) await assertRetry(ctx, agent, given.retryOf, !given.prompt && !given.messages)
   const files = await filesOf(ctx, agent.projectId, input.attachments, ['input', 'attachments'])
   return {
     id: newId('generation'),
@@ -210,6 +221,7 @@ async function prepareFor(
     messages: messagesOf(given, files),
     threadId: known ?? ids?.[0] ?? null,
     externalId: externalId ?? null,
+    retryOf: given.retryOf,
     callback: given.callback,
     basis,
   }

@@ -98,16 +98,19 @@ export class ModelError extends Error {
   readonly code: ModelErrorCode
   readonly retryable: boolean
   readonly retryAfterMs: number | null
+  /** The HTTP status of the provider's answer; null when it gave none. */
+  readonly status: number | null
 
   constructor(
     code: ModelErrorCode,
     message: string,
-    options: { retryable: boolean; retryAfterMs?: number | null; cause?: unknown },
+    options: { retryable: boolean; retryAfterMs?: number | null; status?: number | null; cause?: unknown },
   ) {
     super(message, { cause: options.cause })
     this.name = 'ModelError'
     this.code = code
     this.retryable = options.retryable
     this.retryAfterMs = options.retryAfterMs ?? null
+    this.status = options.status ?? null
   }
 }

@@ -5,6 +5,7 @@ export { type ThreadMessage, listThreadMessages } from './thread-messages.ts'
 export {
   type CreateThreadInput,
   type Thread,
+  assertHistory,
   assertThread,
   closeThread,
   createThread,

@@ -193,11 +193,31 @@ export async function assertThread(
   const thread =
     found.find(({ id }) => id === threadId) ?? found.find(({ owner }) => owner === ctx.principal.id)
   if (!thread && mayBeNew) return null
-  if (!thread || thread.closed || !(await mayContinue(ctx, thread))) throw notFound('thread', threadId)
-  if (thread.foreign !== null)
-    await assertMay(ctx, 'generations:Get', projectId, thread.foreign, { by: thread.owner })
+  if (!thread || thread.closed) throw notFound('thread', threadId)
+  await assertTold(ctx, projectId, thread)
   if (thread.agentId !== agentId) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
   return thread.id
+}
+
+/**
+ * As `assertThread`, for whoever takes the history of a thread along and adds nothing to it: it may be closed, and of any
+ * agent.
+ */
+export async function assertHistory(
+  ctx: Ctx,
+  { projectId }: Pick<Agent, 'projectId'>,
+  threadId: string,
+): Promise<void> {
+  const [thread] = await readThreads(ctx, projectId, [threadId])
+  if (!thread) throw notFound('thread', threadId)
+  await assertTold(ctx, projectId, thread)
+}
+
+/** Throws unless what was said in the thread may be told to the caller. */
+async function assertTold(ctx: Ctx, projectId: string, thread: ThreadRow): Promise<void> {
+  if (!(await mayContinue(ctx, thread))) throw notFound('thread', thread.id)
+  if (thread.foreign !== null)
+    await assertMay(ctx, 'generations:Get', projectId, thread.foreign, { by: thread.owner })
 }
 
 async function mayContinue(ctx: Ctx, { id, foreign, by, owner }: ThreadRow): Promise<boolean> {

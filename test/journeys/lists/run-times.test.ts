@@ -16,7 +16,7 @@ async function read(id: string, fields: string): Promise<any> {
   return data['generation']
 }
 
-const attempts = 'failedAttempts { stepIndex attempt model code startedAt failedAt }'
+const attempts = 'failedAttempts { stepIndex attempt model code message httpStatus startedAt failedAt }'
 
 test('a step says when its request was sent and first answered, and which attempts failed before', async () => {
   const agentId = await deployment.fixtures.agent()
@@ -58,7 +58,10 @@ test('the attempts of a step that never succeeded are those of the generation', 
   await deployment.replicas[0]!.until(id, ['FAILED'])
   const run = await read(id, `steps { index } ${attempts}`)
   expect(run.steps).toEqual([])
-  expect(run.failedAttempts).toMatchObject([{ stepIndex: 1, attempt: 1, code: 'MODEL_BAD_REQUEST' }])
+  const message = 'The provider did not accept the request.'
+  expect(run.failedAttempts).toMatchObject([
+    { stepIndex: 1, attempt: 1, code: 'MODEL_BAD_REQUEST', httpStatus: 400, message },
+  ])
 })
 
 test('rows of an older release have no times', async () => {

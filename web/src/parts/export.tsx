@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { mostRows } from '../api/all-pages.ts'
 import { csvOf } from './csv.ts'
+import { saveFile } from './save-file.ts'
 import { Failure } from './states.tsx'
 
 interface Props<Node> {
@@ -33,7 +34,7 @@ export function Export<Node>({ name, columns, read }: Props<Node>) {
     try {
       const { nodes, isCut } = await read({ signal: own.signal, onRead: setCount })
       if (own.signal.aborted) return
-      save(`${name}.${kind}`, kind, textOf(kind, columns, nodes))
+      saveFile(`${name}.${kind}`, types[kind], textOf(kind, columns, nodes))
       setTold({
         text: isCut
           ? `The file has the first ${number(nodes.length)} rows; a file has at most ${number(mostRows)}. Narrow the list for the rest.`
@@ -72,13 +73,4 @@ function textOf<Node>(kind: Kind, columns: Props<Node>['columns'], nodes: readon
     columns.map((column) => column.name),
     nodes.map((node) => columns.map((column) => column.of(node))),
   )
-}
-
-function save(name: string, kind: Kind, text: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: types[kind] }))
-  link.download = name
-  link.click()
-  // The browser has begun to read it.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }

@@ -1,6 +1,7 @@
 /** Text of models, tools and upstreams: always shown as text, with the characters marked that would hide something. */
 import { useState, type ReactNode } from 'react'
 import { beginningOf, deceptiveIn } from './deceptive.ts'
+import { saveFile } from './save-file.ts'
 
 /** The text with what deceives in it as marks such as U+202E. At most `max` marks are drawn. */
 export function marked(text: string, max = 500): ReactNode {
@@ -78,7 +79,16 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
             {isOpen ? 'Show less' : `Show all ${sizeText(text.length)}`}
           </button>
           {isOpen && text.length > largest && (
-            <span className="mute"> The first {sizeText(largest)} are shown.</span>
+            <>
+              <span className="mute"> The first {sizeText(largest)} are shown. </span>
+              <button
+                type="button"
+                className="quiet"
+                onClick={() => saveFile('text.txt', 'text/plain;charset=utf-8', text)}
+              >
+                Download all of it
+              </button>
+            </>
           )}
         </div>
       )}

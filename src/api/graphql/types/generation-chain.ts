@@ -1,4 +1,4 @@
-/** Parents, roots and child runs of generations in GraphQL, and the open calls of a generation with its child runs. */
+/** Parents, roots, child runs and retries of generations in GraphQL, and the open calls of a generation with its child runs. */
 import { listDescendants, listGenerations, type Generation } from '../../../domain/generations/index.ts'
 import { isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import { listCost, page, type connectionOf } from '../builder/connections.ts'
@@ -14,7 +14,7 @@ export async function openCalls({ id }: Generation, loaders: Loaders): Promise<T
 
 type Connection = ReturnType<typeof connectionOf<Generation>>
 
-/** Adds parent, root, depth, children and descendants to Generation. */
+/** Adds parent, root, depth, children and descendants to Generation, and what it retries and is retried by. */
 export function addChain(refs: Refs, connection: Connection): void {
   const { builder } = refs
   const of = (pick: (generation: Generation) => string | null, description: string) => ({
@@ -40,6 +40,31 @@ export function addChain(refs: Refs, connection: Connection): void {
       ),
     ),
     depth: t.exposeInt('depth', { description: 'The number of ancestors, at most 4.' }),
+    retryOf: t.field(
+      of(
+        ({ retryOf }) => retryOf?.generationId ?? null,
+        'The generation whose history this one began with, as startGeneration said with retryOf; null for a generation ' +
+          'that is no retry.',
+      ),
+    ),
+    retryStep: t.int({
+      nullable: true,
+      description:
+        'The last step of retryOf that is in the history of this generation; 0 when it began before the input of ' +
+        'retryOf, null for a generation that is no retry.',
+      resolve: ({ retryOf }) => retryOf?.step ?? null,
+    }),
+    retries: t.field({
+      type: connection,
+      nullable: true,
+      description:
+        'The generations that were started as retries of this one, newest first; null when this API key may not list ' +
+        'generations. Permission: generations:List.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: ({ id, projectId }, args, { ctx }) =>
+        page(args, (p) => listGenerations(ctx, { projectId, retryOfId: id, page: p })),
+    }),
     children: t.field({
       type: connection,
       description: 'The child runs that tool calls of this generation started, newest first.',

@@ -34,6 +34,28 @@ export function clientToolsInput({ builder }: Refs, of: FieldsOfInput) {
   })
 }
 
+/** The field of an input that names the run whose history a new one begins with. */
+export function retryOfInput({ builder }: Refs, of: FieldsOfInput) {
+  const RetryOfInput = builder.inputType('RetryOfInput', {
+    description: 'A run of the same agent, and how much of it is history.',
+    fields: (t) => ({
+      generationId: t.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
+      step: t.int({
+        required: true,
+        description:
+          'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have ' +
+          'an outcome. 0: only the history before the input of the generation; when there is none, its agent may be another.',
+      }),
+    }),
+  })
+  return of.field({
+    type: RetryOfInput,
+    description:
+      'The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. ' +
+      'With a step that has tool calls, prompt and messages may be left out. Permission: generations:Get on the run.',
+  })
+}
+
 function clientToolType({ builder }: Refs) {
   return builder.objectRef<RunTool>('RunTool').implement({
     description: 'A client tool that a generation was started with.',

@@ -18,7 +18,7 @@ import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import { addCancelMany } from './cancel-many.ts'
 import { filterInput } from './generation-filter.ts'
-import { clientToolsInput } from './generation-input.ts'
+import { clientToolsInput, retryOfInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -151,6 +151,7 @@ function addStart(
             'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and ' +
             'created when there is none. Default: none.',
         }),
+        retryOf: retryOfInput(refs, t),
         idempotencyKey: t.string({
           description:
             'A text that makes retries safe: a repeat with the same key returns the first generation, until ' +

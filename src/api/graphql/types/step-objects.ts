@@ -136,6 +136,16 @@ function addFailedAttempts(refs: Refs): void {
       code: t.exposeString('errorCode', {
         description: 'The stable code of the failure, such as MODEL_RATE_LIMITED, for programs.',
       }),
+      message: t.exposeString('errorMessage', {
+        nullable: true,
+        description:
+          'An explanation of the failure for people, without keys and addresses; null for an attempt of an older release.',
+      }),
+      httpStatus: t.exposeInt('httpStatus', {
+        nullable: true,
+        description:
+          'The HTTP status with which the provider answered; null when it gave none, and for an attempt of an older release.',
+      }),
       startedAt: t.expose('startedAt', {
         type: 'DateTime',
         nullable: true,

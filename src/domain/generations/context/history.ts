@@ -1,5 +1,4 @@
 /** The history for the model, as messages: earlier generations of the thread, and the steps so far. */
-import { and, desc, eq, isNotNull, lte, ne } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { Database } from '../../../store/db/database.ts'
@@ -8,10 +7,10 @@ import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../s
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type StepRange, type ToolCall } from '../../tool-calls/index.ts'
-import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
+import { generationOf, ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
 import { type Message, type ToolCallPart, type ToolResultPart, callsOf } from '../../models/index.ts'
 
-/** How many earlier generations of a thread are read; more would not fit a context window. */
+/** How many earlier generations are read; more would not fit a context window. */
 const maxEarlier = 50
 
 /** The steps of these generations in order. Checks no permission. */
@@ -62,40 +61,60 @@ function ofGenerations(ids: readonly string[]): SQL {
   return sql`where generation_id in ${[...ids]} order by generation_id, step_index`
 }
 
+/** A run whose history is read, and its place in its thread. */
+type Placed = Pick<Generation, 'id' | 'threadId' | 'createdAt' | 'input' | 'retryOf'>
+
 /**
- * The messages that the thread was opened with, and those of its generations that had ended when this one was created.
- * Deterministic: a generation that ends later is never included.
+ * What was said before the input of a generation, at most `maxEarlier` runs back: the messages that its thread was opened
+ * with, and those of the generations of it that had ended when this one was created; for a retry, and in the thread that
+ * a retry began, that of the run that was retried, up to its step. Deterministic: a generation that ends later is never
+ * included.
  */
 export async function loadEarlier(db: Database, generation: Generation): Promise<Message[]> {
-  if (generation.threadId === ownThreadId(generation.id)) return []
-  const g = generations
-  const rows = await db
-    .select({ id: g.id, input: g.input })
-    .from(g)
-    .where(
-      and(
-        eq(g.threadId, generation.threadId),
-        ne(g.id, generation.id),
-        isNotNull(g.finishedAt),
-        lte(g.finishedAt, generation.createdAt),
-      ),
-    )
-    .orderBy(desc(g.createdAt), desc(g.id))
-    .limit(maxEarlier)
-  const ids = rows.map((row) => row.id)
-  const [allSteps, allCalls, first] = await Promise.all([
-    loadStepsOf(db, ids),
-    loadCallsOf(db, ids),
-    rows.length < maxEarlier ? loadFirst(db, generation.threadId) : [],
-  ])
-  const earlier = rows.toReversed().flatMap((row) => [
-    ...(row.input as Message[]),
+  const pieces: Message[][] = []
+  let left = maxEarlier
+  for (let run: Placed | undefined = generation; run && left > 0; left--) {
+    const rows = await endedBefore(db, run, left)
+    left -= rows.length
+    pieces.unshift(await messagesOfRuns(db, rows))
+    if (left <= 0) break
+    if (!beganThread(run)) pieces.unshift(await loadFirst(db, run.threadId))
+    const { retryOf: retried } = rows[0] ?? run
+    if (retried === null) break
+    ;[run] = await selectPlaced(db, sql`where id = ${retried.generationId}`)
+    if (run && retried.step > 0) pieces.unshift(await messagesOfRuns(db, [run], retried.step))
+  }
+  return pieces.flat()
+}
+
+const beganThread = ({ id, threadId }: Placed) => threadId === ownThreadId(id)
+
+/** The newest generations of its thread that had ended when this one was created, oldest first. */
+async function endedBefore(db: Database, run: Placed, most: number): Promise<Placed[]> {
+  if (beganThread(run)) return []
+  const rows = await selectPlaced(
+    db,
+    sql`where thread_id = ${run.threadId} and id <> ${run.id} and finished_at <= ${run.createdAt.toISOString()}::timestamptz
+      order by created_at desc, id desc limit ${most}::int`,
+  )
+  return rows.toReversed()
+}
+
+async function selectPlaced(db: Database, rest: SQL): Promise<Placed[]> {
+  return (await selectRows(db, generations, rest)).map(generationOf)
+}
+
+/** Input, steps and results of these generations in order; with `last` no steps after that one. */
+async function messagesOfRuns(db: Database, runs: readonly Placed[], last = Infinity): Promise<Message[]> {
+  const ids = runs.map(({ id }) => id)
+  const [allSteps, allCalls] = await Promise.all([loadStepsOf(db, ids), loadCallsOf(db, ids)])
+  return runs.flatMap(({ id, input }) => [
+    ...input,
     ...messagesOf(
-      allSteps.filter((step) => step.generationId === row.id),
-      allCalls.filter((call) => call.generationId === row.id),
+      allSteps.filter(({ generationId, stepIndex }) => generationId === id && stepIndex <= last),
+      allCalls.filter(({ generationId }) => generationId === id),
     ),
   ])
-  return [...first, ...earlier]
 }
 
 /** The messages that the thread was opened with. */

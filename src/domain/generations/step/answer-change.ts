@@ -94,7 +94,7 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
       ...ending.events,
     ],
     step: stepRow(made, used),
-    attempt: { ...used, totalTokens: usage.inputTokens + usage.outputTokens, errorCode: null },
+    attempt: { ...used, ...noFailure, totalTokens: usage.inputTokens + usage.outputTokens },
     newCalls: rows,
     audit: rows.flatMap((call) => droppedPresets(generation, call)),
     also: questions.length > 0 ? [insertApprovals(questions)] : [],
@@ -102,10 +102,12 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
   return { change, outcome: ending.outcome, started }
 }
 
+const noFailure = { errorCode: null, errorMessage: null, httpStatus: null }
+
 /** The row of the step. `used` are the fields that it has in common with its attempt. */
 function stepRow(
   { plan, port, tools, prepared, answer, times, parts }: Made,
-  used: Omit<NewAttemptRow, 'totalTokens' | 'errorCode'>,
+  used: Omit<NewAttemptRow, 'totalTokens' | keyof typeof noFailure>,
 ): NewStepRow {
   return {
     ...used,

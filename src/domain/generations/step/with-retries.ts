@@ -103,6 +103,8 @@ async function commitFailedAttempt(
       usage: { ...zeroUsage(), estimated: true },
       totalTokens: 0,
       errorCode: error.code,
+      errorMessage: error.message,
+      httpStatus: error.status,
       startedAt: times.startedAt(),
     },
   })

@@ -45,6 +45,8 @@ export interface NewAttemptRow {
   usage: unknown
   totalTokens: number
   errorCode: string | null
+  errorMessage: string | null
+  httpStatus: number | null
   startedAt: SQL
 }
 

@@ -28,6 +28,7 @@ export function toModelError(error: unknown, redact: (text: string) => string): 
   return new ModelError(code, text + detail, {
     retryable,
     retryAfterMs: retryable ? fault.retryAfterMs : null,
+    status: fault.status,
     cause: error,
   })
 }
@@ -41,7 +42,7 @@ export function errorForStatus(status: number, retryAfterMs: number | null = nul
     retryAfterMs,
     cause: undefined,
   })
-  return new ModelError(code, text, { retryable, retryAfterMs: retryable ? retryAfterMs : null })
+  return new ModelError(code, text, { retryable, retryAfterMs: retryable ? retryAfterMs : null, status })
 }
 
 /** The error of an attempt whose own signal was aborted. Never a ModelError, never retried. */

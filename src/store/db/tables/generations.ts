@@ -60,6 +60,9 @@ export const generations = pgTable(
     rootId: text('root_id'),
     /** The number of ancestors. */
     depth: integer('depth').notNull().default(0),
+    /** For a retry: the generation whose history it begins with, and the last step of that; 0: none of its own. */
+    retryOfId: text('retry_of_id'),
+    retryStep: integer('retry_step'),
     /** Model steps committed so far, over all pauses and restarts. */
     stepCount: integer('step_count').notNull().default(0),
     /** Attempts of the current step so far. */
@@ -111,6 +114,9 @@ export const generations = pgTable(
     index('generations_by_parent')
       .on(t.parentId)
       .where(sql`parent_id is not null`),
+    index('generations_by_retry')
+      .on(t.retryOfId, t.createdAt, t.id)
+      .where(sql`retry_of_id is not null`),
   ],
 )
 
@@ -183,6 +189,9 @@ export const modelAttempts = pgTable(
     /** Input and output tokens together, for budgets. */
     totalTokens: count('total_tokens'),
     errorCode: text('error_code'),
+    /** What went wrong, as people read it, and the HTTP status of the provider; null in older rows and without a failure. */
+    errorMessage: text('error_message'),
+    httpStatus: integer('http_status'),
     /** When the request was sent; null in older rows. `createdAt` is when the attempt ended. */
     startedAt: moment('started_at'),
     createdAt: createdAt(),

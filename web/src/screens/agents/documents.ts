@@ -186,6 +186,7 @@ export const startMutation = graphql(
         ... on StartGenerationPayload {
           generation {
             id
+            threadId
           }
         }
         ...Faults

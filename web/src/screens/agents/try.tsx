@@ -1,53 +1,80 @@
-/** Trying an agent: a prompt starts a run, which opens at once. */
+/** Trying an agent: a conversation with it, in which what it asks is answered in place. */
 import { useRef, useState, type FormEvent } from 'react'
-import { useLocation } from 'wouter'
 import { useMutation } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { pressFor, randomKey, type Press } from '../../parts/press.ts'
 import { startMutation, type AgentDetail } from './documents.ts'
+import { PlayTurn } from './play-turn.tsx'
+
+interface Turn {
+  id: string
+  threadId: string
+}
 
 export function TryAgent({ agent }: { agent: AgentDetail }) {
-  const [, go] = useLocation()
+  const [turns, setTurns] = useState<readonly Turn[]>([])
+  const [isWaiting, setWaiting] = useState(false)
   const [prompt, setPrompt] = useState('')
   const { mutate, isRunning, refused } = useMutation(startMutation)
   const press = useRef<Press | null>(null)
-  const start = async () => {
-    if (prompt.trim() === '') return
-    const own = pressFor(press.current, prompt, randomKey)
+  const isReady = !isWaiting && !isRunning && prompt.trim() !== ''
+  const threadId = turns.at(-1)?.threadId
+  const send = async () => {
+    if (!isReady) return
+    const asked = { agentId: agent.id, prompt, ...(threadId === undefined ? {} : { threadId }) }
+    const own = pressFor(press.current, JSON.stringify(asked), randomKey)
     press.current = own
-    const input = { agentId: agent.id, prompt, idempotencyKey: own.key }
-    const answer = (await mutate({ input }))?.startGeneration
+    const answer = (await mutate({ input: { ...asked, idempotencyKey: own.key } }))?.startGeneration
     if (!answer) return
     press.current = null
-    if (answer.__typename === 'StartGenerationPayload') go(`/runs/${answer.generation.id}`)
+    if (answer.__typename !== 'StartGenerationPayload') return
+    setTurns([...turns, answer.generation])
+    setWaiting(true)
+    setPrompt('')
   }
-  useKeys({ 'mod+Enter': () => void start() })
+  const begin = () => {
+    setTurns([])
+    setWaiting(false)
+  }
+  useKeys({ 'mod+Enter': () => void send() })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    void start()
+    void send()
   }
   return (
-    <form onSubmit={submit}>
-      <label>
-        <span>Message to {agent.name}</span>
-        <textarea
-          rows={5}
-          value={prompt}
-          placeholder={agent.model === null ? 'call tool_name {"argument": 1}' : undefined}
-          onChange={(event) => setPrompt(event.target.value)}
-        />
-      </label>
-      <p className="small mute">
-        It runs for real, with your rights: tools are called, and calls that a gate stops wait in the inbox.
-      </p>
-      <Refusal message={refused?.message ?? null} />
-      <div className="row">
-        <button type="submit" className="primary" disabled={isRunning || prompt.trim() === ''}>
-          {isRunning ? 'Starting …' : 'Start a run'} <KeyHint keys="mod+Enter" />
-        </button>
-      </div>
-    </form>
+    <div className="play">
+      {turns.map(({ id }, at) => (
+        <PlayTurn key={id} id={id} isFirst={at === 0} onEnd={() => setWaiting(false)} />
+      ))}
+      <form onSubmit={submit}>
+        <label>
+          <span>Message to {agent.name}</span>
+          <textarea
+            rows={turns.length === 0 ? 5 : 2}
+            value={prompt}
+            placeholder={agent.model === null ? 'call tool_name {"argument": 1}' : undefined}
+            onChange={(event) => setPrompt(event.target.value)}
+          />
+        </label>
+        <p className="small mute">
+          {isWaiting
+            ? 'The next message can be sent when this answer has ended.'
+            : 'It runs for real, with your rights: tools are called, and calls that a gate stops are asked here and in the inbox.'}
+        </p>
+        <Refusal message={refused?.message ?? null} />
+        <div className="row">
+          <button type="submit" className="primary" disabled={!isReady}>
+            {isRunning ? 'Sending …' : 'Send'} <KeyHint keys="mod+Enter" />
+          </button>
+          {turns.length > 0 && (
+            <button type="button" onClick={begin}>
+              New conversation
+            </button>
+          )}
+        </div>
+      </form>
+    </div>
   )
 }

@@ -5,7 +5,7 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { decideMutation, type Question } from './documents.ts'
+import { decideMutation, type Question } from '../../parts/question/documents.ts'
 import { totalsOf } from './totals.ts'
 
 type Verdict = 'APPROVE' | 'REJECT'

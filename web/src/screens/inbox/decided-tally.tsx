@@ -7,7 +7,7 @@ import { Table } from '../../parts/table.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { tallyQuery, type Tally } from './decided-documents.ts'
 import { groupings, type inputOf } from './decided-filter.ts'
-import { questionTypes } from './documents.ts'
+import { questionTypes } from '../../parts/question/documents.ts'
 
 interface Props {
   filter: ReturnType<typeof inputOf>

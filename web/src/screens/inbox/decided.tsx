@@ -18,7 +18,7 @@ import { decidedQuery, type DecidedRow } from './decided-documents.ts'
 import { filterOf, inputOf, isNarrowed, noFilter, outcomes } from './decided-filter.ts'
 import { DecidedTableRow } from './decided-row.tsx'
 import { DecidedTally } from './decided-tally.tsx'
-import { questionTypes } from './documents.ts'
+import { questionTypes } from '../../parts/question/documents.ts'
 
 const columns = ['Call', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Result', 'When']
 

@@ -4,7 +4,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { Countdown } from '../../parts/moments.tsx'
 import { Sentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import type { Question } from './documents.ts'
+import type { Question } from '../../parts/question/documents.ts'
 import type { Questions } from './use-questions.ts'
 
 interface Props {

@@ -1,5 +1,5 @@
 /** What several calls of one tool come to: the sums of the numbers that all of them have. Pure. */
-import type { Question } from './documents.ts'
+import type { Question } from '../../parts/question/documents.ts'
 
 type Call = Pick<Question, 'toolName' | 'arguments'>
 

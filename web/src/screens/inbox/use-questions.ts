@@ -1,7 +1,8 @@
 /** The pending questions, live, in an order that does not move under the pointer. */
 import { useMemo, useState } from 'react'
 import { usePages } from '../../api/pages.ts'
-import { pendingQuery, questionTypes, type Question } from './documents.ts'
+import { questionTypes, type Question } from '../../parts/question/documents.ts'
+import { pendingQuery } from './documents.ts'
 import { placeRows } from './rows.ts'
 
 export interface Questions {

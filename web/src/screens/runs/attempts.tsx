@@ -3,7 +3,7 @@ import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
-import type { Call } from './call-documents.ts'
+import type { Call } from '../../parts/run/call-documents.ts'
 
 export function Attempts({ call: { attempts } }: { call: Call }) {
   if (attempts.length === 0) return null

@@ -1,6 +1,6 @@
 /** The rows of a timeline and their bars, from a run and those of its child runs that are opened. Pure. */
 import { ms, msOr, type Bar } from './bar.ts'
-import { isEnded, isOpenCall } from './rows.ts'
+import { isEnded, isOpenCall } from '../../parts/run/status.ts'
 import { barsOfStep, failedBars, type DrawnStep, type FailedAttempt } from './step-bars.ts'
 
 export interface TimelineRow {

@@ -1,11 +1,11 @@
 /** One call: what was asked of which tool, what became of it, each attempt, and what a person can do about it. */
-import { useEffect, useRef } from 'react'
+import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { useQuery } from '../../api/query.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
-import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Ago, Moment } from '../../parts/moments.tsx'
+import { QuestionHere } from '../../parts/question/question-here.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
@@ -13,11 +13,12 @@ import { Votes } from '../../parts/votes.tsx'
 import { Attempts } from './attempts.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { UnknownOutcome } from './unknown-outcome.tsx'
-import { Result } from './result.tsx'
-import { callQuery, type Call } from './call-documents.ts'
-import type { CallRow } from './run-documents.ts'
-import type { Run } from './run-feed.ts'
-import { SubmitOutput } from './submit-output.tsx'
+import { Result } from '../../parts/run/result.tsx'
+import type { Call } from '../../parts/run/call-documents.ts'
+import type { CallRow } from '../../parts/run/run-documents.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
+import { useCall } from '../../parts/run/use-call.ts'
+import { SubmitOutput } from '../../parts/run/submit-output.tsx'
 import type { RunsOnScreen } from './use-runs.tsx'
 
 interface Props {
@@ -27,10 +28,8 @@ interface Props {
 }
 
 export function CallPane({ id, run, runs }: Props) {
-  const read = useQuery(callQuery, { id }, { eventTypes: ['UNKNOWN_CALL_RESOLVED'] })
+  const read = useCall(id, rowIn([run, ...runs.children.values()], id))
   const call = read.data?.toolCall
-  const row = rowIn([run, ...runs.children.values()], id)
-  useReloadOnChange(row, read.reload)
   // A call of a child run that was opened by its link: its run is followed as if it had been opened by hand.
   const owner = call?.generation?.id
   const { open, opened } = runs
@@ -51,18 +50,8 @@ function rowIn(runs: readonly Run[], id: string): CallRow | undefined {
   return undefined
 }
 
-/** Reads the call again when its row in the run has become another. */
-function useReloadOnChange(row: CallRow | undefined, reload: () => void): void {
-  const state = row && `${row.status} ${row.attempts.length} ${row.approval?.id} ${row.child?.status}`
-  const before = useRef(state)
-  useEffect(() => {
-    if (before.current !== undefined && before.current !== state) reload()
-    before.current = state
-  }, [state, reload])
-}
-
 function OneCall({ call, reload }: { call: Call; reload(): void }) {
-  const { name, status, approval, child, askedAgent, editedArguments, rawArguments } = call
+  const { name, status, approval, child, askedAgent } = call
   return (
     <>
       <div className="row">
@@ -73,7 +62,8 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
           <Badge status={status} />
         </span>
       </div>
-      {approval && <Question approval={approval} />}
+      {approval?.status === 'PENDING' && <QuestionHere id={approval.id} onDecided={reload} />}
+      {approval && approval.status !== 'PENDING' && <Decided approval={approval} />}
       {status === 'AWAITING_CLIENT' && call.generation && (
         <SubmitOutput call={call} generationId={call.generation.id} onDone={reload} />
       )}
@@ -84,29 +74,7 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
           run: <Link href={`/runs/${child.id}`}>open it</Link> <Badge status={child.status} />
         </p>
       )}
-      <section aria-label="Arguments">
-        <h3>Arguments</h3>
-        {call.arguments ? (
-          <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
-        ) : rawArguments !== null ? (
-          <>
-            <p className="mute">The model did not write valid arguments:</p>
-            <LongText mono text={rawArguments} />
-          </>
-        ) : (
-          <p className="mute">No arguments.</p>
-        )}
-        {editedArguments.length > 0 && (
-          <p className="small mute">
-            Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
-          </p>
-        )}
-        {call.attachments.length > 0 && (
-          <p className="small mute">
-            Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
-          </p>
-        )}
-      </section>
+      {approval?.status !== 'PENDING' && <Asked call={call} />}
       <Result call={call} />
       <Attempts call={call} />
       <Facts call={call} />
@@ -114,22 +82,44 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
   )
 }
 
-function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
-  const { id, status, expiresAt, settledAt, votes } = approval
+function Asked({ call }: { call: Call }) {
+  const { editedArguments, rawArguments } = call
+  return (
+    <section aria-label="Arguments">
+      <h3>Arguments</h3>
+      {call.arguments ? (
+        <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
+      ) : rawArguments !== null ? (
+        <>
+          <p className="mute">The model did not write valid arguments:</p>
+          <LongText mono text={rawArguments} />
+        </>
+      ) : (
+        <p className="mute">No arguments.</p>
+      )}
+      {editedArguments.length > 0 && (
+        <p className="small mute">
+          Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
+        </p>
+      )}
+      {call.attachments.length > 0 && (
+        <p className="small mute">
+          Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Decided({ approval }: { approval: NonNullable<Call['approval']> }) {
+  const { id, status, settledAt, votes } = approval
   return (
     <div className="run-note">
       <p>
-        <Badge status={status} />{' '}
-        {status === 'PENDING' ? (
-          <>
-            for a person, <Countdown until={expiresAt} /> left
-          </>
-        ) : (
-          settledAt !== null && <Ago at={settledAt} />
-        )}
+        <Badge status={status} /> {settledAt !== null && <Ago at={settledAt} />}
       </p>
       <Votes votes={votes} status={status} />
-      <Link href={`/approvals/${id}`}>{status === 'PENDING' ? 'Decide about it' : 'Show the question'}</Link>
+      <Link href={`/approvals/${id}`}>Show the question</Link>
     </div>
   )
 }

@@ -8,7 +8,7 @@ import { durationText } from '../../parts/durations.ts'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { eventsQuery, type LogEvent } from './log-documents.ts'
-import type { Run } from './run-feed.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 interface Log {
   events: readonly LogEvent[]

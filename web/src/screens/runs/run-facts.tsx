@@ -1,16 +1,18 @@
 /** What there is to know about a run as a whole. */
 import { Link } from 'wouter'
-import { wordsOf } from '../../parts/badge.tsx'
+import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
-import { Foreign, LongText } from '../../parts/text.tsx'
+import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
-import { ModelName } from './model-name.tsx'
-import { hrefOf, isEnded, noFilter } from './rows.ts'
-import type { Run } from './run-feed.ts'
+import { ModelName } from '../../parts/run/model-name.tsx'
+import { isEnded } from '../../parts/run/status.ts'
+import { CopyStart } from './copy-start.tsx'
+import { hrefOf, noFilter } from './rows.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 const number = (value: number) => value.toLocaleString('en')
 
@@ -19,24 +21,19 @@ export function RunFactsPane({ run }: { run: Run }) {
     <>
       <End run={run} />
       <Facts run={run} />
+      {run.agent && !run.parent && <CopyStart run={run} />}
     </>
   )
 }
 
 /** How the run ended, where that needs words. */
 function End({
-  run: { status, error, stopReason, truncated, output, cancelReason, finishedAt, startedAt },
+  run: { status, stopReason, truncated, output, cancelReason, finishedAt, startedAt },
 }: {
   run: Run
 }) {
   return (
     <>
-      {error && (
-        <section className="run-error" aria-label="Why it failed">
-          <h2 className="mono">{error.code}</h2>
-          <LongText text={error.message} />
-        </section>
-      )}
       {status === 'COMPLETED' && truncated && stopReason && (
         <p className="run-note">
           A limit ended it before the model was done: <strong>{wordsOf(stopReason)}</strong>.
@@ -116,6 +113,26 @@ function Facts({ run }: { run: Run }) {
             <Link href={`/runs/${run.root.id}`}>
               <Foreign text={run.root.agent?.name ?? run.root.id} max={80} />
             </Link>
+          </Fact>
+        )}
+        {run.retryOf && (
+          <Fact name="Retry of">
+            <Link href={`/runs/${run.retryOf.id}`}>another run</Link>
+            {run.retryStep ? `, behind its step ${run.retryStep}` : ', from the beginning'}
+          </Fact>
+        )}
+        {run.retries && run.retries.nodes.length > 0 && (
+          <Fact name="Retries">
+            <ul>
+              {run.retries.nodes.map((retry) => (
+                <li key={retry.id}>
+                  <Link href={`/runs/${retry.id}`}>
+                    <Ago at={retry.createdAt} />
+                  </Link>{' '}
+                  <Badge status={retry.status} />
+                </li>
+              ))}
+            </ul>
           </Fact>
         )}
         <Fact name="Thread">

@@ -8,8 +8,8 @@ import { Ago } from '../../parts/moments.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { RunRow } from './documents.ts'
-import { ModelName } from './model-name.tsx'
-import { isEnded } from './rows.ts'
+import { ModelName } from '../../parts/run/model-name.tsx'
+import { isEnded } from '../../parts/run/status.ts'
 import type { RunList } from './use-run-list.ts'
 
 interface Props {

@@ -9,12 +9,13 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { CallPane } from './call-pane.tsx'
 import { CancelRun } from './cancel-run.tsx'
-import { placeOf, runHref, views, type Choice } from './choice.ts'
-import { Conversation } from './conversation.tsx'
+import { placeOf, runHref, views, type Choice } from '../../parts/run/choice.ts'
+import { Conversation } from '../../parts/run/conversation.tsx'
 import { RawEvents } from './raw-events.tsx'
-import { isEnded } from './rows.ts'
-import type { Run } from './run-feed.ts'
+import { isEnded } from '../../parts/run/status.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 import { RunFactsPane } from './run-facts.tsx'
+import { RunAgain } from './run-again.tsx'
 import { StartRun } from './start-run.tsx'
 import { StepPane } from './step-pane.tsx'
 import { Timeline } from './timeline.tsx'
@@ -22,7 +23,9 @@ import { useRunKeys } from './use-run-keys.ts'
 import { lastList } from './use-run-list.ts'
 import { useRuns, type RunsOnScreen } from './use-runs.tsx'
 import { Waiting } from './waiting.tsx'
+import { Paused } from '../../parts/paused.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
+import { WhyFailed } from './why-failed.tsx'
 
 export function RunScreen({ id }: { id: string }) {
   const runs = useRuns(id)
@@ -57,6 +60,12 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
   return (
     <div className={choice ? 'run has-chosen' : 'run'}>
       <Head run={run} />
+      <WhyFailed run={run} />
+      {run.pause && (
+        <section className="run-paused" aria-label="Why it waits">
+          <Paused pause={run.pause} />
+        </section>
+      )}
       <Waiting run={run} onChoose={(id) => choose({ kind: 'call', id })} />
       {runs.top.error !== null && <Failure error={runs.top.error} retry={runs.reload} />}
       <div className="run-body">
@@ -100,7 +109,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
 }
 
 function Head({ run }: { run: Run }) {
-  const [dialog, setDialog] = useState<'cancel' | 'continue' | null>(null)
+  const [dialog, setDialog] = useState<'cancel' | 'continue' | 'again' | null>(null)
   const { id, status, agent, threadId, cancelRequestedAt, parent, root } = run
   return (
     <header className="screen-head">
@@ -123,6 +132,11 @@ function Head({ run }: { run: Run }) {
             Root <KeyHint keys="t" />
           </Link>
         )}
+        {agent && (
+          <button type="button" onClick={() => setDialog('again')}>
+            Run again …
+          </button>
+        )}
         {isEnded(status) && !parent && agent && (
           <button type="button" onClick={() => setDialog('continue')}>
             Continue …
@@ -134,6 +148,7 @@ function Head({ run }: { run: Run }) {
           </button>
         )}
       </span>
+      {dialog === 'again' && <RunAgain id={id} onClose={() => setDialog(null)} />}
       {dialog === 'cancel' && <CancelRun id={id} onClose={() => setDialog(null)} />}
       {dialog === 'continue' && (
         <StartRun agentId={agent?.id ?? null} threadId={threadId} onClose={() => setDialog(null)} />

@@ -1,16 +1,21 @@
 /** One step: what the model wrote, and the calls that it asked for. */
+import { useState } from 'react'
 import { useQuery } from '../../api/query.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
-import { Foreign, LongText } from '../../parts/text.tsx'
+import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
-import { ModelName } from './model-name.tsx'
-import { stepQuery, type StepRow } from './run-documents.ts'
-import type { Run } from './run-feed.ts'
-import type { Choice } from './choice.ts'
+import { StepText } from '../../parts/run/step-text.tsx'
+import { isOpenCall } from '../../parts/run/status.ts'
+import { RetryFrom } from './retry.tsx'
+import { FailedAttempts } from './failed-attempts.tsx'
+import { ModelName } from '../../parts/run/model-name.tsx'
+import { stepQuery } from '../../parts/run/run-documents.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
+import type { Choice } from '../../parts/run/choice.ts'
 
 interface Props {
   id: string
@@ -21,6 +26,7 @@ interface Props {
 
 /** The step from the runs on screen, or, when none of them has it, read by its id. */
 export function StepPane({ id, runs, onChoose }: Props) {
+  const [isRetrying, setRetrying] = useState(false)
   const run = runs.find(({ steps }) => steps.some((step) => step.id === id))
   const known = run?.steps.find((step) => step.id === id)
   const read = useQuery(stepQuery, { ids: [id] }, { skip: known !== undefined })
@@ -32,7 +38,15 @@ export function StepPane({ id, runs, onChoose }: Props) {
   const calls = run?.toolCalls.filter(({ stepIndex }) => stepIndex === step.index) ?? []
   return (
     <>
-      <h2 className="run-pane-title">Step {step.index}</h2>
+      <div className="row">
+        <h2 className="run-pane-title">Step {step.index}</h2>
+        {run?.agent && calls.every(({ status }) => !isOpenCall(status)) && (
+          <button type="button" className="spread" onClick={() => setRetrying(true)}>
+            Retry from here …
+          </button>
+        )}
+      </div>
+      {run && isRetrying && <RetryFrom run={run} step={step.index} onClose={() => setRetrying(false)} />}
       <StepText step={step} />
       {calls.length > 0 && (
         <section aria-label="Calls">
@@ -53,7 +67,12 @@ export function StepPane({ id, runs, onChoose }: Props) {
           </ul>
         </section>
       )}
-      <Failed attempts={step.failedAttempts} />
+      {step.failedAttempts.length > 0 && (
+        <section aria-label="Failed attempts">
+          <h3>Failed attempts</h3>
+          <FailedAttempts of={step.failedAttempts} />
+        </section>
+      )}
       <dl className="run-facts">
         <Fact name="Model">
           <ModelName model={step.model} />
@@ -79,58 +98,3 @@ export function StepPane({ id, runs, onChoose }: Props) {
 }
 
 const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
-
-/** The requests to the model that failed before one was answered. */
-function Failed({ attempts }: { attempts: StepRow['failedAttempts'] }) {
-  if (attempts.length === 0) return null
-  return (
-    <section aria-label="Failed attempts">
-      <h3>Failed attempts</h3>
-      <ul className="run-calls">
-        {attempts.map(({ attempt, code, model, startedAt, failedAt }) => (
-          <li key={attempt}>
-            <span>
-              <span className="mono small tone-bad">{code}</span>
-              <span className="small mute run-failed-model">
-                <Foreign text={model} max={80} />
-              </span>
-            </span>
-            <span className="small mute nowrap spread">
-              {startedAt === null ? <Moment at={failedAt} /> : between(startedAt, failedAt)}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-/** Reasoning, text and what Gatehouse said to the model. */
-export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
-  return (
-    <>
-      {notice !== null && (
-        <div className="run-note">
-          <p className="small mute">Gatehouse told the model</p>
-          <LongText text={notice} />
-        </div>
-      )}
-      {elided !== null && (
-        <p className="run-note">
-          The model did not get the whole history:{' '}
-          {Object.entries(elided)
-            .map(([what, count]) => `${String(count)} ${what}`)
-            .join(', ')}{' '}
-          left out.
-        </p>
-      )}
-      {reasoning !== '' && (
-        <details className="run-reasoning">
-          <summary>Reasoning</summary>
-          <LongText text={reasoning} />
-        </details>
-      )}
-      {text !== '' && <LongText text={text} />}
-    </>
-  )
-}

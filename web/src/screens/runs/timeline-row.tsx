@@ -5,7 +5,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { Bar, BarKind } from './bar.ts'
 import { spanOf, type TimelineRow } from './bars.ts'
-import type { Choice } from './choice.ts'
+import type { Choice } from '../../parts/run/choice.ts'
 import { choiceOf } from './row-choice.ts'
 import { inView, placeOf, type Scale, type View } from './scale.ts'
 

@@ -1,7 +1,7 @@
 /** A call whose outcome nobody knows: why that is, and the way to say what became of it. */
 import { useState } from 'react'
 import { ResolveCall, SentKey } from '../../parts/resolve-call.tsx'
-import type { Call } from './call-documents.ts'
+import type { Call } from '../../parts/run/call-documents.ts'
 
 export function UnknownOutcome({ call, onDone }: { call: Call; onDone(): void }) {
   const [isOpen, setOpen] = useState(false)

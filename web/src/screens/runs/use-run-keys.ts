@@ -5,8 +5,8 @@ import { ask } from '../../api/client.ts'
 import { useKeys } from '../../parts/keys.ts'
 import { toast } from '../../parts/toasts.tsx'
 import { runIdsQuery } from './documents.ts'
-import type { Choice } from './choice.ts'
-import type { Run } from './run-feed.ts'
+import type { Choice } from '../../parts/run/choice.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 import { lastList } from './use-run-list.ts'
 
 export function useRunKeys({ id, parent, root }: Run, choice: Choice | null, back: () => void): void {

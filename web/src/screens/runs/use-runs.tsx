@@ -1,9 +1,9 @@
 /** The runs that one screen follows: its own, and the child runs that are opened in it. */
-import { useEffect, useMemo, useState, type ReactNode } from 'react'
-import { useFeed } from '../../api/feed.ts'
+import { useEffect, useState, type ReactNode } from 'react'
 import { useStore, type Store } from '../../api/store.ts'
-import { makeRunFeed, type Run, type RunFeed, type RunRead } from './run-feed.ts'
-import type { Writing } from './writing.ts'
+import type { Run, RunRead } from '../../parts/run/run-feed.ts'
+import { useRunFeed } from '../../parts/run/use-run-feed.ts'
+import type { Writing } from '../../parts/run/writing.ts'
 
 export interface RunsOnScreen {
   top: RunRead
@@ -38,14 +38,6 @@ export function useRuns(id: string): RunsOnScreen {
     reload: feed.reload,
     followers: [...opened].map((child) => <Follower key={child} id={child} onRead={setChildren} />),
   }
-}
-
-function useRunFeed(id: string): RunFeed {
-  const feed = useMemo(() => makeRunFeed(id), [id])
-  useEffect(() => feed.start(), [feed])
-  // A person may still say what became of a call when its run has ended.
-  useFeed(['UNKNOWN_CALL_RESOLVED'], () => feed.reload())
-  return feed
 }
 
 interface FollowerProps {

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import type { Run } from './run-feed.ts'
+import type { Run } from '../../parts/run/run-feed.ts'
 
 /** More are told as a number. */
 const most = 5
@@ -15,15 +15,21 @@ export function Waiting({ run, onChoose }: { run: Run; onChoose(callId: string):
   const left = Math.max(0, approvals.length - most) + Math.max(0, toolCalls.length - most)
   return (
     <ul className="run-waiting" aria-label="What the run waits for">
-      {approvals.slice(0, most).map(({ id, summary }) => (
+      {approvals.slice(0, most).map(({ id, summary, toolCall }) => (
         <li key={id}>
           <Icon name="clock" />
           <span>
             Waits for a person: <Sentence of={summary} />
           </span>
-          <Link href={`/approvals/${id}?run=${run.id}`} className="button">
-            Open the question
-          </Link>
+          {toolCall ? (
+            <button type="button" onClick={() => onChoose(toolCall.id)}>
+              Decide …
+            </button>
+          ) : (
+            <Link href={`/approvals/${id}?run=${run.id}`} className="button">
+              Open the question
+            </Link>
+          )}
         </li>
       ))}
       {toolCalls.slice(0, most).map(({ id, name }) => (

@@ -5,7 +5,7 @@ import { followRun, type RunEvent } from '../../api/follow-run.ts'
 import { gathered } from '../../api/gather.ts'
 import { createStore, type Store } from '../../api/store.ts'
 import { runQuery, type CallRow, type RunFacts, type StepRow } from './run-documents.ts'
-import { isEnded, mayChange } from './rows.ts'
+import { isEnded, mayChange } from './status.ts'
 import { withPiece, withReset, type Writing } from './writing.ts'
 
 /** A run with everything that its screen draws. */

@@ -1,6 +1,20 @@
 /** What the screen of one run reads and does. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { pauseParts } from '../paused.tsx'
+
+const failedAttempt = graphql(`
+  fragment FailedAttemptParts on FailedAttempt {
+    stepIndex
+    attempt
+    code
+    message
+    httpStatus
+    model
+    startedAt
+    failedAt
+  }
+`)
 
 const runFacts = graphql(
   `
@@ -21,10 +35,22 @@ const runFacts = graphql(
       deadlineAt
       cancelRequestedAt
       cancelReason
+      retryOf {
+        id
+      }
+      retryStep
+      retries(first: 5) {
+        nodes {
+          id
+          status
+          createdAt
+        }
+      }
       failedAttempts {
-        stepIndex
-        startedAt
-        failedAt
+        ...FailedAttemptParts
+      }
+      pause {
+        ...PauseParts
       }
       error {
         code
@@ -67,6 +93,9 @@ const runFacts = graphql(
         }
         approvals {
           id
+          toolCall {
+            id
+          }
           summary {
             parts {
               text
@@ -77,39 +106,38 @@ const runFacts = graphql(
       }
     }
   `,
-  [principal],
+  [principal, failedAttempt, pauseParts],
 )
 
-const stepRow = graphql(`
-  fragment StepRow on Step {
-    id
-    index
-    attempt
-    startedAt
-    firstTokenAt
-    createdAt
-    failedAttempts {
+const stepRow = graphql(
+  `
+    fragment StepRow on Step {
+      id
+      index
       attempt
-      code
-      model
       startedAt
-      failedAt
+      firstTokenAt
+      createdAt
+      failedAttempts {
+        ...FailedAttemptParts
+      }
+      finishReason
+      text
+      reasoning
+      notice
+      elided
+      model {
+        name
+        isAi
+      }
+      usage {
+        inputTokens
+        outputTokens
+      }
     }
-    finishReason
-    text
-    reasoning
-    notice
-    elided
-    model {
-      name
-      isAi
-    }
-    usage {
-      inputTokens
-      outputTokens
-    }
-  }
-`)
+  `,
+  [failedAttempt],
+)
 
 const callRow = graphql(`
   fragment CallRow on ToolCall {
@@ -125,8 +153,22 @@ const callRow = graphql(`
     errorCode
     approval {
       id
+      status
       createdAt
       settledAt
+      summary {
+        parts {
+          text
+          isValue
+        }
+      }
+      votes {
+        verdict
+        by
+        byName
+        via
+        reason
+      }
     }
     attempts {
       attempt
@@ -184,6 +226,7 @@ export const stepQuery = graphql(
   [stepRow],
 )
 
+export type FailedAttempt = FragmentOf<typeof failedAttempt>
 export type RunFacts = FragmentOf<typeof runFacts>
 export type StepRow = FragmentOf<typeof stepRow>
 export type CallRow = FragmentOf<typeof callRow>

@@ -2,8 +2,8 @@
 import { Link } from 'wouter'
 import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
-import { Folded } from '../../parts/folded.tsx'
-import { Foreign, LongText, marked } from '../../parts/text.tsx'
+import { Folded } from '../folded.tsx'
+import { Foreign, LongText, marked } from '../text.tsx'
 import { saidQuery, type Question } from './documents.ts'
 
 const askedQuery = graphql(`

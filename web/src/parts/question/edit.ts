@@ -1,7 +1,7 @@
 /** Editing the arguments of a question: what can be edited, what was changed, and what is sent. Pure. */
-import { changesBetween, type Change } from '../../parts/diff.ts'
-import { ordered } from '../../parts/ordered.ts'
-import type { FormState } from '../../parts/schema-form-values.ts'
+import { changesBetween, type Change } from '../diff.ts'
+import { ordered } from '../ordered.ts'
+import type { FormState } from '../schema-form-values.ts'
 import type { Question } from './documents.ts'
 
 type Arguments = Record<string, unknown>

@@ -1,25 +1,30 @@
-/** What the model said, and what it asked for, in order; the text on its way at the end. */
+/** A run as a conversation: what it was asked, what the model said, its calls and who decided about them; the text on its way at the end. */
+import './conversation.css'
 import { Fragment } from 'react'
 import { useStore, type Store } from '../../api/store.ts'
-import { Badge } from '../../parts/badge.tsx'
-import { Ago } from '../../parts/moments.tsx'
-import { Empty } from '../../parts/states.tsx'
-import { Foreign, marked } from '../../parts/text.tsx'
+import { Badge } from '../badge.tsx'
+import { Ago } from '../moments.tsx'
+import { Empty } from '../states.tsx'
+import { marked } from '../text.tsx'
+import { Asked } from './asked.tsx'
+import { CallCard } from './call-card.tsx'
 import { ModelName } from './model-name.tsx'
-import { isEnded } from './rows.ts'
+import { isEnded } from './status.ts'
 import type { CallRow } from './run-documents.ts'
 import type { Run } from './run-feed.ts'
 import type { Choice } from './choice.ts'
-import { StepText } from './step-pane.tsx'
+import { StepText } from './step-text.tsx'
 import type { Writing } from './writing.ts'
 
 interface Props {
   run: Run
   writing: Store<Writing | null>
+  /** Whether the conversation goes on from the one above it: without instructions and where it began. */
+  isPart?: boolean
   onChoose(choice: Choice): void
 }
 
-export function Conversation({ run, writing, onChoose }: Props) {
+export function Conversation({ run, writing, isPart = false, onChoose }: Props) {
   const callsOf = new Map<number, CallRow[]>()
   for (const call of run.toolCalls) {
     const index = call.stepIndex ?? 0
@@ -27,8 +32,9 @@ export function Conversation({ run, writing, onChoose }: Props) {
   }
   return (
     <ol className="run-talk" aria-label="Conversation">
+      <Asked run={run} isPart={isPart} />
       {run.steps.map((step) => (
-        <li key={step.id}>
+        <li key={step.id} data-role="ASSISTANT">
           <p className="run-talk-head small mute">
             <button
               type="button"
@@ -44,20 +50,17 @@ export function Conversation({ run, writing, onChoose }: Props) {
             <Ago at={step.createdAt} />
           </p>
           <StepText step={step} />
-          <ul className="run-calls">
-            {(callsOf.get(step.index) ?? []).map((call) => (
-              <li key={call.id}>
-                <button
-                  type="button"
-                  className="quiet mono"
-                  onClick={() => onChoose({ kind: 'call', id: call.id })}
-                >
-                  <Foreign text={call.name} max={80} />
-                </button>
-                <Badge status={call.status} />
-              </li>
-            ))}
-          </ul>
+          {callsOf.has(step.index) && (
+            <ul className="call-cards">
+              {callsOf.get(step.index)!.map((call) => (
+                <CallCard
+                  key={call.id}
+                  call={call}
+                  onChoose={() => onChoose({ kind: 'call', id: call.id })}
+                />
+              ))}
+            </ul>
+          )}
         </li>
       ))}
       <OnItsWay run={run} writing={writing} />

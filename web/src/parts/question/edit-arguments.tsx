@@ -1,8 +1,8 @@
 /** The form of the arguments, and every place that was changed, before and after. */
 import { useEffect, useMemo, useRef } from 'react'
-import { Changes } from '../../parts/changes.tsx'
+import { Changes } from '../changes.tsx'
 import type { Issue } from '../../api/outcome.ts'
-import { SchemaForm, type FormState } from '../../parts/schema-form.tsx'
+import { SchemaForm, type FormState } from '../schema-form.tsx'
 import type { Edit } from './edit.ts'
 
 interface Props {

@@ -1,9 +1,9 @@
 /** Every argument of a question, with what its schema says about it, and how many have been on the screen. */
-import { Folded } from '../../parts/folded.tsx'
-import { Value } from '../../parts/json-view.tsx'
-import { isObject } from '../../parts/ordered.ts'
-import { fieldOf } from '../../parts/schema-form-model.ts'
-import { Foreign, JsonPieces, largest, marked, sizeText } from '../../parts/text.tsx'
+import { Folded } from '../folded.tsx'
+import { Value } from '../json-view.tsx'
+import { isObject } from '../ordered.ts'
+import { fieldOf } from '../schema-form-model.ts'
+import { Foreign, JsonPieces, largest, marked, sizeText } from '../text.tsx'
 
 type Schema = Record<string, unknown>
 

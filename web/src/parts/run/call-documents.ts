@@ -44,7 +44,6 @@ export const callQuery = graphql(
         approval {
           id
           status
-          expiresAt
           settledAt
           votes {
             verdict

@@ -1,11 +1,11 @@
 /** Answering a client call by hand. */
 import { useState } from 'react'
-import '../../parts/forms.css'
+import '../forms.css'
 import { useMutation } from '../../api/query.ts'
-import { Countdown } from '../../parts/moments.tsx'
-import { Failure } from '../../parts/states.tsx'
-import { toast } from '../../parts/toasts.tsx'
-import { OutputField, readOutput, type Output } from '../../parts/output-field.tsx'
+import { Countdown } from '../moments.tsx'
+import { Failure } from '../states.tsx'
+import { toast } from '../toasts.tsx'
+import { OutputField, readOutput, type Output } from '../output-field.tsx'
 import { submitMutation, type Call } from './call-documents.ts'
 
 interface Props {

@@ -2,8 +2,8 @@
 import { Link } from 'wouter'
 import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
-import { Changes } from '../../parts/changes.tsx'
-import { shownChange } from '../../parts/version-diff.ts'
+import { Changes } from '../changes.tsx'
+import { shownChange } from '../version-diff.ts'
 import type { Question } from './documents.ts'
 
 const driftQuery = graphql(`

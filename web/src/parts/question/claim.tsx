@@ -1,10 +1,10 @@
 /** Who is on a question, and longer time for it. A claim tells others; it keeps nobody from deciding. */
 import { command } from '../../api/command.ts'
-import { Countdown } from '../../parts/moments.tsx'
-import { Foreign } from '../../parts/text.tsx'
+import { Countdown } from '../moments.tsx'
+import { Foreign } from '../text.tsx'
 import type { Question } from './documents.ts'
 import { useViewer } from '../../api/viewer.ts'
-import { useAction } from '../../parts/use-action.ts'
+import { useAction } from '../use-action.ts'
 
 const claimMutation = command('claimApproval')
 

@@ -1,6 +1,6 @@
 /** The name of a model, with a word for the one that is no AI. */
 import './model-name.css'
-import { Foreign } from '../../parts/text.tsx'
+import { Foreign } from '../text.tsx'
 
 export function ModelName({ model }: { model: { name: string; isAi: boolean } }) {
   return (

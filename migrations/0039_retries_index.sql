@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "generations_by_retry" ON "generations" USING btree ("retry_of_id","created_at","id") WHERE retry_of_id is not null;

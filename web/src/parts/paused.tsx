@@ -1,0 +1,56 @@
+/** That something is paused, by whom and why, with the way to let it go on. */
+import { Link } from 'wouter'
+import { graphql, type FragmentOf } from '../api/document.ts'
+import { principal } from '../api/principal.ts'
+import { Icon } from './icons.tsx'
+import { Ago } from './moments.tsx'
+import { ResumeButton } from './pause.tsx'
+import { Principal } from './principal.tsx'
+import { Foreign } from './text.tsx'
+
+export const pauseParts = graphql(
+  `
+    fragment PauseParts on Pause {
+      id
+      kind
+      targetId
+      reason
+      createdAt
+      pausedBy {
+        ...PrincipalParts
+      }
+      targetName
+    }
+  `,
+  [principal],
+)
+
+export function Paused({ pause }: { pause: FragmentOf<typeof pauseParts> }) {
+  const { kind, targetName, targetId, reason, createdAt, pausedBy } = pause
+  const name = kind === 'PROJECT' ? 'everything' : targetName
+  return (
+    <>
+      <p>
+        <Icon name="pause" /> <strong>Paused:</strong>{' '}
+        {kind === 'PROJECT' ? (
+          'everything in this project'
+        ) : (
+          <>
+            the {kind.toLowerCase()}{' '}
+            <Link href={`/${kind.toLowerCase()}s/${targetId}`}>
+              <Foreign text={name} max={60} />
+            </Link>
+          </>
+        )}
+        , <Ago at={createdAt} />, by <Principal of={pausedBy} />
+        {reason && (
+          <>
+            {': '}
+            <Foreign text={reason} max={200} />
+          </>
+        )}
+      </p>
+      <ResumeButton pauseId={pause.id} of={name} />
+    </>
+  )
+}

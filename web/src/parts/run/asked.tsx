@@ -1,0 +1,83 @@
+/** What a run was started with, at the top of its conversation: the instructions of the system and the messages. */
+import { Link } from 'wouter'
+import { graphql } from '../../api/document.ts'
+import { useQuery } from '../../api/query.ts'
+import { Foreign, LongText } from '../text.tsx'
+import type { Run } from './run-feed.ts'
+
+const inputQuery = graphql(`
+  query RunInput($id: ID!) {
+    generation(id: $id) {
+      id
+      input {
+        messages {
+          role
+          content
+          attachments {
+            filename
+            mediaType
+          }
+        }
+        settings {
+          instructions
+        }
+      }
+    }
+  }
+`)
+
+/** The thread of a run that began one has its number. */
+const isFirst = ({ id, threadId }: Run) => id.replace(/^gen_/, '') === threadId.replace(/^thr_/, '')
+
+/** With `isPart` the messages alone. */
+export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
+  // It never changes.
+  const input = useQuery(inputQuery, { id: run.id }).data?.generation?.input
+  const instructions = input?.settings?.instructions ?? null
+  return (
+    <>
+      {!isPart && instructions !== null && instructions !== '' && (
+        <li>
+          <details>
+            <summary className="small mute">Instructions of the agent</summary>
+            <LongText text={instructions} />
+          </details>
+        </li>
+      )}
+      {!isPart && !isFirst(run) && (
+        <li className="small mute">
+          <p>
+            It continues a thread. <Link href={`/runs?thread=${run.threadId}`}>The runs of the thread</Link>
+          </p>
+        </li>
+      )}
+      {run.retryOf && (
+        <li className="small mute">
+          <p>
+            {run.retryStep ? `It begins behind step ${run.retryStep} of ` : 'It was started again, after '}
+            <Link href={`/runs/${run.retryOf.id}?view=conversation`}>another run</Link>.
+          </p>
+        </li>
+      )}
+      {input?.messages.map(({ role, content, attachments }, at) => (
+        // Messages have no ids here, and never change places.
+        // oxlint-disable-next-line react/no-array-index-key
+        <li key={at} data-role={role}>
+          <p className="run-talk-head small mute">
+            <span>{role === 'ASSISTANT' ? 'Agent' : run.parent ? 'Parent agent' : 'User'}</span>
+          </p>
+          <LongText text={content} />
+          {attachments.length > 0 && (
+            <p className="small mute">
+              Files:{' '}
+              <Foreign
+                text={attachments.map(({ filename, mediaType }) => filename ?? mediaType).join(', ')}
+                max={400}
+              />
+            </p>
+          )}
+        </li>
+      ))}
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+/** What a model wrote in one step, its reasoning, and what Gatehouse said to it. */
+import { LongText } from '../text.tsx'
+import type { StepRow } from './run-documents.ts'
+
+export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
+  return (
+    <>
+      {notice !== null && (
+        <div className="run-note">
+          <p className="small mute">Gatehouse told the model</p>
+          <LongText text={notice} />
+        </div>
+      )}
+      {elided !== null && (
+        <p className="run-note">
+          The model did not get the whole history:{' '}
+          {Object.entries(elided)
+            .map(([what, count]) => `${String(count)} ${what}`)
+            .join(', ')}{' '}
+          left out.
+        </p>
+      )}
+      {reasoning !== '' && (
+        <details className="run-reasoning">
+          <summary>Reasoning</summary>
+          <LongText text={reasoning} />
+        </details>
+      )}
+      {text !== '' && <LongText text={text} />}
+    </>
+  )
+}

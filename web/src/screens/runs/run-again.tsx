@@ -1,0 +1,120 @@
+/** The same run again, with changes. */
+import { useState } from 'react'
+import { wholeText } from '../../api/outcome.ts'
+import { useQuery } from '../../api/query.ts'
+import { useAgentNames } from '../../parts/agent-field.tsx'
+import { Choice, Field } from '../../parts/fields.tsx'
+import { FormDialog } from '../../parts/form-dialog.tsx'
+import { againQuery, changesOf, filesOf, given, kept, type Again, type Changes } from './start-input.ts'
+import { useStart } from './use-start.ts'
+
+export function RunAgain({ id, onClose }: { id: string; onClose(): void }) {
+  const again = useQuery(againQuery, { id }).data?.generation
+  return again ? <AgainForm again={again} onClose={onClose} /> : null
+}
+
+/** What comes along without being shown. */
+function Along({ again }: { again: Again }) {
+  const counts = [
+    [filesOf(again).length, 'files of the message come along.'],
+    [again.input.messages.length - 1, 'messages before it come along.'],
+  ] as const
+  const told = counts.filter(([count]) => count > 0).map(([count, words]) => `${count} ${words}`)
+  return told.length > 0 ? <p className="small mute">{told.join(' ')}</p> : null
+}
+
+interface SettingsProps {
+  changes: Changes
+  /** The agent whose settings hold where nothing is given; null when it is another one. */
+  agent: Again['agent']
+  onChange(changes: Changes): void
+}
+
+const asTheAgent = 'as the agent has it'
+
+function Settings({ changes, agent, onChange }: SettingsProps) {
+  const set = (name: keyof Changes) => (value: string) => onChange({ ...changes, [name]: value })
+  const { model, temperature, maxSteps, instructions } = changes
+  return (
+    <details open={Object.values(changes).some((text) => text !== '') || undefined}>
+      <summary>Settings of this run</summary>
+      <div className="stack">
+        <Field label="Model" value={model} placeholder={agent?.model ?? asTheAgent} onChange={set('model')} />
+        <Field
+          label="Temperature"
+          type="number"
+          value={temperature}
+          placeholder={agent?.temperature?.toString() ?? asTheAgent}
+          onChange={set('temperature')}
+        />
+        <Field
+          label="Most steps"
+          type="number"
+          value={maxSteps}
+          placeholder={agent?.maxSteps.toString() ?? asTheAgent}
+          onChange={set('maxSteps')}
+        />
+        <label>
+          <span>More instructions, behind those of the agent</span>
+          <textarea
+            rows={2}
+            value={instructions}
+            onChange={(event) => set('instructions')(event.target.value)}
+          />
+        </label>
+      </div>
+    </details>
+  )
+}
+
+function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
+  const { agent, input } = again
+  const { form, start } = useStart(onClose)
+  const agents = useAgentNames()
+  const last = input.messages.at(-1)
+  const [agentId, setAgentId] = useState(agent?.id ?? '')
+  const [prompt, setPrompt] = useState(last?.content ?? '')
+  const [changes, setChanges] = useState(() => changesOf(again))
+  const options = agents.nodes.map((one) => ({ value: one.id, name: one.name }))
+  const submit = () =>
+    start({
+      ...kept(again, prompt),
+      ...given(changes),
+      agentId,
+      retryOf: { generationId: again.id, step: 0 },
+    })
+  const own = agent?.id === agentId ? agent : null
+  return (
+    <FormDialog
+      title="Run again"
+      submit="Start the new run"
+      busy="Starting …"
+      isReady={agentId !== '' && prompt.trim() !== ''}
+      form={form}
+      textOf={wholeText}
+      cancel="Not now"
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <p>
+        A new run from the beginning: tools are called again. Change what you like; this run stays as it is.
+      </p>
+      <Choice
+        label="Agent"
+        value={agentId}
+        options={
+          agent && options.every(({ value }) => value !== agent.id)
+            ? [{ value: agent.id, name: agent.name }, ...options]
+            : options
+        }
+        onChange={setAgentId}
+      />
+      <label>
+        <span>What to do</span>
+        <textarea rows={6} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
+      </label>
+      <Along again={again} />
+      <Settings changes={changes} agent={own} onChange={setChanges} />
+    </FormDialog>
+  )
+}
