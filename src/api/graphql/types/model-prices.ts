@@ -77,7 +77,7 @@ export function addModelPrices(refs: Refs) {
         }),
       }),
     }),
-    errors: ['NotFoundError'],
+    errors: ['ValidationError', 'NotFoundError'],
     run: async (ctx, input) => ({ deleted: await deleteModelPrice(ctx, input) }),
   })
   return Price

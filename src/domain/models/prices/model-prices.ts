@@ -21,9 +21,11 @@ export interface ModelPrice extends Rates {
 
 const rate = z.number('must be a number').min(0, 'must not be negative').max(1_000_000)
 
+const modelName = text(265, 1).regex(/^[^/\s]+\/\S+$/, 'must be provider/model')
+
 const shape = z.object({
   projectId: z.string().nullish(),
-  model: text(265, 1).regex(/^[^/\s]+\/\S+$/, 'must be provider/model'),
+  model: modelName,
   input: rate,
   cachedInput: rate.nullish(),
   output: rate,
@@ -90,17 +92,18 @@ export async function deleteModelPrice(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; model: string },
 ): Promise<boolean> {
+  const { model } = check(z.object({ model: modelName }), { model: input.model })
   const projectId = projectOf(ctx, input.projectId)
-  const name = providerOf(input.model)
+  const name = providerOf(model)
   const resource = `provider/${name}`
   await assertMay(ctx, 'providers:Set', projectId, resource)
   const wasThere = await atomically(ctx.db, async (tx) => {
     const rows = await tx
       .delete(modelPrices)
-      .where(and(eq(modelPrices.projectId, projectId), eq(modelPrices.model, input.model)))
+      .where(and(eq(modelPrices.projectId, projectId), eq(modelPrices.model, model)))
       .returning({ model: modelPrices.model })
     if (rows.length === 0) return false
-    const details = { model: input.model, price: null }
+    const details = { model, price: null }
     await recordChange(tx, ctx, { projectId, action: 'providers:Set', resource, details })
     await appendProjectEvents(tx, projectId, [providerSet({ name })])
     return true
