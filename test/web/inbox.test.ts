@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     const [ann, ben] = [await shop.person('Ann'), await shop.person('Ben')]
     const one = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ann.secret })
     const two = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ben.secret })
-    for (const { page } of [one, two]) await page.getByText('More', { exact: true }).click()
+    for (const { page } of [one, two]) await page.locator('.verdict-more > summary').click()
     await two.page.getByRole('button', { name: 'I am on it' }).waitFor()
     await one.page.getByRole('button', { name: 'I am on it' }).click()
     await one.page.getByText('You are on it').waitFor()
@@ -339,7 +339,9 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
       asked.flatMap(({ approvalId }, at) => (states[at]!['status'] === 'REJECTED' ? [approvalId] : [])),
     ).toEqual([shown])
     // Several at once, each with an outcome of its own.
-    for (const box of await page.getByRole('checkbox', { name: /^Choose/ }).all()) await box.check()
+    const boxes = page.getByRole('checkbox', { name: /^Choose/ })
+    await expect.poll(() => boxes.count()).toBe(2)
+    for (const box of await boxes.all()) await box.check()
     await page.getByRole('button', { name: 'Reject …' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('2 calls of send_refund together: amount 500').waitFor()
@@ -422,7 +424,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     const asked = await shop.ask('H-1')
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
     const { page } = tab
-    await page.getByText('More', { exact: true }).click()
+    await page.locator('.verdict-more > summary').click()
     await page.getByLabel('Let later calls pass as well').check()
     await page.getByRole('combobox', { name: 'With' }).selectOption('TOOL')
     await tab.check()

@@ -1,4 +1,4 @@
-/** Short news at the edge of the page: what became of what this person did. */
+/** Short news at the edge of the page, one at a time: what became of what this person did. */
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { createStore, useStore } from '../api/store.ts'
@@ -11,7 +11,7 @@ interface Toast {
   href: string | null
 }
 
-const toasts = createStore<readonly Toast[]>([])
+const newest = createStore<Toast | null>(null)
 let next = 0
 
 /** How long a toast stands, in milliseconds. */
@@ -21,18 +21,18 @@ export function toast(
   text: string,
   { tone = 'plain', href = null }: Partial<Omit<Toast, 'id' | 'text'>> = {},
 ): void {
-  toasts.set([...toasts.get().slice(-3), { id: next++, tone, text, href }])
+  newest.set({ id: next++, tone, text, href })
 }
 
-const drop = (id: number) => toasts.set(toasts.get().filter((one) => one.id !== id))
+const drop = (id: number) => {
+  if (newest.get()?.id === id) newest.set(null)
+}
 
 export function Toasts() {
-  const all = useStore(toasts)
+  const one = useStore(newest)
   return (
     <output className="toasts" aria-live="polite">
-      {all.map((one) => (
-        <ToastLine key={one.id} {...one} />
-      ))}
+      {one && <ToastLine key={one.id} {...one} />}
     </output>
   )
 }

@@ -4,7 +4,7 @@ import { connection } from '../api/socket.ts'
 import { useStore } from '../api/store.ts'
 
 /** A connection that is back within this time was no loss worth a word, in milliseconds. */
-const quietMs = 2_000
+const quietMs = 800
 
 export function ConnectionNotice() {
   const { state, since } = useStore(connection)

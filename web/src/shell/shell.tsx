@@ -16,7 +16,14 @@ import { AlertsButton } from './alerts.tsx'
 import { ThemeButton } from './theme.tsx'
 import { countText, usePending, useUnknown } from './summary.ts'
 
-const places: { href: string; name: string; icon: IconName; key: string }[] = [
+interface Place {
+  href: string
+  name: string
+  icon: IconName
+  key: string
+}
+
+const places: Place[] = [
   { href: '/approvals', name: 'Inbox', icon: 'inbox', key: 'i' },
   { href: '/runs', name: 'Runs', icon: 'runs', key: 'r' },
   { href: '/agents', name: 'Agents', icon: 'agents', key: 'a' },
@@ -24,6 +31,9 @@ const places: { href: string; name: string; icon: IconName; key: string }[] = [
   { href: '/upstreams', name: 'Upstreams', icon: 'upstreams', key: 'u' },
   { href: '/operations', name: 'Operations', icon: 'operations', key: 'o' },
 ]
+
+/** The places that are tabs on a phone; the others are below More. */
+const tabs = 4
 
 const Palette = lazy(() => import('./palette.tsx'))
 const screens = places.map(({ href, name }) => ({ href, name, kind: 'screen' }))
@@ -71,16 +81,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
           <Mark />
           <Projects projects={data?.projects.nodes ?? []} name={data?.project?.name ?? 'Gatehouse'} />
         </div>
-        <nav aria-label="Main">
-          {places.map(({ href, name: label, icon }) => (
-            <Link key={href} href={href} aria-current={here?.href === href ? 'page' : undefined}>
-              <Icon name={icon} />
-              <span>{label}</span>
-              {href === '/approvals' && <Count of={pending} what="waiting" />}
-              {href === '/operations' && <Count of={unknown} what="unknown calls" />}
-            </Link>
-          ))}
-        </nav>
+        <Places here={here} pending={pending} unknown={unknown} />
         <div className="rail-foot">
           <p className="cut mute small" title={name}>
             {data?.viewer.name ?? name}
@@ -112,7 +113,9 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
       <main id="content" tabIndex={-1}>
         <PausedBar />
         <ConnectionNotice />
-        {data?.viewer.modelNotice && <ModelNotice text={data.viewer.modelNotice} />}
+        {here?.href === '/agents' && data?.viewer.modelNotice && (
+          <ModelNotice text={data.viewer.modelNotice} />
+        )}
         {children}
       </main>
       {isPaletteOpen && (
@@ -124,6 +127,50 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
       )}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
     </div>
+  )
+}
+
+interface PlacesProps {
+  here: Place | undefined
+  pending: number | null
+  unknown: number | null
+}
+
+/** Where one can go: all places beside the screen, on a phone four tabs and the others below More. */
+function Places({ here, pending, unknown }: PlacesProps) {
+  const [location] = useLocation()
+  return (
+    <nav aria-label="Main">
+      {places.map((place, at) => (
+        <Link
+          key={place.href}
+          href={place.href}
+          className={at < tabs ? undefined : 'rail-wide'}
+          aria-current={here === place ? 'page' : undefined}
+        >
+          <Icon name={place.icon} />
+          <span>{place.name}</span>
+          {place.href === '/approvals' && <Count of={pending} what="waiting" />}
+          {place.href === '/operations' && <Count of={unknown} what="unknown calls" />}
+        </Link>
+      ))}
+      {/* A new one for each place, so that it closes behind who goes there. */}
+      <details key={location} className="rail-more">
+        <summary data-current={places.indexOf(here ?? places[0]!) >= tabs || undefined}>
+          <Icon name="operations" />
+          <span>More</span>
+          <Count of={unknown} what="unknown calls" />
+        </summary>
+        <div>
+          {places.slice(tabs).map(({ href, name: label, icon }) => (
+            <Link key={href} href={href}>
+              <Icon name={icon} />
+              <span>{label}</span>
+            </Link>
+          ))}
+        </div>
+      </details>
+    </nav>
   )
 }
 

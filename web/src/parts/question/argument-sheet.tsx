@@ -1,7 +1,8 @@
 /** Every argument of a question, with what its schema says about it, and how many have been on the screen. */
+import { useState } from 'react'
 import { Folded } from '../folded.tsx'
-import { Value } from '../json-view.tsx'
-import { isObject } from '../ordered.ts'
+import { JsonText, Value } from '../json-view.tsx'
+import { isObject, ordered } from '../ordered.ts'
 import { fieldOf } from '../schema-form-model.ts'
 import { Foreign, JsonPieces, largest, marked, sizeText } from '../text.tsx'
 
@@ -39,7 +40,19 @@ export function ArgumentSheet({ names, values, schema, seen, refOf }: Props) {
           </div>
         ))}
       </dl>
+      {names.length > 0 && <AsJson values={values} schema={schema} />}
     </section>
+  )
+}
+
+/** The same as JSON, to copy it. It counts nothing as seen: what is folded here is one text. */
+function AsJson({ values, schema }: { values: Record<string, unknown>; schema: Schema | null }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details className="sheet-json" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="small">As JSON</summary>
+      {isOpen && <JsonText value={ordered(values, schema)} />}
+    </details>
   )
 }
 

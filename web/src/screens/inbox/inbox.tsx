@@ -3,6 +3,7 @@ import './inbox.css'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { useQuery } from '../../api/query.ts'
+import { useAddress } from '../../parts/address.ts'
 import { SearchField } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { useKeys } from '../../parts/keys.ts'
@@ -10,6 +11,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Batch } from './batch.tsx'
 import { Decided } from './decided.tsx'
 import { questionQuery, questionTypes, type Question } from '../../parts/question/documents.ts'
+import { FirstSteps } from './first-steps.tsx'
 import { Grants } from './grants.tsx'
 import { QuestionPane } from '../../parts/question/question.tsx'
 import { QuestionList } from './question-list.tsx'
@@ -38,21 +40,26 @@ export function Inbox({ id }: { id: string | null }) {
 }
 
 /** Wide enough for list and question side by side. */
-const wide = window.matchMedia('(min-width: 1100px)')
+const wide = window.matchMedia('(min-width: 720px)')
 
 function Waiting({ id }: { id: string | null }) {
   const [, go] = useLocation()
-  const [search, setSearch] = useState('')
+  const { params, replace } = useAddress()
+  const search = params.get('q') ?? ''
+  const query = search === '' ? '' : `?q=${encodeURIComponent(search)}`
   const run = useRun()
   const questions = useQuestions(id, id !== null, search)
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
-  const open = useCallback((next: string | null) => go(next ? `/approvals/${next}` : '/approvals'), [go])
+  const open = useCallback(
+    (next: string | null) => go(`${next ? `/approvals/${next}` : '/approvals'}${query}`),
+    [go, query],
+  )
   // Who came from a run goes back to it, after the verdict and without one.
   const leave = useCallback(
     (next: string | null) => (run === null ? open(next) : go(`/runs/${run}`)),
     [run, open, go],
   )
-  useFirst(id, questions, go)
+  useFirst(id, questions, query, go)
   const toggle = (one: string) =>
     setMarked((before) =>
       before.has(one) ? new Set([...before].filter((other) => other !== one)) : new Set([...before, one]),
@@ -69,16 +76,20 @@ function Waiting({ id }: { id: string | null }) {
     <div className={id ? 'inbox has-chosen' : 'inbox'}>
       <div className="inbox-list">
         <div className="inbox-search">
-          <SearchField label="Words or an id" value={search} most={200} isFirst onChange={setSearch} />
+          <SearchField
+            label="Words or an id"
+            value={search}
+            most={200}
+            isFirst
+            onChange={(q) => replace({ q })}
+          />
         </div>
         <Batch questions={chosen} onDone={() => setMarked(new Set())} />
         {failure ||
           (questions.ids.length > 0 ? (
-            <QuestionList questions={questions} chosen={id} marked={marked} onMark={toggle} />
+            <QuestionList questions={questions} query={query} chosen={id} marked={marked} onMark={toggle} />
           ) : search === '' ? (
-            <Empty title="Nothing waits for you">
-              When an agent wants to do something that needs a person, the question stands here at once.
-            </Empty>
+            <FirstSteps />
           ) : (
             <Empty title="No question is like this">
               A search finds whole words; the last one may be a beginning.
@@ -106,14 +117,15 @@ function useRun(): string | null {
 function useFirst(
   id: string | null,
   { ids, isLoading }: Questions,
+  query: string,
   go: (to: string, options: { replace: boolean }) => void,
 ) {
   const isEntered = useRef(false)
   useEffect(() => {
     if (isLoading || isEntered.current) return
     isEntered.current = true
-    if (id === null && ids[0] && wide.matches) go(`/approvals/${ids[0]}`, { replace: true })
-  }, [id, ids, isLoading, go])
+    if (id === null && ids[0] && wide.matches) go(`/approvals/${ids[0]}${query}`, { replace: true })
+  }, [id, ids, isLoading, query, go])
 }
 
 function useListKeys(

@@ -9,12 +9,14 @@ import type { Questions } from './use-questions.ts'
 
 interface Props {
   questions: Questions
+  /** The search, as the query of an address; empty without one. */
+  query: string
   chosen: string | null
   marked: ReadonlySet<string>
   onMark(id: string): void
 }
 
-export function QuestionList({ questions, chosen, marked, onMark }: Props) {
+export function QuestionList({ questions, query, chosen, marked, onMark }: Props) {
   return (
     <>
       {questions.waiting > 0 && (
@@ -30,6 +32,7 @@ export function QuestionList({ questions, chosen, marked, onMark }: Props) {
               <Row
                 key={id}
                 question={question}
+                href={`/approvals/${id}${query}`}
                 isOpen={questions.isOpen(id)}
                 isChosen={id === chosen}
                 isMarked={marked.has(id)}
@@ -50,21 +53,22 @@ export function QuestionList({ questions, chosen, marked, onMark }: Props) {
 
 interface RowProps {
   question: Question
+  href: string
   isOpen: boolean
   isChosen: boolean
   isMarked: boolean
   onMark(): void
 }
 
-function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
-  const { id, tool, summary, agent, expiresAt, claim } = question
+function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
+  const { tool, summary, agent, expiresAt, claim } = question
   return (
     <li className="question-row" data-chosen={isChosen || undefined}>
       <label className="mark-box">
         <input type="checkbox" checked={isMarked} onChange={onMark} />
         <span className="sr-only">Choose {sentenceText(summary)}</span>
       </label>
-      <Link href={`/approvals/${id}`} aria-current={isChosen ? 'true' : undefined}>
+      <Link href={href} aria-current={isChosen ? 'true' : undefined}>
         <span className="question-name">
           <span>
             <Sentence of={summary} />

@@ -1,0 +1,124 @@
+/** What an empty inbox says: until a first question was decided, the steps that lead to one, with those that are done. */
+import './first-steps.css'
+import { Link } from 'wouter'
+import { graphql, type ResultOf } from '../../api/document.ts'
+import { useQuery } from '../../api/query.ts'
+import { Icon } from '../../parts/icons.tsx'
+import { Empty } from '../../parts/states.tsx'
+
+const stepsQuery = graphql(`
+  query FirstSteps($projectId: ID) {
+    tools(projectId: $projectId, first: 20) {
+      nodes {
+        id
+        gate {
+          mode
+        }
+      }
+    }
+    agents(projectId: $projectId, first: 1) {
+      nodes {
+        id
+      }
+    }
+    generations(projectId: $projectId, first: 1) {
+      nodes {
+        id
+      }
+    }
+    approvals(projectId: $projectId, filter: { statuses: [APPROVED, REJECTED] }, first: 1) {
+      nodes {
+        id
+      }
+    }
+  }
+`)
+
+interface Step {
+  isDone: boolean
+  href: string
+  name: string
+  about: string
+}
+
+/** The steps to a first decision, in their order. */
+function stepsOf({ tools, agents, generations, approvals }: ResultOf<typeof stepsQuery>): Step[] {
+  const [tool, agent] = [tools.nodes[0], agents.nodes[0]]
+  return [
+    {
+      isDone: tool !== undefined,
+      href: '/tools/new',
+      name: 'A tool',
+      about: 'Something that an agent can do, such as a request to a server of yours.',
+    },
+    {
+      isDone: tools.nodes.some(({ gate }) => gate.mode !== 'NEVER'),
+      href: tool ? `/tools/${tool.id}?tab=gate` : '/tools/new',
+      name: 'A gate',
+      about: 'The rule that stops a call until a person decides.',
+    },
+    {
+      isDone: agent !== undefined,
+      href: '/agents/new',
+      name: 'An agent',
+      about: 'A model with instructions and tools.',
+    },
+    {
+      isDone: generations.nodes.length > 0,
+      href: agent ? `/agents/${agent.id}` : '/agents/new',
+      name: 'A run',
+      about: 'Say something to the agent on its page.',
+    },
+    {
+      isDone: approvals.nodes.length > 0,
+      href: agent ? `/agents/${agent.id}` : '/agents/new',
+      name: 'A decision',
+      about: 'Ask for what the gate stops: the question stands here, and on the page of the run.',
+    },
+  ]
+}
+
+export function FirstSteps() {
+  const { data, error } = useQuery(
+    stepsQuery,
+    {},
+    {
+      eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'AGENT_CREATED', 'GENERATION_QUEUED', 'APPROVAL_DECIDED'],
+    },
+  )
+  if (!data && !error) return null
+  const steps = data ? stepsOf(data) : []
+  const next = steps.find(({ isDone }) => !isDone)
+  if (!next)
+    return (
+      <Empty title="Nothing waits for you">
+        When an agent wants to do something that needs a person, the question stands here at once.
+      </Empty>
+    )
+  return (
+    <section className="empty first-steps" aria-labelledby="first-steps">
+      <h2 id="first-steps">Nothing waits for you yet</h2>
+      <p>When an agent wants to do something that needs a person, the question stands here. To get there:</p>
+      <ol>
+        {steps.map((step) => (
+          <li key={step.name} data-done={step.isDone || undefined}>
+            <span className="first-steps-mark">
+              {step.isDone && <Icon name="check" />}
+              <span className="sr-only">{step.isDone ? 'done: ' : 'to do: '}</span>
+            </span>
+            <span>
+              {step === next ? (
+                <Link href={step.href} className="strong">
+                  {step.name}
+                </Link>
+              ) : (
+                <span className="strong">{step.name}</span>
+              )}
+              <span className="small mute"> {step.about}</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
