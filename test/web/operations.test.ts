@@ -232,7 +232,7 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByText('No unknown calls').waitFor()
     await leaveBehind(shop.h, id)
     // The list and the mark beside Operations follow the event.
-    await page.getByLabel('1 unknown calls').waitFor()
+    await page.getByRole('link', { name: 'Operations 1 unknown calls' }).waitFor()
     await page.getByRole('button', { name: 'Resolve …' }).first().click()
     await page.getByRole('radio', { name: 'It took effect' }).check()
     await page.getByRole('textbox', { name: 'Output of the call' }).fill('refunded')
@@ -244,7 +244,7 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.check()
     await save.click()
     await page.getByText('No unknown calls').waitFor()
-    await page.getByLabel('1 unknown calls').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Operations 1 unknown calls' }).waitFor({ state: 'detached' })
     const { data } = await shop.h.gql('query($id: ID!) { toolCall(id: $id) { status resolution } }', { id })
     expect(data['toolCall']).toEqual({ status: 'SUCCEEDED', resolution: 'SUCCEEDED' })
     await tab.check()
