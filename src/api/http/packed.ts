@@ -1,6 +1,6 @@
 /** Responses that are compressed while they are served. */
 import { promisify } from 'node:util'
-import { constants, gzip } from 'node:zlib'
+import { gzip } from 'node:zlib'
 
 const pack = promisify(gzip)
 
@@ -24,6 +24,6 @@ export async function packed(
 ): Promise<{ bytes: Buffer; headers: Record<string, string> }> {
   const headers = { vary: 'accept-encoding' }
   if (bytes.length < leastBytes || !acceptedCodings(acceptEncoding).has('gzip')) return { bytes, headers }
-  const small = await pack(bytes, { level: constants.Z_DEFAULT_COMPRESSION })
+  const small = await pack(bytes)
   return { bytes: small, headers: { ...headers, 'content-encoding': 'gzip' } }
 }

@@ -72,7 +72,7 @@ export {
   type Role,
 } from './policy.ts'
 export { assertQuota } from './limits/quota.ts'
-export { changedMeanwhile, guardName, publishSurface } from './saving.ts'
+export { changedMeanwhile, guardName, publishNews, publishSurface } from './saving.ts'
 export { memberOf, personsOf } from './persons.ts'
 export {
   assertCost,

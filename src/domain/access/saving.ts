@@ -1,9 +1,14 @@
 /** What happens around the saving of a named thing that clients call: a tool, an agent, or a gate. */
 import { AppError } from '../../core/errors.ts'
 import { isUniqueViolation } from '../../store/db/database.ts'
-import type { Ctx } from './context.ts'
+import type { Ctx, Services } from './context.ts'
 
 type Named = 'agent' | 'tool'
+
+/** Tells every replica, after the commit, that events of the project were written. */
+export function publishNews({ pubsub }: Pick<Services, 'pubsub'>, projectId: string): void {
+  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+}
 
 /** Tells every replica, after the commit, that events were written and that what clients see may have changed. */
 export function publishSurface(ctx: Ctx, projectId: string): void {

@@ -13,6 +13,7 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Held } from '../../store/work/work.ts'
+import { publishNews } from '../access/index.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import {
@@ -28,7 +29,6 @@ import {
 import { finished } from '../tools/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { settleOnce } from './direct-store.ts'
-import { publishNews } from './news.ts'
 import { isPaused } from './paused.ts'
 
 /** How long the caller has for its responses, in milliseconds. */

@@ -6,6 +6,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
+import { publishNews } from '../access/index.ts'
 import type { Services } from '../access/index.ts'
 import { insertProjectEvents, unknownCallResolved } from '../events/index.ts'
 import {
@@ -20,7 +21,6 @@ import {
   type ToolCall,
 } from '../tool-calls/index.ts'
 import { finished, type Finished } from '../tools/index.ts'
-import { publishNews } from './news.ts'
 
 /**
  * How long the worker that takes the row over may need to write UNKNOWN: so many lease durations, and so many

@@ -17,6 +17,7 @@ import {
   eachSeen,
   ownedBy,
   projectOf,
+  publishNews,
   reaches,
   recordChange,
   type Bond,
@@ -188,11 +189,6 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
   await ctx.blobs.remove(fileId)
   return file
-}
-
-/** Tells followers of the project, after the commit, that there is a new event. */
-function publishNews({ pubsub }: Pick<Services, 'pubsub'>, projectId: string): void {
-  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
 function bondOf({ agentId, createdBy: by }: StoredFile): Bond {

@@ -10,7 +10,15 @@ import { listPage } from '../../store/db/keyset.ts'
 import { sql } from '../../store/db/sql.ts'
 import { secrets } from '../../store/db/tables/secrets.ts'
 import { appendProjectEvents, secretDeleted, secretSet } from '../events/index.ts'
-import { assertMay, assertQuota, projectOf, recordChange, type Ctx, type Services } from '../access/index.ts'
+import {
+  assertMay,
+  assertQuota,
+  projectOf,
+  publishNews,
+  recordChange,
+  type Ctx,
+  type Services,
+} from '../access/index.ts'
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
 
@@ -91,10 +99,6 @@ export async function deleteSecret(
   })
   if (wasThere) publishNews(ctx, projectId)
   return wasThere
-}
-
-function publishNews({ pubsub }: Ctx, projectId: string): void {
-  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
 /** Secrets of a project without their values, newest first. Action `secrets:List`. */

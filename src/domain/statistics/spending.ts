@@ -31,7 +31,7 @@ export interface Costs {
   unpricedTokens: number
 }
 
-/** The agents and models that are listed: those with the most tokens. */
+/** The agents and models that are listed: those that cost most, then those with the most tokens. */
 export const mostSpending = 100
 
 const tokenColumns = sql`agent_id, model, input_tokens, cached_input_tokens, output_tokens`

@@ -15,6 +15,7 @@ const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 
 export const mostBuckets = 400
 /** The tools that are listed: those with the most failures. */
 export const mostTools = 50
+
 /** Times between question and verdict, in seconds; null without a verdict. */
 interface VerdictTimes {
   verdictP50: number | null

@@ -23,8 +23,9 @@ export interface Committed {
 const keptAnswers = 8
 
 /**
- * Moves the cursor, counts, and writes the row of each event that failed, now or before, and the receipts of the others. Null, with nothing written, when another
- * process has the cursor. Not idempotent: after an error take the cursor anew and read it.
+ * Moves the cursor, counts, and writes the row of each event that failed, now or before, and the receipts of the others.
+ * Null, with nothing written, when another process has the cursor. Not idempotent: after an error take the cursor anew
+ * and read it.
  */
 export async function commitRound(
   db: Database,

@@ -86,8 +86,8 @@ async function sendable(ctx: Ctx, webhookId: string) {
 }
 
 /**
- * Sends an event again at once, also one that was accepted, with the whole series of retries from now on. Action `webhooks:Send`. CONFLICT for a
- * disabled webhook. Not idempotent: each call that finds it settled sends it once more.
+ * Sends an event again at once, also one that was accepted, with the whole series of retries from now on. Action
+ * `webhooks:Send`. CONFLICT for a disabled webhook. Not idempotent: each call that finds it settled sends it once more.
  */
 export async function redeliverWebhook(ctx: Ctx, input: { deliveryId: string }): Promise<Delivery> {
   const { deliveryId } = input

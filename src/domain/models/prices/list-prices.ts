@@ -1,4 +1,4 @@
-/** List prices of models, as their vendors published them. Data: a project sets what it pays itself. */
+/** List prices of models, as a beginning. Data: what a project sets itself goes before them. */
 
 /** US dollars for a million tokens. */
 export interface Rates {
@@ -8,7 +8,7 @@ export interface Rates {
   output: number
 }
 
-/** The day on which the list was compared with the pages of the vendors. */
+/** The day that the list is of. Vendors change their prices, and nothing compares the list with theirs. */
 export const listedAt = '2025-10-31'
 
 /** By `provider/model`, of the providers of the environment; a name may end in the date of a release. */

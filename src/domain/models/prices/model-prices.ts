@@ -5,7 +5,7 @@ import { check, text } from '../../../core/check.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { modelPrices } from '../../../store/db/tables/generations.ts'
-import { assertMay, assertQuota, projectOf, recordChange, type Ctx } from '../../access/index.ts'
+import { assertMay, assertQuota, projectOf, publishNews, recordChange, type Ctx } from '../../access/index.ts'
 import { appendProjectEvents, providerSet } from '../../events/index.ts'
 import { listedAt, listPriceOf, type Rates } from './list-prices.ts'
 
@@ -113,7 +113,3 @@ export async function deleteModelPrice(
 }
 
 const providerOf = (model: string): string => model.split('/', 1)[0]!
-
-function publishNews({ pubsub }: Ctx, projectId: string): void {
-  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
-}

@@ -13,6 +13,7 @@ import {
   assertMay,
   assertQuota,
   projectOf,
+  publishNews,
   recordChange,
   type Ctx,
   type Services,
@@ -232,10 +233,6 @@ export async function deleteProvider(
   })
   if (wasThere) publishNews(ctx, projectId)
   return wasThere
-}
-
-function publishNews({ pubsub }: Ctx, projectId: string): void {
-  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
 /** The project's own provider of this name; null when it has none. Checks no permission. */

@@ -1,5 +1,6 @@
 /** What an empty inbox says: until a first question was decided, the steps that lead to one, with those that are done. */
 import './first-steps.css'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { graphql, type ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
@@ -33,6 +34,14 @@ const stepsQuery = graphql(`
     }
   }
 `)
+
+const stepTypes = [
+  'TOOL_CREATED',
+  'TOOL_UPDATED',
+  'AGENT_CREATED',
+  'GENERATION_QUEUED',
+  'APPROVAL_DECIDED',
+] as const
 
 interface Step {
   isDone: boolean
@@ -79,13 +88,10 @@ function stepsOf({ tools, agents, generations, approvals }: ResultOf<typeof step
 }
 
 export function FirstSteps() {
-  const { data, error } = useQuery(
-    stepsQuery,
-    {},
-    {
-      eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'AGENT_CREATED', 'GENERATION_QUEUED', 'APPROVAL_DECIDED'],
-    },
-  )
+  // Once a question was decided there is nothing left to hear.
+  const [isOver, setOver] = useState(false)
+  const { data, error } = useQuery(stepsQuery, {}, { eventTypes: isOver ? [] : stepTypes })
+  if (data && !isOver && stepsOf(data).every(({ isDone }) => isDone)) setOver(true)
   if (!data && !error) return null
   const steps = data ? stepsOf(data) : []
   const next = steps.find(({ isDone }) => !isDone)

@@ -1,5 +1,6 @@
 /** A new key: for a program its secret, shown once; for a person an invitation, or the secret too. */
 import { useState } from 'react'
+import { serverNow } from '../../api/clock.ts'
 import { graphql } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
 import { useMutation } from '../../api/query.ts'
@@ -53,7 +54,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
   const { role, isPerson } = keyTasks.find((one) => one.value === task)!
   const invites = isPerson && isInvited
   const create = async () => {
-    const input = { name, role, expiresAt: endOfKey(end, Date.now()) }
+    const input = { name, role, expiresAt: endOfKey(end, serverNow()) }
     setMade(
       invites ? await invitation.send({ input }) : await key.send({ input: { ...input, votes: isPerson } }),
     )

@@ -1,6 +1,6 @@
 /** Figures as tables: the tools that failed, and every bucket. */
 import { Foreign } from '../../../parts/text.tsx'
-import { costText, countText, runKinds, secondsText, shareText, type Bucket } from './sums.ts'
+import { costText, numberText, runKinds, secondsText, shareText, type Bucket } from './sums.ts'
 
 interface ToolFigures {
   name: string
@@ -35,9 +35,9 @@ export function FailedTools({ tools }: { tools: readonly ToolFigures[] }) {
                   <td className="mono small">
                     <Foreign text={name} max={64} />
                   </td>
-                  <td className="statistics-number">{countText(calls)}</td>
-                  <td className="statistics-number">{countText(errors)}</td>
-                  <td className="statistics-number">{countText(unknown)}</td>
+                  <td className="statistics-number">{numberText(calls)}</td>
+                  <td className="statistics-number">{numberText(errors)}</td>
+                  <td className="statistics-number">{numberText(unknown)}</td>
                   <td className="statistics-number">{shareText(errors + unknown, calls)}</td>
                 </tr>
               ))}
@@ -50,12 +50,12 @@ export function FailedTools({ tools }: { tools: readonly ToolFigures[] }) {
 }
 
 const columns = [
-  ...runKinds.map((kind) => ({ name: kind, textOf: (one: Bucket) => countText(one[kind]) })),
-  { name: 'tokens read', textOf: (one: Bucket) => countText(one.inputTokens) },
-  { name: 'tokens written', textOf: (one: Bucket) => countText(one.outputTokens) },
+  ...runKinds.map((kind) => ({ name: kind, textOf: (one: Bucket) => numberText(one[kind]) })),
+  { name: 'tokens read', textOf: (one: Bucket) => numberText(one.inputTokens) },
+  { name: 'tokens written', textOf: (one: Bucket) => numberText(one.outputTokens) },
   { name: 'cost', textOf: (one: Bucket) => costText(one.cost, one.unpricedTokens) },
-  { name: 'questions', textOf: (one: Bucket) => countText(one.approvals) },
-  { name: 'expired questions', textOf: (one: Bucket) => countText(one.approvalsExpired) },
+  { name: 'questions', textOf: (one: Bucket) => numberText(one.approvals) },
+  { name: 'expired questions', textOf: (one: Bucket) => numberText(one.approvalsExpired) },
   { name: 'p50 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP50) },
   { name: 'p90 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP90) },
 ]

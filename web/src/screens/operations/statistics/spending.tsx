@@ -4,7 +4,7 @@ import { Link } from 'wouter'
 import { useViewer } from '../../../api/viewer.ts'
 import { Foreign } from '../../../parts/text.tsx'
 import { PriceDialog, type Price } from './price-dialog.tsx'
-import { countText, moneyText } from './sums.ts'
+import { numberText, moneyText } from './sums.ts'
 
 export interface Spending {
   agentId: string
@@ -57,9 +57,9 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
                   <td className="mono small">
                     <Foreign text={row.model} max={80} />
                   </td>
-                  <td className="statistics-number">{countText(row.runs)}</td>
-                  <td className="statistics-number">{countText(row.inputTokens)}</td>
-                  <td className="statistics-number">{countText(row.outputTokens)}</td>
+                  <td className="statistics-number">{numberText(row.runs)}</td>
+                  <td className="statistics-number">{numberText(row.inputTokens)}</td>
+                  <td className="statistics-number">{numberText(row.outputTokens)}</td>
                   <td className="statistics-number">
                     {row.cost === null ? <span className="tone-warn">unknown</span> : moneyText(row.cost)}
                   </td>

@@ -14,7 +14,7 @@ import { SpendingTable } from './spending.tsx'
 import {
   beginOf,
   costText,
-  countText,
+  numberText,
   finishedOf,
   isBusy,
   moneyText,
@@ -140,7 +140,7 @@ function Shown({ figures, stretch, reload }: ShownProps) {
           title="Runs"
           buckets={named}
           series={runKinds.map((kind) => ({ name: kind, look: `chart-${kind}`, values: of(kind) }))}
-          textOf={countText}
+          textOf={numberText}
         />
         <Chart
           title="Tokens"
@@ -180,12 +180,12 @@ function Sums({ figures, runs }: { figures: Figures; runs: number }) {
   const asked = sumOf(buckets, 'approvals')
   const finished = buckets.reduce((sum, bucket) => sum + finishedOf(bucket), 0)
   const facts: [string, string][] = [
-    ['Runs', countText(runs)],
+    ['Runs', numberText(runs)],
     ['Completed, of those that ended', shareText(sumOf(buckets, 'completed'), finished)],
     ['Failed, of those that ended', shareText(sumOf(buckets, 'failed'), finished)],
-    ['Tokens', countText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
+    ['Tokens', numberText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
     ['Cost', costText(cost, unpricedTokens)],
-    ['Questions', countText(asked)],
+    ['Questions', numberText(asked)],
     ['Expired questions', shareText(sumOf(buckets, 'approvalsExpired'), asked)],
     ['p50 time to a verdict', secondsText(verdictP50)],
     ['p90 time to a verdict', secondsText(verdictP90)],

@@ -49,7 +49,7 @@ export function shareText(part: number, whole: number): string {
 export const secondsText = (value: number | null): string =>
   value === null ? 'none' : durationText(value * 1000)
 
-export const countText = (value: number): string => value.toLocaleString('en')
+export const numberText = (value: number): string => value.toLocaleString('en')
 
 const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' })
 
