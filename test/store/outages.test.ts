@@ -71,6 +71,8 @@ describe.skipIf(!hasClusters)('a server that takes no writes', () => {
   test('a server that is read-only now is UNAVAILABLE, and the replica is not ready', async () => {
     await set('set default_transaction_read_only = on')
     await expect.poll(readiness).toBe(503)
+    // Each process of the server takes the setting over by itself.
+    await expect.poll(async () => (await createAgent(`refused ${randomUUID()}`)).status).toBe(503)
     await expectUnavailable(await createAgent('read-only'))
     await set('reset default_transaction_read_only')
     await expectWell()
