@@ -107,7 +107,10 @@ test('a link is valid for its file, its method and its time, and for nothing els
   expect((await fetch(uploadUrl)).status).toBe(403)
   expect((await put(uploadUrl.replace(file.id, other['file'].id), 'x')).status).toBe(403)
   expect((await put(uploadUrl.replace(/expires=\d+/, 'expires=99999999999'), 'x')).status).toBe(403)
-  const forged = uploadUrl.replace(/signature=(.)/, (_, first) => `signature=${first === '_' ? '-' : '_'}`)
+  const forged = uploadUrl.replace(
+    /signature=./,
+    uploadUrl.includes('signature=_') ? 'signature=-' : 'signature=_',
+  )
   expect((await put(forged, 'x')).status).toBe(403)
   expect((await put(uploadUrl.split('?')[0]!, 'x')).status).toBe(403)
   now += 16 * 60 * 1000

@@ -13,13 +13,14 @@ import { sql } from '../../store/db/sql.ts'
 import { pauses } from '../../store/db/tables/pauses.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
+import { lockOwners } from '../../store/work/owner.ts'
 import { sendWithinMs } from '../../store/work/pauses.ts'
 import { assertMay, assertStillValid, projectOf, reachable, recordChange, type Ctx } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { appendProjectEvents, pauseEnded, pauseStarted } from '../events/index.ts'
 import { findProject } from '../projects/index.ts'
 import { findTool } from '../tools/index.ts'
-import { wakeParkedCalls } from '../tool-calls/index.ts'
+import { delayedRuns, wakeCallsOf, wakeDirectCalls } from '../tool-calls/index.ts'
 import { pauseOf, resourceOfPause, type Pause } from './read.ts'
 
 const shape = z.object({
@@ -138,39 +139,62 @@ export async function resume(ctx: Ctx, input: { pauseId: string }): Promise<Paus
   return ended
 }
 
-/** How many rows one statement makes due. */
-const batch = 1000
+/** How many runs a transaction, and how many rows a statement makes due. */
+const batch = { runs: 100, rows: 1000 }
 
 /**
  * Makes due what is parked in a project. Whatever another pause holds is parked again. Not in the transaction that ends the
  * pause: who parks a row holds it, and waits for that transaction.
  */
 async function wakeParked(db: Database, projectId: string): Promise<Hint[]> {
-  const delayed = await query<{ generationId: string | null }>(db, wakeParkedCalls(projectId))
-  const runs = [...new Set(delayed.flatMap(({ generationId }) => generationId ?? []))]
-  const asksToo = runs.length > 0 ? sql`or (status = 'WAITING' and id in ${runs})` : sql``
-  for (let woken = batch; woken === batch;) {
-    const rows = await query(
-      db,
-      sql`with due as (
-          select id
-          from generations
-          where project_id = ${projectId} and wake_at > now() and (status = 'QUEUED' ${asksToo})
-          order by depth desc, id
-          limit ${batch}
-          for update
-        )
-        update generations as g
-        set wake_at = now()
-        from due
-        where g.id = due.id
-        returning 1`,
-    )
-    woken = rows.length
-  }
+  await query(db, wakeDirectCalls(projectId))
+  const delayed = (await query<{ id: string }>(db, delayedRuns(projectId))).map(({ id }) => id)
+  for (let from = 0; from < delayed.length; from += batch.runs)
+    await wakeDelayed(db, projectId, delayed.slice(from, from + batch.runs))
+  for (let woken = batch.rows; woken === batch.rows;) woken = await wakeQueued(db, projectId)
   return [
     { kind: 'work', table: 'generations' },
     { kind: 'work', table: 'tool_calls' },
-    ...runs.map((id): Hint => ({ kind: 'signal', name: 'recheck', id })),
+    ...delayed.map((id): Hint => ({ kind: 'signal', name: 'recheck', id })),
   ]
+}
+
+/**
+ * Takes the delays of these runs' calls away under the locks of the runs: a worker that reads them before waits until they
+ * are due, and commits that before they are made due here.
+ */
+async function wakeDelayed(db: Database, projectId: string, ids: readonly string[]): Promise<void> {
+  await atomically(db, async (tx) => {
+    await lockOwners(
+      tx,
+      ids.map((id) => ({ table: 'generations', id, projectId })),
+    )
+    await query(tx, wakeCallsOf(ids))
+    await query(
+      tx,
+      sql`update generations set wake_at = now()
+        where id in ${[...ids]} and wake_at > now() and status in ('QUEUED', 'WAITING')`,
+    )
+  })
+}
+
+/** Makes runs due that wait for their next step. Returns how many. */
+async function wakeQueued(db: Database, projectId: string): Promise<number> {
+  const rows = await query(
+    db,
+    sql`with due as (
+        select id
+        from generations
+        where project_id = ${projectId} and wake_at > now() and status = 'QUEUED'
+        order by depth desc, id
+        limit ${batch.rows}
+        for update
+      )
+      update generations as g
+      set wake_at = now()
+      from due
+      where g.id = due.id
+      returning 1`,
+  )
+  return rows.length
 }

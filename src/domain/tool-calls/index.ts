@@ -31,6 +31,7 @@ export {
   approveCall,
   askAgain,
   askCaller,
+  delayedRuns,
   editCall,
   editOf,
   expireCalls,
@@ -45,7 +46,8 @@ export {
   resolveCall,
   settleCalls,
   startCall,
-  wakeParkedCalls,
+  wakeCallsOf,
+  wakeDirectCalls,
   wholeRow,
 } from './sql.ts'
 export {
