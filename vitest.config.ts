@@ -64,10 +64,10 @@ const common = {
   pool: 'forks' as const,
   // No test runs WebAssembly for so long that compiling PGlite a second time, optimized, would pay.
   execArgv: ['--liftoff-only'],
-  // One more than the cores of a small machine: many tests wait, for leases that end and processes that start.
-  maxWorkers: 3,
+  // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
+  maxWorkers: 4,
   testTimeout: 30_000,
-  hookTimeout: 60_000,
+  hookTimeout: 120_000,
   teardownTimeout: 20_000,
   // One second, the default, is less than a page needs to load on a busy machine.
   expect: { poll: { timeout: 15_000 } },

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
+import { dose } from '../support/dose.ts'
 import { embeddedDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { prepare, startClients } from './clients.ts'
@@ -15,8 +16,8 @@ import { randomSchedule } from '../support/random.ts'
 const random = randomSchedule()
 
 /** Fewer than on PostgreSQL: an embedded database opens in seconds, not in milliseconds. */
-const generations = 64
-const kills = 8
+const generations = dose(40, 64)
+const kills = dose(4, 8)
 const key = 'gh_chaos_operator_012345678901234567890123456789012'
 const closers: (() => unknown)[] = []
 let entry: string

@@ -63,7 +63,7 @@ async function follow(world: World, commands: Iterable<fc.AsyncCommand<Model, Wo
   }
 }
 
-const doses: Record<Kind, number> = { PostgreSQL: dose(28, 600), PGlite: dose(12, 200) }
+const doses: Record<Kind, number> = { PostgreSQL: dose(20, 600), PGlite: dose(12, 200) }
 /** A slow machine runs fewer models, and the report has their number. In milliseconds. */
 const patienceMs = dose(60_000, Infinity)
 const kinds: Kind[] = hasPostgres ? ['PostgreSQL', 'PGlite'] : ['PGlite']

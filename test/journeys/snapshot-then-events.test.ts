@@ -101,14 +101,14 @@ describe('a question asked while the list is read', { timeout: 300_000 }, () => 
   test.skipIf(!hasPostgres)('is in the list or in the events, many times over, on PostgreSQL', async () => {
     const made = await postgresDatabase()
     closers.push(() => made.drop())
-    const ways = await missed(made.url, dose(210, 1000))
+    const ways = await missed(made.url, dose(140, 1000))
     expect(ways['missed']).toBe(0)
     // Both happened: the race was met.
     expect(Math.min(ways['inList']!, ways['inEvents']!)).toBeGreaterThan(0)
   })
 
   test('is in the list or in the events, many times over, embedded', async () => {
-    const ways = await missed(null, dose(84, 200))
+    const ways = await missed(null, dose(56, 200))
     expect(ways['missed']).toBe(0)
     expect(Math.min(ways['inList']!, ways['inEvents']!)).toBeGreaterThan(0)
   })
