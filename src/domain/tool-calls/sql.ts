@@ -223,7 +223,7 @@ export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean
 /** A pause delays the call until it ends: see `wakeCallsOf`. One that lost its worker is sent again after that. */
 export function park(id: string, proof: Proof, isOwnRow: boolean): SQL {
   const values = isOwnRow ? { wakeAt: nowPlus(parkedMs), epoch: sql`t.epoch + 1` } : {}
-  return touch([id], delayable, proof, {
+  return touch([id], mayBeDelayed, proof, {
     ...values,
     notBefore: nowPlus(parkedMs),
   })
@@ -234,7 +234,7 @@ export function delayedRuns(projectId: string): SQL {
   return sql`select distinct t.generation_id as id
     from tool_calls as t
     where t.not_before is not null
-      and t.status in ${list(delayable)}
+      and t.status in ${list(mayBeDelayed)}
       and t.generation_id in (
         select id from generations where project_id = ${projectId} and status in ('QUEUED', 'RUNNING', 'WAITING')
       )`
@@ -243,17 +243,17 @@ export function delayedRuns(projectId: string): SQL {
 /** Takes the delays of these generations' calls away; call it under their locks: a worker may be about to wait for them. */
 export function wakeCallsOf(generationIds: readonly string[]): SQL {
   const delayed = sql`t.generation_id in ${[...generationIds]} and t.not_before is not null`
-  return touch(delayed, delayable, underLock, { notBefore: null })
+  return touch(delayed, mayBeDelayed, underLock, { notBefore: null })
 }
 
 /** Takes the delays of a project's calls outside any generation away, which makes them due. */
 export function wakeDirectCalls(projectId: string): SQL {
   const parked = sql`t.generation_id is null and t.project_id = ${projectId} and t.wake_at > now()
     and t.not_before is not null`
-  return touch(parked, delayable, underLock, { notBefore: null, wakeAt: sql`now()` })
+  return touch(parked, mayBeDelayed, underLock, { notBefore: null, wakeAt: sql`now()` })
 }
 
-const delayable: readonly ToolCallStatus[] = ['PROPOSED', 'APPROVED', 'EXECUTING']
+const mayBeDelayed: readonly ToolCallStatus[] = ['PROPOSED', 'APPROVED', 'EXECUTING']
 
 /** Clears the wake-up of a row that needs none: the call is settled, or its approval wakes it. */
 export function forgetWake(id: string, proof: Proof): SQL {
