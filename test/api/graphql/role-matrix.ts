@@ -59,6 +59,7 @@ export const matrix: Record<string, Line> = {
   files: line(readers),
   generation: line(everyone, 'OWN'),
   generations: line(everyone),
+  generationTally: line(everyone),
   thread: line(everyone, 'OWN'),
   threads: line(everyone),
   providers: line(readers),

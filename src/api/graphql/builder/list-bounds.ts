@@ -59,6 +59,7 @@ export const listMaxima: Record<string, number> = {
   'Generation.steps': 101,
   'Generation.toolCalls': 500,
   'GenerationEventPage.nodes': 100,
+  'GenerationTally.agents': 50,
   'McpTool.actions': 1000,
   'McpTool.allow': 1000,
   'McpTool.deny': 1000,

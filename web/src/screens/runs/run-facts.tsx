@@ -5,6 +5,7 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { moneyText } from '../../parts/money.ts'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
@@ -59,7 +60,7 @@ function End({
 }
 
 function Facts({ run }: { run: Run }) {
-  const { id, agent, model, usage, totalUsage, deadlineAt, threadId, stopReason, status } = run
+  const { id, agent, model, usage, totalUsage, totalCost, deadlineAt, threadId, stopReason, status } = run
   const own = usage.inputTokens + usage.outputTokens
   return (
     <section aria-label="Facts">
@@ -91,6 +92,9 @@ function Facts({ run }: { run: Run }) {
         {totalUsage.totalTokens > own && (
           <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>
         )}
+        <Fact name={totalUsage.totalTokens > own ? 'Cost, with child runs' : 'Cost'}>
+          {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+        </Fact>
         {!isEnded(status) && (
           <Fact name="Deadline">
             <Countdown until={deadlineAt} />
