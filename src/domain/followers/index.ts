@@ -21,6 +21,7 @@ export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.t
 export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
 export { testWebhook } from './webhooks/try.ts'
 export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
+export { mostHeaders, type AnswerHeader } from './webhooks/answer-headers.ts'
 export type { Answer, Message } from './webhooks/send.ts'
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
 export {

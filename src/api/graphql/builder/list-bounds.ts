@@ -94,6 +94,7 @@ export const listMaxima: Record<string, number> = {
   'Webhook.types': 100,
   'Webhook.recipients': 20,
   'WebhookDelivery.answers': 8,
+  'WebhookAnswer.headers': 20,
   'UpstreamAuth.scopes': 100,
   'Version.changes': 100,
   'UpstreamChangedEvent.added': 1000,
