@@ -204,14 +204,14 @@ test('a step costs the tools that it called in equal parts, and a run costs what
   const prompt = 'call one {}\ncall one {}\ncall two {}\ncall helper {"message":"say hello"}'
   const input = { agentId: parent['agent'].id, prompt }
   const { generation } = await h.mutate('startGeneration', input, 'generation { id }', by)
-  await h.until(generation.id, ['COMPLETED'], 'id', by)
+  await h.until(generation.id, ['COMPLETED'])
   const usage = { inputTokens: 1000, cachedInputTokens: 0, outputTokens: 100 }
   await query(
     db,
     sql`update steps set model = 'corp/own', usage = usage || ${JSON.stringify(usage)}::jsonb
       where generation_id = ${generation.id} and step_index = 1`,
   )
-  const figures = async () =>
+  const readCosts = async () =>
     (
       await h.gql(
         `query($id: ID!) { generation(id: $id) { totalCost children { nodes { totalCost } } }
@@ -222,7 +222,7 @@ test('a step costs the tools that it called in equal parts, and a run costs what
     ).data
   const tools = (data: Record<string, any>) =>
     Object.fromEntries(data['statistics'].tools.map((tool: any) => [tool.name, tool]))
-  const before = await figures()
+  const before = await readCosts()
   expect(before['generation'].totalCost).toBe(0)
   expect(tools(before)).toMatchObject({
     one: { calls: 2, cost: 0, unpricedTokens: 550 },
@@ -236,9 +236,9 @@ test('a step costs the tools that it called in equal parts, and a run costs what
     sql`update generations set model = 'corp/own', input_tokens = 2000, output_tokens = 0
       where parent_id = ${generation.id}`,
   )
-  expect((await figures())['generation']).toMatchObject({ totalCost: null })
+  expect((await readCosts())['generation']).toMatchObject({ totalCost: null })
   await h.mutate('setModelPrice', { model: 'corp/own', input: 10, output: 50 }, 'price { model }', by)
-  const priced = await figures()
+  const priced = await readCosts()
   const step = (1000 * 10 + 100 * 50) / 1e6
   expect(tools(priced)['one'].cost).toBeCloseTo(step / 2, 12)
   expect(tools(priced)['two'].cost).toBeCloseTo(step / 4, 12)

@@ -60,8 +60,7 @@ function End({
 }
 
 function Facts({ run }: { run: Run }) {
-  const { id, agent, model, usage, totalUsage, totalCost, deadlineAt, threadId, stopReason, status } = run
-  const own = usage.inputTokens + usage.outputTokens
+  const { id, agent, model, deadlineAt, threadId, stopReason, status } = run
   return (
     <section aria-label="Facts">
       <h2>About the run</h2>
@@ -86,15 +85,7 @@ function Facts({ run }: { run: Run }) {
         )}
         {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
         <Fact name="Steps">{run.stepCount}</Fact>
-        <Fact name="Tokens">
-          {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
-        </Fact>
-        {totalUsage.totalTokens > own && (
-          <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>
-        )}
-        <Fact name={totalUsage.totalTokens > own ? 'Cost, with child runs' : 'Cost'}>
-          {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
-        </Fact>
+        <Spent run={run} />
         {!isEnded(status) && (
           <Fact name="Deadline">
             <Countdown until={deadlineAt} />
@@ -150,6 +141,22 @@ function Facts({ run }: { run: Run }) {
         </Fact>
       </dl>
     </section>
+  )
+}
+
+/** Tokens and money, of the run and with its child runs. */
+function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
+  const hasMore = totalUsage.totalTokens > usage.inputTokens + usage.outputTokens
+  return (
+    <>
+      <Fact name="Tokens">
+        {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+      </Fact>
+      {hasMore && <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>}
+      <Fact name={hasMore ? 'Cost, with child runs' : 'Cost'}>
+        {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+      </Fact>
+    </>
   )
 }
 
