@@ -53,5 +53,6 @@ export {
   setSlackIntegration,
   type SetSlackInput,
 } from './slack/operations.ts'
+export { testSlackIntegration, type SlackTrial } from './slack/trial.ts'
 export { linkSlackUser, listSlackUsers } from './slack/users.ts'
 export { startSlack } from './slack/worker.ts'

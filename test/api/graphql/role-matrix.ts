@@ -119,6 +119,7 @@ export const matrix: Record<string, Line> = {
   setWebhookRecipients: line(builders),
   setSlackIntegration: line(admins),
   deleteSlackIntegration: line(admins),
+  testSlackIntegration: line(admins),
   linkSlackUser: line(admins),
   setProvider: line(builders),
   deleteProvider: line(builders),
