@@ -149,7 +149,7 @@ describe('an operation', () => {
     })
     expect(httpOf(made)).toEqual({
       method: 'POST',
-      url: 'https://h.test/v1/orders/{orderId}/refunds?dry={dry}',
+      url: 'https://h.test/v1/orders/{orderId}/refunds?dry={dry}{&lang}',
       headers: {},
       inputSchema: {
         type: 'object',
@@ -157,13 +157,63 @@ describe('an operation', () => {
           amount: { type: 'number', minimum: 0 },
           orderId: { type: 'string', description: 'Which.' },
           dry: { type: 'boolean' },
+          lang: { type: 'string' },
         },
         required: ['orderId', 'dry', 'amount'],
       },
     })
     expect(made.notes).toEqual([
-      'The parameter lang is left out: with POST the query has required ones only.',
-      'The header X-Trace is left out: set it under Headers.',
+      'The header X-Trace is not imported: a tool sends the same headers with each call. Set it under Headers.',
+    ])
+  })
+
+  test('that sends a body has its optional query parameters at the end of the URL, behind a secret', () => {
+    const query = (name: string) => ({ name, in: 'query', schema: { type: 'string' } })
+    const paths = { '/a': { post: { parameters: [query('x'), query('y'), query('odd{name}')] } } }
+    const scheme = { components: { securitySchemes: { it: { type: 'apiKey', in: 'query', name: 'key' } } } }
+    const made = only(paths)
+    expect(httpOf(made)).toMatchObject({ url: 'https://h.test/v1/a{?x,y}', inputSchema: { required: [] } })
+    expect(made.notes).toEqual(['The query parameter odd{name} is not imported: a URL cannot have its name.'])
+    expect(httpOf(only(paths, scheme, { secret: 'KEY' }))['url']).toBe(
+      'https://h.test/v1/a?key={{secret:KEY}}{&x,y}',
+    )
+  })
+
+  test('has the headers that can only be sent in one way, and names the others', () => {
+    const header = (name: string, schema: object, more: object = {}) => ({
+      name,
+      in: 'header',
+      schema,
+      ...more,
+    })
+    const parameters = [
+      header('X-Version', { const: '2024-05' }),
+      header('X-Kind', { type: 'string', enum: ['shop'] }),
+      header('X-Pages', { type: 'integer', default: 5 }, { required: true }),
+      header('X-Optional', { default: 'a' }),
+      header('X-Several', { enum: ['a', 'b'] }, { required: true }),
+      header('X-Odd', { const: 'two\nlines' }),
+      header('Authorization', { type: 'string' }),
+      header('x-key', { type: 'string' }, { required: true }),
+      { name: 'sid', in: 'cookie', schema: { const: '1' } },
+    ]
+    const components = { securitySchemes: { it: { type: 'apiKey', in: 'header', name: 'X-Key' } } }
+    const made = only({ '/a': { get: { parameters } } }, { components }, { secret: 'KEY' })
+    expect(httpOf(made)['headers']).toEqual({
+      'X-Version': '2024-05',
+      'X-Kind': 'shop',
+      'X-Pages': '5',
+      'X-Key': '{{secret:KEY}}',
+    })
+    expect(httpOf(made)['inputSchema'].properties).toEqual({})
+    expect(made.notes).toEqual([
+      'The header X-Version is always 2024-05.',
+      'The header X-Kind is always shop.',
+      'The header X-Pages is always 5.',
+      ...['header X-Optional', 'header X-Several', 'header X-Odd', 'cookie sid'].map(
+        (what) =>
+          `The ${what} is not imported: a tool sends the same headers with each call. Set it under Headers.`,
+      ),
     ])
   })
 

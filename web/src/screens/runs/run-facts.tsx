@@ -5,6 +5,7 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { moneyText } from '../../parts/money.ts'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
@@ -59,8 +60,7 @@ function End({
 }
 
 function Facts({ run }: { run: Run }) {
-  const { id, agent, model, usage, totalUsage, deadlineAt, threadId, stopReason, status } = run
-  const own = usage.inputTokens + usage.outputTokens
+  const { id, agent, model, deadlineAt, threadId, stopReason, status } = run
   return (
     <section aria-label="Facts">
       <h2>About the run</h2>
@@ -85,12 +85,7 @@ function Facts({ run }: { run: Run }) {
         )}
         {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
         <Fact name="Steps">{run.stepCount}</Fact>
-        <Fact name="Tokens">
-          {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
-        </Fact>
-        {totalUsage.totalTokens > own && (
-          <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>
-        )}
+        <Spent run={run} />
         {!isEnded(status) && (
           <Fact name="Deadline">
             <Countdown until={deadlineAt} />
@@ -146,6 +141,22 @@ function Facts({ run }: { run: Run }) {
         </Fact>
       </dl>
     </section>
+  )
+}
+
+/** Tokens and money, of the run and with its child runs. */
+function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
+  const hasMore = totalUsage.totalTokens > usage.inputTokens + usage.outputTokens
+  return (
+    <>
+      <Fact name="Tokens">
+        {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+      </Fact>
+      {hasMore && <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>}
+      <Fact name={hasMore ? 'Cost, with child runs' : 'Cost'}>
+        {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+      </Fact>
+    </>
   )
 }
 

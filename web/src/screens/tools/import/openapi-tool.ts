@@ -2,6 +2,7 @@
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
 import type { CreateInput } from '../documents.ts'
 import { reference } from './credentials.ts'
+import { headersOf, type Parameter } from './openapi-headers.ts'
 import { textOf, type Api, type Operation } from './openapi.ts'
 import { inlinerOf, Unusable, type Inliner } from './openapi-schema.ts'
 
@@ -38,20 +39,14 @@ export function toolOfOperation(
   }
 }
 
-interface Parameter {
-  name: string
-  place: string
-  isRequired: boolean
-  schema: Schema
-}
-
 function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choices): ToolOfOperation {
   const inliner = inlinerOf(api.root)
   const notes: string[] = []
   const parameters = parametersOf(operation, inliner)
   const body = bodyOf(operation, inliner, notes)
-  const { url, used } = urlOf(operation, parameters, base, body !== null, notes)
+  const { url, used, optional } = urlOf(operation, parameters, base, body !== null, notes)
   const login = secret === '' ? null : api.login
+  const headers = headersOf(parameters, api.login, notes)
   const { name, summary, description, method } = operation
   return {
     input: {
@@ -66,11 +61,16 @@ function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choic
       config: {
         http: {
           method,
-          url:
+          url: withOptional(
             login?.in === 'query'
               ? withQuery(url, `${encodeURIComponent(login.name)}=${reference(secret)}`)
               : url,
-          headers: login?.in === 'header' ? { [login.name]: `${login.prefix}${reference(secret)}` } : {},
+            optional,
+          ),
+          headers: {
+            ...headers,
+            ...(login?.in === 'header' ? { [login.name]: `${login.prefix}${reference(secret)}` } : {}),
+          },
           inputSchema: schemaOf(used, body, notes),
         },
       },
@@ -167,24 +167,28 @@ function urlOf(
   )
   const sendsBody = hasBody || method === 'POST' || method === 'PUT' || method === 'PATCH'
   const query: string[] = []
+  const optional: string[] = []
   for (const one of parameters) {
-    if (one.place === 'header' || one.place === 'cookie') {
-      if (one.isRequired || one.place === 'cookie')
-        notes.push(`The ${one.place} ${one.name} is left out: set it under Headers.`)
-    } else if (one.place === 'query') {
+    if (one.place === 'query') {
       if (used.some(({ name }) => name === one.name))
         notes.push(`The parameter ${one.name} is in path and query; only the path gets it.`)
       else if (!sendsBody) used.push(one)
       else if (one.isRequired && /^[^{}]+$/.test(one.name)) {
         query.push(`${encodeURIComponent(one.name)}={${one.name}}`)
         used.push(one)
-      } else
-        notes.push(`The parameter ${one.name} is left out: with ${method} the query has required ones only.`)
+      } else if (/^[^{},?&]+$/.test(one.name)) {
+        optional.push(one.name)
+        used.push(one)
+      } else notes.push(`The query parameter ${one.name} is not imported: a URL cannot have its name.`)
     }
   }
   const address = `${operation.server ?? base}${path}`
-  return { url: query.length === 0 ? address : withQuery(address, query.join('&')), used }
+  return { url: query.length === 0 ? address : withQuery(address, query.join('&')), used, optional }
 }
+
+/** The URL with arguments that its query has when they are given. */
+const withOptional = (url: string, names: readonly string[]) =>
+  names.length === 0 ? url : `${url}{${url.includes('?') ? '&' : '?'}${names.join(',')}}`
 
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`
 
