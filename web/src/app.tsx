@@ -7,6 +7,7 @@ import { Toasts } from './parts/toasts.tsx'
 import { SignIn } from './shell/sign-in.tsx'
 import { Shell } from './shell/shell.tsx'
 import { Inbox } from './screens/inbox/inbox.tsx'
+import { t } from './texts/texts.tsx'
 
 const Runs = lazy(async () => ({ default: (await import('./screens/runs/runs.tsx')).Runs }))
 const RunScreen = lazy(async () => ({ default: (await import('./screens/runs/run.tsx')).RunScreen }))
@@ -60,9 +61,9 @@ function Part({ children }: { children: ReactNode }) {
   return (
     <Boundary
       renderFallback={(retry) => (
-        <Empty title="This part could not be shown">
+        <Empty title={t('This part could not be shown')}>
           <button type="button" onClick={retry}>
-            Try again
+            {t('Try again')}
           </button>
         </Empty>
       )}
@@ -111,8 +112,8 @@ function Screens() {
         <Route path="/operations/webhooks/:id">{({ id }) => <WebhookScreen key={id} id={id} />}</Route>
         <Route path="/operations/:tab?">{({ tab }) => <Operations tab={tab ?? 'unknown'} />}</Route>
         <Route>
-          <Empty title="There is nothing at this address">
-            <Link href="/approvals">Go to the inbox</Link>
+          <Empty title={t('There is nothing at this address')}>
+            <Link href="/approvals">{t('Go to the inbox')}</Link>
           </Empty>
         </Route>
       </Switch>

@@ -3,6 +3,7 @@ import { graphql } from '../api/document.ts'
 import type { PrincipalParts } from '../api/principal.ts'
 import { useQuery } from '../api/query.ts'
 import { ChoiceField } from './filters.tsx'
+import { t } from '../texts/texts.tsx'
 
 const selfQuery = graphql(`
   query Self {
@@ -44,7 +45,7 @@ export function PrincipalField({ label, value, shown, hasSystem = false, onChang
   return (
     <ChoiceField
       label={label}
-      any="Anybody"
+      any={t('Anybody')}
       value={value}
       options={[...names].map(([id, name]) => ({ value: id, name }))}
       onChange={onChange}

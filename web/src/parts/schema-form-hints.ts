@@ -4,6 +4,7 @@
  */
 import { Validator, type OutputUnit, type Schema as Checked } from '@cfworker/json-schema'
 import { isObject, type Schema } from './schema-form-resolve.ts'
+import { t } from '../texts/texts.tsx'
 
 export interface Hint {
   path: readonly string[]
@@ -52,7 +53,7 @@ function hintsFrom(errors: readonly OutputUnit[]): Hint[] {
     const hint =
       missing === undefined
         ? { path, message: wordsFor(keyword, error) }
-        : { path: [...path, missing], message: 'is required' }
+        : { path: [...path, missing], message: t('is required') }
     const key = JSON.stringify(hint.path)
     // A member with a fault of its own also counts as one that the schema does not name: that is no news.
     const isEcho =
@@ -97,11 +98,16 @@ const weightOf = (errors: readonly OutputUnit[]): number =>
   )
 
 function wordsFor(keyword: string, error: string): string {
-  if (keyword === 'oneOf' || keyword === 'anyOf') return 'fits none of the choices, or several'
-  if (keyword === 'type') return error.replace(/^Instance type .* is invalid\. Expected /, 'must be of type ')
-  if (keyword === 'false') return 'is not allowed'
+  if (keyword === 'oneOf' || keyword === 'anyOf') return t('fits none of the choices, or several')
+  if (keyword === 'type')
+    return t('must be of type {type}', {
+      type: error.replace(/^Instance type .* is invalid\. Expected /, ''),
+    })
+  if (keyword === 'false') return t('is not allowed')
   if (keyword === 'format')
-    return error.replace(/^String does not match format "(.*)"\.$/s, 'must be of the format $1')
+    return t('must be of the format {format}', {
+      format: error.replace(/^String does not match format "(.*)"\.$/s, '$1'),
+    })
   return error.replace(/^Instance /, '')
 }
 
