@@ -50,7 +50,7 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
 export function Help({ onClose }: { onClose(): void }) {
   const isOn = useStore(singleKeys)
   return (
-    <Dialog title={t('Keys')} onClose={onClose}>
+    <Dialog title={t('Keys|keyboard')} onClose={onClose}>
       <div className="help">
         {groups.map(([title, keys]) => (
           <section key={title}>

@@ -13,6 +13,7 @@ import { PausedBar } from './paused-bar.tsx'
 import { Mark } from './sign-in.tsx'
 import { Help } from './help.tsx'
 import { AlertsButton } from './alerts.tsx'
+import { LanguageButton } from './language.tsx'
 import { ThemeButton } from './theme.tsx'
 import { countText, usePending, useUnknown } from './summary.ts'
 import { t } from '../texts/texts.tsx'
@@ -90,10 +91,11 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
           <div className="row">
             <AlertsButton />
             <ThemeButton />
+            <LanguageButton />
             <button
               type="button"
               className="quiet"
-              aria-label={t('Keys')}
+              aria-label={t('Keys|keyboard')}
               title={t('Keys (?)')}
               onClick={() => setHelpOpen(true)}
             >

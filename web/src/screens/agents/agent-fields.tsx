@@ -21,9 +21,9 @@ type PartProps = DraftProps<AgentDraft>
 
 const kindWords = {
   HttpTool: 'http',
-  ClientTool: 'client',
+  ClientTool: t('client'),
   McpTool: 'mcp',
-  PlatformTool: 'platform',
+  PlatformTool: t('platform'),
 } as const
 
 export function AgentFields({ draft, onChange, issues }: Props) {

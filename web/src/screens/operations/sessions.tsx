@@ -135,7 +135,7 @@ export function Sessions() {
         </span>
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
-      <h2>{t('Yours')}</h2>
+      <h2>{t('Yours|sessions')}</h2>
       {sessions.length === 0 ? (
         <Empty title={t('No sessions')}>{t('Browsers in which you are signed in stand here.')}</Empty>
       ) : (
