@@ -8,8 +8,10 @@ export type Language = keyof typeof languages
 /** Texts by their English text; what has a count has a text for each form of Intl.PluralRules. */
 type Catalogue = Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>
 
-const files: Partial<Record<Language, () => Promise<{ default: Catalogue }>>> = {
-  de: () => import('./de.json'),
+type Load = () => Promise<{ default: Catalogue }>
+/** A catalogue is read in two parts: what the first page needs, and the texts of the other screens. */
+const files: Partial<Record<Language, { first: Load; rest: Load }>> = {
+  de: { first: () => import('./de.json?first'), rest: () => import('./de.json?rest') },
 }
 
 /** Where the choice is kept, in the state of the address: it goes with the tab, and nothing is stored. */
@@ -30,8 +32,19 @@ export const language = languageOf(globalThis as unknown as Partial<Window>)
 /** For Intl. English is that of Britain: the day before the month, and 24 hours. */
 export const locale = language === 'en' ? 'en-GB' : language
 
-// Whatever imports this runs with its texts there, also what is at the top of a module. Without the file it is English.
-const texts: Catalogue = (await files[language]?.().catch(() => null))?.default ?? {}
+const texts: Catalogue = {}
+
+/** A part that cannot be read leaves its texts in English. */
+async function read(load: Load | undefined): Promise<void> {
+  Object.assign(texts, (await load?.().catch(() => null))?.default)
+}
+
+// Whatever imports this runs with its texts there, also what is at the top of a module.
+await read(files[language]?.first)
+
+let rest: Promise<void> | undefined
+/** Resolves with the texts of the other screens there: what loads such a screen waits for it. */
+export const restOfTexts = (): Promise<void> => (rest ??= read(files[language]?.rest))
 
 /** Opens the page in another language. */
 export function chooseLanguage(next: Language): void {

@@ -1,6 +1,6 @@
 /** The inbox: what waits for a person, the soonest deadline first, with the chosen question beside the list. */
 import './inbox.css'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { lazy, useCallback, useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { useQuery } from '../../api/query.ts'
 import { useAddress } from '../../parts/address.ts'
@@ -9,16 +9,17 @@ import { Icon } from '../../parts/icons.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Batch } from './batch.tsx'
-import { Decided } from './decided.tsx'
 import { questionQuery, questionTypes, type Question } from '../../parts/question/documents.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { Grants } from './grants.tsx'
 import { QuestionPane } from '../../parts/question/question.tsx'
 import { QuestionList } from './question-list.tsx'
 import { nextRow } from './rows.ts'
 import { useQuestions, type Questions } from './use-questions.ts'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { t } from '../../texts/texts.tsx'
+
+const Decided = lazy(async () => ({ default: (await import('./decided.tsx')).Decided }))
+const Grants = lazy(async () => ({ default: (await import('./grants.tsx')).Grants }))
 
 const views = [
   { view: 'waiting', name: t('Waiting'), href: '/approvals' },
