@@ -46,6 +46,10 @@ const looksLikeText = (text: string) =>
   /^[A-Z][a-z]+(?:[ ,.:?!…]|$)|[a-z,.:)] [a-z(“]/.test(text) &&
   !/^[a-z-]+(?: [a-z-]+)*$/.test(text)
 
+/** The placeholders of a text, in the order of their names. */
+export const namesIn = (text: string): string[] =>
+  [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!))].toSorted()
+
 type Place = 'read' | 'code' | 'any'
 
 const calledName = (call: ts.CallExpression | ts.NewExpression) =>

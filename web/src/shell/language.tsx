@@ -7,14 +7,9 @@ export function LanguageButton() {
   const next = codes[(codes.indexOf(language) + 1) % codes.length]!
   const label = t('Language: {name}', { name: languages[language] })
   return (
-    <button
-      type="button"
-      className="quiet"
-      title={label}
-      aria-label={label}
-      onClick={() => chooseLanguage(next)}
-    >
+    <button type="button" className="quiet" title={label} onClick={() => chooseLanguage(next)}>
       {language.toUpperCase()}
+      <span className="sr-only">, {label}</span>
     </button>
   )
 }
