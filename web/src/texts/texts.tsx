@@ -46,11 +46,18 @@ let rest: Promise<void> | undefined
 /** Resolves with the texts of the other screens there: what loads such a screen waits for it. */
 export const restOfTexts = (): Promise<void> => (rest ??= read(files[language]?.rest))
 
+const keep = (chosen: Language) => history.replaceState({ ...history.state, [stateKey]: chosen }, '')
+
 /** Opens the page in another language. */
 export function chooseLanguage(next: Language): void {
-  history.replaceState({ ...history.state, [stateKey]: next }, '')
+  keep(next)
   location.reload()
 }
+
+// The choice goes along to other addresses: the router tells of them with these events.
+if (globalThis.history?.state?.[stateKey])
+  for (const change of ['pushState', 'replaceState'])
+    addEventListener(change, () => history.state?.[stateKey] ?? keep(language))
 
 type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Names<Rest>
