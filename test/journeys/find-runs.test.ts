@@ -55,6 +55,43 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await search('travel planner')).toContain(before)
   })
 
+  test('a tally counts what a filter lists, by outcome and by agent, and nothing that one may not list', async () => {
+    const [ada, bob] = [
+      await deployment.fixtures.agent({ name: 'Counter Ada' }),
+      await deployment.fixtures.agent({ name: 'Counter Bob' }),
+    ]
+    await run(ada, 'say talliedword one')
+    await run(ada, 'say talliedword two')
+    await run(bob, 'fail 400\nsay talliedword')
+    const caller = await h.mutate('createApiKey', { name: 'counts', role: 'CALLER' }, 'secret')
+    await run(bob, 'say talliedword three', caller['secret'])
+    const tally = async (filter: object, key?: string) => {
+      const numbers = 'completed failed cancelled expired open'
+      const { data, errors } = await h.gql(
+        `query($filter: GenerationFilter) { generationTally(filter: $filter) {
+          isComplete total { ${numbers} } agents { agentId agent { name } ${numbers} } } }`,
+        { filter },
+        key,
+      )
+      expect(errors).toBeUndefined()
+      return data['generationTally']
+    }
+    const none = { completed: 0, failed: 0, cancelled: 0, expired: 0, open: 0 }
+    const all = await tally({ search: 'counter' })
+    expect(all).toMatchObject({ isComplete: true, total: { ...none, completed: 3, failed: 1 } })
+    expect(all.agents).toHaveLength(2)
+    for (const group of [
+      { ...none, agentId: ada, agent: { name: 'Counter Ada' }, completed: 2 },
+      { ...none, agentId: bob, agent: { name: 'Counter Bob' }, completed: 1, failed: 1 },
+    ])
+      expect(all.agents).toContainEqual(group)
+    expect((await tally({ search: 'counter', statuses: ['FAILED'] })).agents).toMatchObject([
+      { agentId: bob },
+    ])
+    const mine = await tally({ search: 'talliedword' }, caller['secret'])
+    expect(mine.total).toEqual({ ...none, completed: 1 })
+  })
+
   test('lines are bounded, and a run without text has none', async () => {
     const agentId = await deployment.fixtures.agent({ name: 'Long Liner' })
     const id = await run(agentId, `say ${'x'.repeat(5000)}`)

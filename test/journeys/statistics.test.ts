@@ -189,6 +189,64 @@ test('money follows from the tokens of each model and the prices of now, and is 
   })
 })
 
+test('a step costs the tools that it called in equal parts, and a run costs what its child runs do', async () => {
+  const { db } = h.app.services
+  const { project } = await h.mutate('createProject', { name: 'cost by tool' }, 'project { id }')
+  const made = await h.mutate('createApiKey', { name: 'c', role: 'ADMIN', projectId: project.id }, 'secret')
+  const by = made['secret'] as string
+  const http = { url: `${fixtures.upstream.url}/x`, method: 'POST', inputSchema: { type: 'object' } }
+  const toolIds: string[] = []
+  for (const name of ['one', 'two'])
+    toolIds.push((await h.mutate('createTool', { name, config: { http } }, 'tool { id }', by))['tool'].id)
+  const child = await h.mutate('createAgent', { name: 'helper' }, 'agent { id }', by)
+  const boss = { name: 'boss', toolIds, agentIds: [child['agent'].id] }
+  const parent = await h.mutate('createAgent', boss, 'agent { id }', by)
+  const prompt = 'call one {}\ncall one {}\ncall two {}\ncall helper {"message":"say hello"}'
+  const input = { agentId: parent['agent'].id, prompt }
+  const { generation } = await h.mutate('startGeneration', input, 'generation { id }', by)
+  await h.until(generation.id, ['COMPLETED'])
+  const usage = { inputTokens: 1000, cachedInputTokens: 0, outputTokens: 100 }
+  await query(
+    db,
+    sql`update steps set model = 'corp/own', usage = usage || ${JSON.stringify(usage)}::jsonb
+      where generation_id = ${generation.id} and step_index = 1`,
+  )
+  const readCosts = async () =>
+    (
+      await h.gql(
+        `query($id: ID!) { generation(id: $id) { totalCost children { nodes { totalCost } } }
+          statistics { tools { name calls seconds cost unpricedTokens } } }`,
+        { id: generation.id },
+        by,
+      )
+    ).data
+  const tools = (data: Record<string, any>) =>
+    Object.fromEntries(data['statistics'].tools.map((tool: any) => [tool.name, tool]))
+  const before = await readCosts()
+  expect(before['generation'].totalCost).toBe(0)
+  expect(tools(before)).toMatchObject({
+    one: { calls: 2, cost: 0, unpricedTokens: 550 },
+    two: { calls: 1, cost: 0, unpricedTokens: 275 },
+    helper: { calls: 1, cost: 0, unpricedTokens: 275 },
+  })
+  expect(tools(before)['one'].seconds).toBeGreaterThan(0)
+  // The child has a model without a price: so the whole run costs an unknown sum.
+  await query(
+    db,
+    sql`update generations set model = 'corp/own', input_tokens = 2000, output_tokens = 0
+      where parent_id = ${generation.id}`,
+  )
+  expect((await readCosts())['generation']).toMatchObject({ totalCost: null })
+  await h.mutate('setModelPrice', { model: 'corp/own', input: 10, output: 50 }, 'price { model }', by)
+  const priced = await readCosts()
+  const step = (1000 * 10 + 100 * 50) / 1e6
+  expect(tools(priced)['one'].cost).toBeCloseTo(step / 2, 12)
+  expect(tools(priced)['two'].cost).toBeCloseTo(step / 4, 12)
+  expect(tools(priced)['two'].unpricedTokens).toBe(0)
+  expect(priced['generation'].totalCost).toBeCloseTo(0.02, 12)
+  expect(priced['generation'].children.nodes).toEqual([{ totalCost: expect.closeTo(0.02, 12) }])
+})
+
 test('tokens that a provider read from its cache are counted apart', async () => {
   const provider = await startRawProvider()
   try {

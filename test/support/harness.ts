@@ -48,6 +48,8 @@ export async function openHarness(config: Partial<Config> = {}, parts: AppParts 
       graphiql: false,
       // The upstreams of tests listen on loopback.
       egressAllowPrivate: true,
+      // Nothing listens there: no test asks the real one.
+      slackApiUrl: 'http://127.0.0.1:1',
       requestsPerMinute: 1_000_000,
       anonymousPerMinute: 1_000_000,
       costPerMinute: 1_000_000_000,

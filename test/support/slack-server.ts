@@ -181,7 +181,7 @@ let presses = 0
 /** The payload of a press of a button in a message. */
 export function pressOf(
   message: Shown,
-  action: 'approve' | 'reject' | 'open',
+  action: 'approve' | 'reject' | 'open' | 'test',
   user: string,
   more: Shown = {},
 ): Shown {
@@ -205,6 +205,14 @@ export function pressOf(
     ],
     ...more,
   }
+}
+
+/** The payload of a press of the button of the newest test message; Slack names the message then. */
+export function testPressOf(slack: Pick<SlackServer, 'messages'>, user: string): Shown {
+  const [ts, message] = [...slack.messages].findLast(([, one]) => /A test of Gatehouse/.test(one['text']))!
+  return pressOf(message, 'test', user, {
+    container: { type: 'message', message_ts: ts, channel_id: channel },
+  })
 }
 
 /** The payload of a submitted modal. */

@@ -85,6 +85,29 @@ describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
     await page.getByLabel('To', { exact: true }).fill('2999-01-01T00:00')
     await expect.poll(() => rows.count()).toBe(3)
     await tab.check()
+
+    // Numbers by agent and by outcome, each of which narrows the list; the groups stay, and narrow nothing themselves.
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('button', { name: 'By agent' }).click()
+    const groups = (name: string) => page.getByRole('region', { name }).locator('tbody tr')
+    await expect
+      .poll(() => groups('By agent').allInnerTexts())
+      .toEqual([
+        expect.stringMatching(/the baker\s+1\s+1\s+0\s+0\s+0/),
+        expect.stringMatching(/the miller\s+1\s+0\s+0\s+0\s+0/),
+      ])
+    expect(await page.getByRole('button', { name: 'Clear' }).count()).toBe(0)
+    await tab.check()
+    await page.getByRole('button', { name: 'the baker' }).click()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect([search(page).get('agent'), search(page).get('group')]).toEqual([baker, 'agent'])
+    await page.getByRole('button', { name: 'By outcome' }).click()
+    await groups('By outcome').getByRole('button', { name: 'failed' }).click()
+    await expect.poll(() => rows.count()).toBe(1)
+    await page.getByText('0 completed, 1 failed').waitFor()
+    await page.reload()
+    await expect.poll(() => rows.count()).toBe(1)
+    await tab.check()
     await tab.close()
   })
 
@@ -161,6 +184,14 @@ describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
     await expect.poll(() => rows.count()).toBe(1)
     await rows.getByText('agents:Create').waitFor()
     await tab.check()
+    // What is about a call says what the call does.
+    const asked = await shop.ask('A-77', 31)
+    await shop.settle()
+    await shop.h.until(asked.generationId, ['COMPLETED', 'FAILED'])
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByLabel('Resource').fill(`approval/${asked.approvalId}`)
+    await rows.getByText('A-77').first().waitFor()
+    await rows.getByText('rejected').first().waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
     await rows.filter({ hasText: 'secrets:Set' }).first().getByRole('button', { name: 'Details' }).click()
     await page.getByRole('button', { name: 'Only this resource' }).click()

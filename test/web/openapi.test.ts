@@ -162,8 +162,46 @@ describe('an operation', () => {
       },
     })
     expect(made.notes).toEqual([
-      'The parameter lang is left out: with POST the query has required ones only.',
-      'The header X-Trace is left out: set it under Headers.',
+      'The query parameter lang is not imported: with POST a tool sends those that each call has.',
+      'The header X-Trace is not imported: a tool sends the same headers with each call. Set it under Headers.',
+    ])
+  })
+
+  test('has the headers that can only be sent in one way, and names the others', () => {
+    const header = (name: string, schema: object, more: object = {}) => ({
+      name,
+      in: 'header',
+      schema,
+      ...more,
+    })
+    const parameters = [
+      header('X-Version', { const: '2024-05' }),
+      header('X-Kind', { type: 'string', enum: ['shop'] }),
+      header('X-Pages', { type: 'integer', default: 5 }, { required: true }),
+      header('X-Optional', { default: 'a' }),
+      header('X-Several', { enum: ['a', 'b'] }, { required: true }),
+      header('X-Odd', { const: 'two\nlines' }),
+      header('Authorization', { type: 'string' }),
+      header('x-key', { type: 'string' }, { required: true }),
+      { name: 'sid', in: 'cookie', schema: { const: '1' } },
+    ]
+    const components = { securitySchemes: { it: { type: 'apiKey', in: 'header', name: 'X-Key' } } }
+    const made = only({ '/a': { get: { parameters } } }, { components }, { secret: 'KEY' })
+    expect(httpOf(made)['headers']).toEqual({
+      'X-Version': '2024-05',
+      'X-Kind': 'shop',
+      'X-Pages': '5',
+      'X-Key': '{{secret:KEY}}',
+    })
+    expect(httpOf(made)['inputSchema'].properties).toEqual({})
+    expect(made.notes).toEqual([
+      'The header X-Version is always 2024-05.',
+      'The header X-Kind is always shop.',
+      'The header X-Pages is always 5.',
+      ...['header X-Optional', 'header X-Several', 'header X-Odd', 'cookie sid'].map(
+        (what) =>
+          `The ${what} is not imported: a tool sends the same headers with each call. Set it under Headers.`,
+      ),
     ])
   })
 

@@ -6,8 +6,10 @@ import { hasChromium, openChromium, picture, visit } from '../support/chromium.t
 import {
   botToken,
   channel,
+  interact,
   openSlackServer,
   signingSecret,
+  testPressOf,
   type SlackServer,
 } from '../support/slack-server.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
@@ -122,6 +124,19 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 60_000 }, () => {
     const row = page.getByRole('row').filter({ hasText: 'U0ALICE' })
     await row.getByRole('button', { name: 'Ann Approver' }).waitFor()
     expect((await read()).users).toEqual([{ slackUserId: 'U0ALICE', principalId: ann.id }])
+
+    // Each step of the checklist is verified: the press of a real message comes back, signed.
+    const steps = page.getByRole('region', { name: 'Checklist' }).getByRole('listitem')
+    const states = async () => (await steps.allInnerTexts()).map((text) => text.split(':')[0])
+    expect(await states()).toEqual(['done', 'to do', 'to do', 'done'])
+    await page.getByRole('button', { name: 'Send a test message' }).click()
+    await steps.getByText('Press the button of the test message in Slack.').waitFor()
+    expect(await states()).toEqual(['done', 'done', 'to do', 'done'])
+    await tab.check()
+    expect((await interact(shop.h.url, testPressOf(slack, 'U0ALICE'))).status).toBe(200)
+    await steps.getByText('The button of a test message was pressed.').waitFor()
+    expect(await states()).toEqual(['done', 'done', 'done', 'done'])
+    await tab.check()
     await picture(tab, 'slack')
 
     await form.getByLabel('Slack user').fill('U0BOB')
@@ -157,6 +172,10 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 60_000 }, () => {
     await shop.ask('R-1')
     await status.getByText('disabled').waitFor()
     await status.getByText('channel_not_found').waitFor()
+    await page
+      .getByRole('region', { name: 'Checklist' })
+      .getByText('The channel does not exist, or it is private')
+      .waitFor()
     await tab.check()
     await page.getByLabel('Channel').fill(channel)
     await page.getByRole('button', { name: 'Save', exact: true }).click()

@@ -1,13 +1,8 @@
 /** The figures of a project in a browser: charts with the same figures as a table, by day and by hour; and their pure parts. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  beginOf,
-  costText,
-  moneyText,
-  shareText,
-  topOf,
-} from '../../web/src/screens/operations/statistics/sums.ts'
+import { beginOf, costText, shareText, topOf } from '../../web/src/screens/operations/statistics/sums.ts'
+import { moneyText } from '../../web/src/parts/money.ts'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
@@ -29,7 +24,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
   test('a model without a price costs an unknown sum, until its price is set; then it costs so much', async () => {
     const apart = await openShop()
     try {
-      await apart.ask('P-1')
+      const { generationId } = await apart.ask('P-1')
       await apart.settle()
       const { db } = apart.h.app.services
       await query(db, sql`update generations set model = 'corp/own-model'`)
@@ -52,6 +47,9 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
       await page.getByRole('button', { name: 'Remove this price' }).click()
       await row.getByText('unknown').waitFor()
       await tab.check()
+      // The run says so itself.
+      await page.goto(`${apart.h.url}/runs/${generationId}`)
+      await page.getByRole('region', { name: 'Facts' }).getByText('unknown', { exact: true }).waitFor()
       expect(tab.faults).toEqual([])
       await tab.close()
     } finally {
@@ -91,10 +89,10 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, 
     expect((await newest.allInnerTexts()).slice(0, 5)).toEqual(['4', '1', '0', '0', '1'])
     expect(await page.locator('.statistics-table tbody tr').count()).toBe(1)
     expect(await page.locator('.chart-plot .chart-failed').count()).toBe(1)
-    const tool = page
-      .getByRole('region', { name: 'Errors by tool' })
-      .getByRole('row', { name: /send_refund/ })
-    expect(await tool.locator('td').allInnerTexts()).toEqual(['send_refund', '3', '1', '0', '33 %'])
+    const tool = page.getByRole('region', { name: 'Calls by tool' }).getByRole('row', { name: /send_refund/ })
+    const texts = await tool.locator('td').allInnerTexts()
+    expect(texts.slice(0, 5)).toEqual(['send_refund', '3', '1', '0', '33 %'])
+    expect(texts.at(-1)).toBe('$0.00')
     await picture(tab, 'statistics')
     await tab.check()
     await page.emulateMedia({ forcedColors: 'active' })

@@ -13,7 +13,14 @@ import {
   unionOf,
   whole,
 } from '../../web/src/screens/runs/scale.ts'
-import { filterOf, hrefOf, noFilter, placeRuns, type RunFilter } from '../../web/src/screens/runs/rows.ts'
+import {
+  filterOf,
+  hrefOf,
+  isNarrowed,
+  noFilter,
+  placeRuns,
+  type RunFilter,
+} from '../../web/src/screens/runs/rows.ts'
 import { withPiece, withReset, type Writing } from '../../web/src/parts/run/writing.ts'
 
 const start = Date.parse('2026-11-22T12:00:00.000Z')
@@ -382,10 +389,13 @@ describe('the list of runs', () => {
       requestedBy: 'key_1',
       threadId: null,
       range: { since: null, from: at(0), to: at(60_000) },
+      by: 'agent',
     }
     expect(filterOf(hrefOf(filter).replace('/runs', ''))).toEqual(filter)
     expect(filterOf('?status=nonsense&from=nonsense&since=1y')).toEqual(noFilter)
     expect(hrefOf(noFilter)).toBe('/runs')
+    // Groups narrow nothing, so that nobody cancels all runs by way of them.
+    expect([isNarrowed({ ...noFilter, by: 'agent' }), isNarrowed(filter)]).toEqual([false, true])
     expect(hrefOf({ ...noFilter, range: { since: '7d', from: null, to: null } })).toBe('/runs?since=7d')
   })
 })

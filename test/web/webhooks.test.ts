@@ -86,7 +86,10 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
     await tested.getByText('accepted').waitFor()
 
     // What is accepted at once is listed too, with what was sent and what came back, and is sent again.
-    receiver.respond = (_got, response) => void response.writeHead(202).end('thank <b>you</b>')
+    receiver.respond = (_got, response) =>
+      void response
+        .writeHead(202, { 'x-queue': 'the <b>slow</b> one', 'set-cookie': 'sid=hush' })
+        .end('thank <b>you</b>')
     await h.mutate('createAgent', { name: 'second' }, 'agent { id }')
     const second = page
       .getByRole('region', { name: 'Deliveries' })
@@ -95,7 +98,11 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () =
       .filter({ hasText: '202' })
     await second.getByRole('button', { name: 'agent.created' }).click()
     await page.getByRole('region', { name: 'What was sent' }).getByText('"second"').waitFor()
-    await page.getByRole('region', { name: 'What came back' }).getByText('thank <b>you</b>').waitFor()
+    const back = page.getByRole('region', { name: 'What came back' })
+    await back.getByText('thank <b>you</b>').waitFor()
+    await back.getByText(/^Headers/).click()
+    await back.getByText('the <b>slow</b> one').waitFor()
+    expect(await back.innerText()).toMatch(/set-cookie\s+\[masked\]/)
     await tab.check()
     const sent = receiver.received.length
     await second.getByRole('button', { name: 'Send again' }).click()

@@ -50,6 +50,7 @@ export {
   type Grant,
   type GrantInput,
 } from './grants.ts'
+export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
 export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'

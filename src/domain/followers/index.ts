@@ -21,6 +21,7 @@ export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.t
 export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
 export { testWebhook } from './webhooks/try.ts'
 export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
+export { mostHeaders, type AnswerHeader } from './webhooks/answer-headers.ts'
 export type { Answer, Message } from './webhooks/send.ts'
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
 export {
@@ -52,5 +53,6 @@ export {
   setSlackIntegration,
   type SetSlackInput,
 } from './slack/operations.ts'
+export { testSlackIntegration, type SlackTrial } from './slack/trial.ts'
 export { linkSlackUser, listSlackUsers } from './slack/users.ts'
 export { startSlack } from './slack/worker.ts'

@@ -35,5 +35,12 @@ export {
   type Submission,
   type SubmitToolOutputsInput,
 } from './submit.ts'
+export { loadTotalCosts } from './nesting/costs.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
+export {
+  tallyGenerations,
+  type GenerationGroup,
+  type GenerationNumbers,
+  type GenerationTally,
+} from './tally.ts'
 export { startGenerationWorker } from './loop/worker.ts'

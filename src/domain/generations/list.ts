@@ -90,7 +90,7 @@ export async function listToCancel(
 }
 
 /** The project and the condition of a list, for a caller who may list. */
-async function listed(
+export async function listed(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined

@@ -36,6 +36,7 @@ export {
   rehearsalModel,
   setProvider,
 } from './providers/provider-records.ts'
+export { type Costs, type TokenCounts, addCosts, costOf } from './prices/costs.ts'
 export { type ModelPrice, deleteModelPrice, pricesOf, setModelPrice } from './prices/model-prices.ts'
 export { rehearsalModelId } from './providers/rehearsal.ts'
 export { readCallInput } from './tool-input.ts'

@@ -1,15 +1,12 @@
 /** What runs cost: their tokens, by the prices of their models. */
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { pricesOf, type ModelPrice } from '../models/index.ts'
+import { addCosts, costOf, pricesOf, type Costs, type ModelPrice, type TokenCounts } from '../models/index.ts'
 import { newest, type Range } from './range.ts'
 
 /** Tokens of one model. A generation counts for the model of its last step. */
-interface Tokens {
+interface Tokens extends TokenCounts {
   model: string
-  inputTokens: number
-  cachedInputTokens: number
-  outputTokens: number
 }
 
 /** The part of an agent in what one model cost. */
@@ -21,14 +18,6 @@ export interface Spending extends Tokens {
   price: ModelPrice | null
   /** US dollars; null: the model has no price. */
   cost: number | null
-}
-
-/** Money and what is missing in it. */
-export interface Costs {
-  /** US dollars, of the models that have a price. */
-  cost: number
-  /** Tokens of the models that have none. */
-  unpricedTokens: number
 }
 
 /** The agents and models that are listed: those that cost most, then those with the most tokens. */
@@ -61,7 +50,7 @@ export async function countSpending(
     if (row.n !== null) {
       const costs = costsAt.get(row.n) ?? { cost: 0, unpricedTokens: 0 }
       costsAt.set(row.n, costs)
-      for (const sums of [costs, total]) add(sums, row, prices.get(row.model) ?? null)
+      for (const sums of [costs, total]) addCosts(sums, row, prices.get(row.model))
     }
   const spending = rows.flatMap(({ n: _n, agentId, ...row }): Spending[] => {
     if (agentId === null) return []
@@ -69,18 +58,6 @@ export async function countSpending(
     return [{ agentId, ...row, price, cost: price && costOf(row, price) }]
   })
   return { costsAt, total, spending: spending.toSorted(byWeight).slice(0, mostSpending) }
-}
-
-function add(costs: Costs, tokens: Tokens, price: ModelPrice | null): void {
-  if (price) costs.cost += costOf(tokens, price)
-  else costs.unpricedTokens += tokens.inputTokens + tokens.outputTokens
-}
-
-/** US dollars. The tokens that were read from a cache are part of those that were read. */
-function costOf({ inputTokens, cachedInputTokens, outputTokens }: Tokens, price: ModelPrice): number {
-  const cached = Math.min(cachedInputTokens, inputTokens)
-  const million = (inputTokens - cached) * price.input + cached * price.cachedInput
-  return (million + outputTokens * price.output) / 1_000_000
 }
 
 /** The most money first, then the most tokens. */

@@ -4,7 +4,9 @@ import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 import { mostRows, newest, type Range } from './range.ts'
-import { countSpending, type Costs, type Spending } from './spending.ts'
+import type { Costs } from '../models/index.ts'
+import { countSpending, type Spending } from './spending.ts'
+import { countTools, type ToolFigures } from './tools.ts'
 
 export const bucketSizes = ['HOUR', 'DAY'] as const
 export type BucketSize = (typeof bucketSizes)[number]
@@ -13,9 +15,6 @@ const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 
 
 /** The most buckets of one answer: about 16 days of hours, or more than a year of days. */
 export const mostBuckets = 400
-/** The tools that are listed: those with the most failures. */
-export const mostTools = 50
-
 /** Times between question and verdict, in seconds; null without a verdict. */
 interface VerdictTimes {
   verdictP50: number | null
@@ -37,13 +36,6 @@ export interface Bucket extends VerdictTimes, Costs {
   approvalsExpired: number
 }
 
-export interface ToolFigures {
-  name: string
-  calls: number
-  errors: number
-  unknown: number
-}
-
 export interface Statistics extends VerdictTimes, Costs {
   from: Date
   to: Date
@@ -57,8 +49,8 @@ export interface Statistics extends VerdictTimes, Costs {
 /**
  * Figures of a project from `from` until before `to`, in buckets that begin at `from`. Default: until now, the last 24
  * hours, or 30 days. Actions `generations:List`, `approvals:List` and `toolCalls:List`. INVALID for a range that is empty
- * or has more than 400 buckets. Four statements, each over an index and at most 25,000 rows
- * of its table, and one for prices.
+ * or has more than 400 buckets. Five statements, each over an index and at most 25,000 rows
+ * of its table, and two for prices.
  */
 export async function readStatistics(
   ctx: Ctx,
@@ -102,7 +94,7 @@ export async function countStatistics(db: Database, range: Range, count: number)
     const costs = costsAt.get(n) ?? noCosts
     return { start: new Date(from.getTime() + n * size), ...run, ...verdict, ...costs }
   })
-  const seen = [runs[0]?.rows ?? 0, all?.rows ?? 0, tools[0]?.rows ?? 0]
+  const seen = [runs[0]?.rows ?? 0, all?.rows ?? 0, tools.rows]
   return {
     from,
     to,
@@ -112,7 +104,7 @@ export async function countStatistics(db: Database, range: Range, count: number)
     ...total,
     buckets,
     spending,
-    tools: tools.map(({ rows: _rows, ...tool }) => tool),
+    tools: tools.figures,
   }
 }
 
@@ -170,20 +162,5 @@ function countVerdicts(db: Database, range: Range) {
         count(*)::int as rows
       from ${newest('approvals', sql`status, settled_at, created_at`, range)}
       group by grouping sets ((n), ())`,
-  )
-}
-
-function countTools(db: Database, range: Range) {
-  return query<ToolFigures & { rows: number }>(
-    db,
-    sql`select runtime_name as name,
-        count(*)::int as calls,
-        count(*) filter (where status in ('ERRORED', 'INVALID'))::int as errors,
-        count(*) filter (where status = 'UNKNOWN')::int as unknown,
-        (sum(count(*)) over ())::int as rows
-      from ${newest('tool_calls', sql`status, runtime_name`, range)}
-      group by runtime_name
-      order by count(*) filter (where status in ('ERRORED', 'INVALID', 'UNKNOWN')) desc, count(*) desc, runtime_name
-      limit ${mostTools}`,
   )
 }

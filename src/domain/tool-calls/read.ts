@@ -34,12 +34,13 @@ export interface ToolCallFilter extends CreatedRange {
   agentId?: string | null | undefined
 }
 
-/** Calls of a project, newest first, all or those that match the filter. Action `toolCalls:List`. */
+/** Calls of a project, newest first, all or those that match filter and condition. Action `toolCalls:List`. */
 export async function listToolCalls(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined
     filter?: ToolCallFilter | null | undefined
+    where?: SQL | undefined
     page: Page
   },
 ): Promise<ToolCall[]> {
@@ -52,6 +53,7 @@ export async function listToolCalls(
     generationId ? eq(toolCalls.generationId, generationId) : undefined,
     agentId ? throughAgent(agentId) : undefined,
     createdWithin(toolCalls, range),
+    input.where,
     await ownedBy(ctx, 'toolCall/*', toolCalls.requestedBy),
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)

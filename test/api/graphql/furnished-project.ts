@@ -4,6 +4,7 @@
  */
 import { sql } from 'drizzle-orm'
 import { newId } from '../../../src/core/ids.ts'
+import { sealPart } from '../../../src/domain/followers/slack/integration.ts'
 import { query } from '../../../src/store/db/database.ts'
 import type { Harness } from '../../support/harness.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
@@ -235,11 +236,13 @@ async function furnishWebhook(
 /** A Slack integration that no worker claims. */
 async function furnishSlack(h: Harness, projectId: string, marker: string): Promise<string> {
   const id = newId('slackIntegration')
+  const sealed = (part: 'token' | 'signing') => sealPart(h.app.services.masterKey, id, part, 'none')
   await query(
     h.app.services.db,
     sql`insert into slack_integrations (id, project_id, team_id, team_name, bot_token, signing_secret, channel, status,
         at, created_by)
-      values (${id}, ${projectId}, 'T1', ${marker}, 'sealed', 'sealed', 'C1', 'DISABLED', 0, ${marker})`,
+      values (${id}, ${projectId}, 'T1', ${marker}, ${sealed('token')}, ${sealed('signing')}, 'C1', 'DISABLED', 0,
+        ${marker})`,
   )
   await query(
     h.app.services.db,

@@ -4,6 +4,7 @@ import { hasPostgres } from '../../support/databases.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { leaveBehind } from '../../support/left-behind.ts'
 import type { Harness } from '../../support/harness.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
@@ -250,6 +251,66 @@ describe.each(kinds)('on %s', (kind) => {
     expect(two).toMatchObject({ nodes: [{ id: third.id }], pageInfo: { hasNextPage: false } })
     expect((await page(`last: 1, before: "${two.pageInfo.startCursor}"`)).nodes).toEqual([{ id: first.id }])
     expect((await page('last: 1')).nodes).toEqual([{ id: third.id }])
+  })
+
+  test('an unknown call is found by its tool, its question and its ids, and by nothing that is masked', async () => {
+    const gate = gateFixtures(h, fixtures)
+    const asked = await toolOf('wire_money')
+    const plain = await toolOf('plain_wire', { gate: { mode: 'NEVER' } })
+    const one = await ask(asked, { note: 'Lighthouse keeper', pin: 'hush4713' })
+    await decide(one.id, 'APPROVE', { reason: 'checked in the ledger' })
+    await gate.untilCall(one.callId, ['SUCCEEDED'])
+    const input = { toolId: plain, arguments: { to: 'Oslo', note: 'unasked', pin: 'hush4714' } }
+    const other = (await h.mutate('callTool', input, 'toolCall { id }'))['toolCall'].id as string
+    await gate.untilCall(other, ['SUCCEEDED'])
+    for (const id of [one.callId, other]) await leaveBehind(h, id)
+
+    const listUnknown = (filter: object, key?: string) =>
+      h.gql(
+        `query($filter: UnknownToolCallFilter) {
+          unknownToolCalls(filter: $filter) { nodes { id summary { text } approval { summary { text } } } }
+        }`,
+        { filter },
+        key,
+      )
+    const unknown = async (filter: object, key?: string): Promise<string[]> => {
+      const { data, errors } = await listUnknown(filter, key)
+      expect(errors?.filter(({ path }) => path?.[3] !== 'approval') ?? []).toEqual([])
+      return data['unknownToolCalls'].nodes.map(({ id }: { id: string }) => id)
+    }
+    for (const text of ['lighthouse', 'KEEPER wire', 'ledger', 'wire mon', one.id, one.callId, asked])
+      expect([text, await unknown({ search: text })]).toEqual([text, [one.callId]])
+    for (const text of ['plain', other, plain]) expect(await unknown({ search: text })).toEqual([other])
+    for (const text of ['wire', 'outcome_unknown'])
+      expect(await unknown({ search: text })).toEqual([other, one.callId])
+    for (const text of ['hush4713', 'hush4714', 'masked', 'ight', 'unasked'])
+      expect([text, await unknown({ search: text })]).toEqual([text, []])
+    expect(await unknown({ search: 'wire', toolId: asked })).toEqual([one.callId])
+    expect(await unknown({ search: 'wire', createdBefore: '2020-01-01T00:00:00Z' })).toEqual([])
+    expect((await listUnknown({ search: '& |' })).errors?.[0]?.extensions).toMatchObject({ code: 'INVALID' })
+    const { nodes } = (await listUnknown({ search: 'wire' })).data['unknownToolCalls']
+    expect(nodes.map((call: any) => call.summary.text)).toEqual([
+      'plain_wire: to Oslo, note unasked',
+      'wire_money: note Lighthouse keeper',
+    ])
+
+    // What people said about a call is not found by who may list calls and not approvals.
+    const allow = (...action: string[]) => ({
+      statement: [{ effect: 'Allow', action: [...action, 'generations:ReachOthers'], resource: ['*'] }],
+    })
+    const { secret } = await keyOf({ name: 'calls only', policy: allow('toolCalls:*') })
+    const short = async (text: string) => {
+      const { data } = await h.gql(
+        'query($s: String) { unknownToolCalls(filter: { search: $s }) { nodes { id } } }',
+        { s: text },
+        secret,
+      )
+      return data['unknownToolCalls'].nodes.length
+    }
+    expect([await short('ledger'), await short('lighthouse'), await short('wire')]).toEqual([0, 0, 2])
+    const foreign = await h.mutate('createProject', { name: `unknown ${kind}` }, 'project { id }')
+    const stranger = await keyOf({ name: 'f', role: 'ADMIN', projectId: foreign['project'].id })
+    expect(await unknown({ search: one.callId }, stranger.secret)).toEqual([])
   })
 
   test('a tally counts what a filter lists, by status, tool and agent', async () => {

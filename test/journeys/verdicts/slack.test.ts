@@ -7,7 +7,9 @@ import {
   interact,
   openSlackServer,
   pressOf,
+  signingSecret,
   submissionOf,
+  testPressOf,
   type SlackServer,
 } from '../../support/slack-server.ts'
 import { headlineOf, openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
@@ -236,6 +238,39 @@ test('the secrets cannot be read, and only an operator sets them or links somebo
     ],
     interactionsUrl: `${h.url}/slack/interactions`,
   })
+})
+
+test('a test message proves the signing secret when its press comes back, and until a secret is set anew', async () => {
+  const verifiedAt = async () =>
+    (await h.gql('{ slackIntegration { verifiedAt } }')).data['slackIntegration'].verifiedAt
+  const tried = () => h.mutate('testSlackIntegration', {}, 'tokenFault channelFault')
+  expect(await tried()).toMatchObject({ tokenFault: null, channelFault: null })
+  const press = testPressOf(slack, 'U0STRANGER')
+  // Neither another secret nor a made-up integration proves anything.
+  const forged = await interact(h.url, press, { secret: '0123456789abcdef' })
+  const other = { ...press, actions: [{ ...press['actions'][0], value: 'slk_000000000000000000000000' }] }
+  expect([forged.status, (await interact(h.url, other)).status]).toEqual([401, 401])
+  expect(await verifiedAt()).toBeNull()
+  const { feedCursor } = (await h.gql('{ viewer { project { feedCursor } } }')).data['viewer'].project
+  expect((await interact(h.url, press)).status).toBe(200)
+  await h.collect(
+    'subscription($after: String) { projectEvents(after: $after, types: [SLACK_SET]) { __typename } }',
+    { after: feedCursor },
+    (events) => events.length > 0,
+  )
+  expect(await verifiedAt()).not.toBeNull()
+  expect(textOf([...slack.messages.values()].at(-1))).toContain('The press has arrived')
+  await h.mutate('setSlackIntegration', { signingSecret }, 'integration { id }')
+  expect(await verifiedAt()).toBeNull()
+
+  await h.mutate('setSlackIntegration', { channel: 'C0NOWHERE' }, 'integration { id }')
+  expect(await tried()).toMatchObject({ tokenFault: null, channelFault: 'channel_not_found' })
+  const tokens = [...slack.tokens]
+  slack.tokens.clear()
+  expect(await tried()).toMatchObject({ tokenFault: 'token_revoked', channelFault: null })
+  for (const token of tokens) slack.tokens.add(token)
+  slack.faults.length = 0
+  await h.mutate('setSlackIntegration', { channel }, 'integration { id }')
 })
 
 test('a deleted integration posts nothing, and its buttons decide nothing', async () => {

@@ -57,6 +57,43 @@ async function accepted(id: string, count: number): Promise<void> {
     .toBeGreaterThanOrEqual(count)
 }
 
+test('the headers of an answer are kept: few, short, and without what lets somebody in', async () => {
+  const secrets = {
+    'set-cookie': ['sid=hush1', 'b=hush2'],
+    'x-api-key': 'hush3',
+    authorization: 'Bearer hush4',
+  }
+  const long = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`z-${n}`, 'v'.repeat(300)]))
+  receiver.respond = (_got, response) =>
+    void response.writeHead(200, { 'content-type': 'text/plain', ...secrets, ...long }).end('ok')
+  const id = await create()
+  const headersOf = async (args: string) => {
+    const { data, errors } = await h.gql(
+      `query($id: ID!) { webhook(id: $id) { deliveries(${args}) { nodes { answers { headers { name value } } } } } }`,
+      { id },
+    )
+    expect(errors).toBeUndefined()
+    return data['webhook'].deliveries.nodes.map((node: any) => node.answers[0].headers)
+  }
+  await agents('x')
+  await accepted(id, 1)
+  const [headers] = await headersOf('first: 100')
+  expect(JSON.stringify(headers)).not.toContain('hush')
+  for (const name of ['set-cookie', 'x-api-key', 'authorization'])
+    expect(headers).toContainEqual({ name, value: '[masked]' })
+  expect(headers).toContainEqual({ name: 'content-type', value: 'text/plain' })
+  expect(headers.length).toBeLessThanOrEqual(20)
+  expect(JSON.stringify(headers).length).toBeLessThan(2500)
+  expect(Math.max(...headers.map((one: any) => one.value.length))).toBe(200)
+  // What an earlier release has written has none; what fails, has them too.
+  await query(h.app.services.db, sql`update webhook_receipts set answer = answer - 'headers'`)
+  expect(await headersOf('first: 1')).toEqual([[]])
+  receiver.respond = (_got, response) => void response.writeHead(500, { 'x-trace': 't1' }).end()
+  await agents('y')
+  await expect.poll(() => headersOf('first: 1, status: PENDING')).toHaveLength(1)
+  expect((await headersOf('first: 1'))[0]).toContainEqual({ name: 'x-trace', value: 't1' })
+})
+
 test('each delivery that was accepted is listed with its answer, and with the payload that was sent', async () => {
   const id = await create()
   await agents('x', 'y')

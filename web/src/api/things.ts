@@ -25,15 +25,33 @@ const thingsQuery = graphql(`
       }
       ... on Approval {
         toolName
+        summary {
+          parts {
+            text
+            isValue
+          }
+        }
       }
       ... on ToolCall {
         name
+        summary {
+          parts {
+            text
+            isValue
+          }
+        }
         generation {
           id
         }
         approval {
           id
           status
+          summary {
+            parts {
+              text
+              isValue
+            }
+          }
           decision {
             byName
             via
@@ -47,9 +65,15 @@ const thingsQuery = graphql(`
 /** The most ids that the API takes at once. */
 const mostIds = 100
 
+interface Sentence {
+  parts: readonly { text: string; isValue: boolean }[]
+}
+
 export interface Thing {
   name: string
   href: string | null
+  /** Of a question or a call: what it does. */
+  sentence: Sentence | null
   /** Of a call that a gate stopped. */
   approval: { id: string; status: string; decision: { byName: string; via: string | null } | null } | null
 }
@@ -100,19 +124,20 @@ type Node = NonNullable<ResultOf<typeof thingsQuery>['nodes'][number]>
 
 function thingOf(node: Node): Thing {
   const { id } = node
-  const plain = (name: string, href: string | null): Thing => ({ name, href, approval: null })
+  const plain = (name: string, href: string | null): Thing => ({ name, href, sentence: null, approval: null })
   switch (node.__typename) {
     case 'Agent':
       return plain(node.name, `/agents/${id}`)
     case 'ApiKey':
       return plain(node.name, '/operations/keys')
     case 'Approval':
-      return plain(node.toolName, `/approvals/${id}`)
+      return { ...plain(node.toolName, `/approvals/${id}`), sentence: node.summary }
     case 'Generation':
       return plain(node.agent?.name ?? id, `/runs/${id}`)
     case 'ToolCall': {
       const href = node.generation ? `/runs/${node.generation.id}?call=${id}` : null
-      return { name: node.name, href, approval: node.approval }
+      const { name, approval, summary } = node
+      return { name, href, sentence: approval?.summary ?? summary, approval }
     }
     case 'HttpTool':
     case 'ClientTool':

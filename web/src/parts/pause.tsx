@@ -1,11 +1,12 @@
 /** Stopping a project, an agent or a tool, and letting it go on. */
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import './forms.css'
 import { command } from '../api/command.ts'
 import { useMutation } from '../api/query.ts'
 import { useViewer } from '../api/viewer.ts'
 import { FormDialog } from './form-dialog.tsx'
 import { Icon } from './icons.tsx'
+import { ReasonField } from './reason-field.tsx'
 import { Foreign } from './text.tsx'
 import { toast } from './toasts.tsx'
 import { useAction } from './use-action.ts'
@@ -38,7 +39,6 @@ export function PauseButton({ target, word, effect }: Props) {
 
 function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): void }) {
   const [reason, setReason] = useState('')
-  const id = useId()
   const form = useMutation(pauseMutation)
   return (
     <FormDialog
@@ -60,16 +60,12 @@ function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): voi
         {effect} What has been sent is not touched, people can go on deciding, and everything goes on where it
         stopped when you resume.
       </p>
-      <div>
-        <label htmlFor={id}>Reason, for those who see that it is paused</label>
-        <textarea
-          id={id}
-          rows={2}
-          maxLength={2000}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </div>
+      <ReasonField
+        label="Reason, for those who see that it is paused"
+        most={2000}
+        value={reason}
+        onChange={setReason}
+      />
     </FormDialog>
   )
 }

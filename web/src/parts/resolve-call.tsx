@@ -11,6 +11,7 @@ import { FormDialog } from './form-dialog.tsx'
 import { Arguments } from './json-view.tsx'
 import { Moment } from './moments.tsx'
 import { noOutput, OutputField, readOutput } from './output-field.tsx'
+import { ReasonField } from './reason-field.tsx'
 import { toast } from './toasts.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -109,16 +110,13 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
           <OutputField output={output} label={t('Output of the call')} onChange={setOutput} />
         </div>
       )}
-      <label>
-        <span>{t('Reason, for the audit (required)')}</span>
-        <textarea
-          rows={2}
-          maxLength={2000}
-          required
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </label>
+      <ReasonField
+        label="Reason, for the audit (required)"
+        most={2000}
+        isRequired
+        value={reason}
+        onChange={setReason}
+      />
       {isAgain && (
         <p>
           {t(

@@ -1,14 +1,18 @@
 /** Who decided about a call: each vote with its person, how it was given, and why. */
+import { graphql, type FragmentOf } from '../api/document.ts'
 import { Principal } from './principal.tsx'
 import { Foreign } from './text.tsx'
 
-export interface VoteParts {
-  verdict: string
-  by: string
-  byName: string
-  via: string | null
-  reason: string | null
-}
+/** What is shown of a vote. */
+export const voteParts = graphql(`
+  fragment VoteParts on ApprovalVote {
+    verdict
+    by
+    byName
+    via
+    reason
+  }
+`)
 
 const ways: Record<string, string> = {
   KEY: 'with a key',
@@ -21,7 +25,7 @@ const ways: Record<string, string> = {
 export const wayOf = (via: string | null): string | null => (via === null ? null : (ways[via] ?? via))
 
 /** The votes, each in a line. `status` is that of the approval: a verdict that is the same is not repeated. */
-export function Votes({ votes, status }: { votes: readonly VoteParts[]; status: string }) {
+export function Votes({ votes, status }: { votes: readonly FragmentOf<typeof voteParts>[]; status: string }) {
   return (
     <ul className="votes">
       {votes.map(({ verdict, by, byName, via, reason }) => (

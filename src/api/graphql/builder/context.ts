@@ -31,6 +31,7 @@ import {
   type Grant,
 } from '../../../domain/approvals/index.ts'
 import { getFiles, type StoredFile } from '../../../domain/files/index.ts'
+import type { Costs } from '../../../domain/models/index.ts'
 import { collidingNames, getAgents, type Agent } from '../../../domain/agents/index.ts'
 import {
   askedFor,
@@ -38,6 +39,7 @@ import {
   getSteps,
   loadAskedUnder,
   loadFailedAttemptsOf,
+  loadTotalCosts,
   showStepsOf,
   loadTotalUsage,
   type ApprovalAsked,
@@ -121,6 +123,8 @@ export interface Loaders {
   askedUnder: DataLoader<string, ToolCall[]>
   /** Tokens of a generation and all its child runs. */
   totalUsage: DataLoader<string, TotalUsage>
+  /** What these tokens cost. */
+  totalCosts: DataLoader<string, Costs>
 }
 
 export interface GraphQLContext {
@@ -258,5 +262,6 @@ function makeLoaders(ctx: Ctx): Loaders {
       const found = new Map((await loadTotalUsage(ctx.db, ids)).map((usage) => [usage.id, usage]))
       return ids.map((id) => found.get(id)!)
     }),
+    totalCosts: new DataLoader((ids) => loadTotalCosts(ctx.db, ids)),
   }
 }

@@ -4,7 +4,7 @@
 import type { ApiKey, NamedPrincipal, Session } from '../../../domain/access/index.ts'
 import type { Project } from '../../../domain/projects/index.ts'
 import type { AuditEntry } from '../../../domain/audit/index.ts'
-import type { Approval, Grant } from '../../../domain/approvals/index.ts'
+import type { Approval, CallSummary, Grant } from '../../../domain/approvals/index.ts'
 import type { Agent, AgentSettings } from '../../../domain/agents/index.ts'
 import type { StoredFile } from '../../../domain/files/index.ts'
 import type { GateChange } from '../../../domain/gate-changes/index.ts'
@@ -55,6 +55,7 @@ export function declareRefs() {
     PlatformTool: builder.objectRef<Tool>('PlatformTool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
+    CallSummary: builder.objectRef<CallSummary>('CallSummary'),
     Grant: builder.objectRef<Grant>('Grant'),
     Pause: builder.objectRef<Pause>('Pause'),
     GateChange: builder.objectRef<GateChange>('GateChange'),

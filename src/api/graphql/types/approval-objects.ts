@@ -17,7 +17,7 @@ import { pointerOf } from '../../../core/json.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { GateTypes } from './gates.ts'
-import { askedType, summaryType } from './approval-sheet.ts'
+import { askedType } from './approval-sheet.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
@@ -171,7 +171,7 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
         resolve: (approval) => shownArguments(approval),
       }),
       summary: t.field({
-        type: summaryType(refs),
+        type: refs.CallSummary,
         description:
           'What the call does, as one sentence for people, with the arguments that it runs with. Masked values are ' +
           '[masked] in it, or left out; a value has at most 80 characters.',

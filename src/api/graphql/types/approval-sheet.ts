@@ -1,10 +1,10 @@
 /** What people who decide read about a call, in GraphQL: the sentence about it, and what led to it. */
-import type { CallSummary, CallSummaryPart } from '../../../domain/approvals/index.ts'
+import type { CallSummaryPart } from '../../../domain/approvals/index.ts'
 import type { ApprovalAsked, AskedMessage, AskingAgent } from '../../../domain/generations/index.ts'
 import type { Refs } from '../builder/refs.ts'
 
-/** The type of the sentence about a call. */
-export function summaryType({ builder }: Refs) {
+/** Adds the type of the sentence about a call. */
+export function addSummary({ builder, CallSummary }: Refs): void {
   const Part = builder.objectRef<CallSummaryPart>('CallSummaryPart').implement({
     description: 'A piece of the sentence about a call.',
     fields: (t) => ({
@@ -14,7 +14,7 @@ export function summaryType({ builder }: Refs) {
       }),
     }),
   })
-  return builder.objectRef<CallSummary>('CallSummary').implement({
+  CallSummary.implement({
     description:
       'One sentence about a call: the title of its gate with the values of the arguments, or the name of the tool and ' +
       'its first arguments.',

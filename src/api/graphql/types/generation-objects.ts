@@ -135,6 +135,17 @@ function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }
         complexity: { field: 1, multiplier: 2 },
         resolve: (generation, _args, { loaders }) => loaders.totalUsage.load(generation.id),
       }),
+      totalCost: t.float({
+        nullable: true,
+        description:
+          'The cost in USD of the generation and all its child runs so far, at the prices of now; null when a model of ' +
+          'theirs has no price. A generation counts for the model of its last step.',
+        complexity: { field: 1, multiplier: 2 },
+        resolve: async ({ id }, _args, { loaders }) => {
+          const { cost, unpricedTokens } = await loaders.totalCosts.load(id)
+          return unpricedTokens > 0 ? null : cost
+        },
+      }),
       stepCount: t.exposeInt('stepCount', { description: 'The number of model steps committed so far.' }),
       agent: t.field({
         type: refs.Agent,

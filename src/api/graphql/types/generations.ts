@@ -18,6 +18,7 @@ import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import { addCancelMany } from './cancel-many.ts'
 import { filterInput } from './generation-filter.ts'
+import { addGenerationTally } from './generation-tally.ts'
 import { clientToolsInput, retryOfInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from '../builder/mutation.ts'
@@ -60,6 +61,7 @@ function addQueries(
   const { builder } = refs
   const Filter = filterInput(refs, Status)
   addCancelMany(refs, Filter)
+  addGenerationTally(refs, Filter)
   builder.queryField('generation', (t) =>
     t.field({
       ...actionMark(shown.generation),

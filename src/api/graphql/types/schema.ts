@@ -1,6 +1,7 @@
 /** Builds the schema from one file for each module of the domain. */
 import type { GraphQLSchema } from 'graphql'
 import { addAgents } from './agents.ts'
+import { addSummary } from './approval-sheet.ts'
 import { addApprovals } from './approvals.ts'
 import { meterAnswers } from '../builder/answer-size.ts'
 import { addAudit } from './audit.ts'
@@ -73,6 +74,7 @@ function build(): GraphQLSchema {
   addTools(refs, gates)
   const files = addFiles(refs)
   const callback = addCallbacks(builder)
+  addSummary(refs)
   addToolCalls(refs, files, callback)
   const settings = addSettingInputs(builder)
   addAgents(refs, settings, gates, addMcpSettings(builder))

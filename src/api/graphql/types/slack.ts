@@ -7,8 +7,10 @@ import {
   setSlackIntegration,
   slackDisabledReasons,
   slackStatuses,
+  testSlackIntegration,
   type SetSlackInput,
   type SlackIntegration,
+  type SlackTrial,
   type SlackUser,
 } from '../../../domain/followers/index.ts'
 import { described } from '../builder/described.ts'
@@ -33,6 +35,7 @@ export function addSlack(refs: Refs): void {
     }),
   )
   addChanges(refs, Integration)
+  addTrial(refs)
   addLink(refs, User)
 }
 
@@ -102,6 +105,13 @@ function integrationType(refs: Refs, User: UserType) {
       fault: t.exposeString('fault', {
         nullable: true,
         description: 'The error that Slack returned last; null after a success.',
+      }),
+      verifiedAt: t.expose('verifiedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When a press of the button of testSlackIntegration was last received with a valid signature; null when none was ' +
+          'since a secret or the channel was set.',
       }),
       interactionsUrl: t.string({
         description: 'The URL to enter in the Slack app as Request URL of its interactivity.',
@@ -190,6 +200,36 @@ function addChanges(refs: Refs, Integration: ReturnType<typeof integrationType>)
     }),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ id: await deleteSlackIntegration(ctx, input) }),
+  })
+}
+
+function addTrial(refs: Refs): void {
+  const { builder } = refs
+  addMutation(refs, {
+    name: 'testSlackIntegration',
+    description:
+      'Tries the bot token and posts a message with a button in the channel; its press sets verifiedAt, with the event ' +
+      'SLACK_SET. Works for a disabled integration too. Permission: slack:Set.',
+    input: builder.inputType('TestSlackIntegrationInput', {
+      description: 'The project whose Slack integration is tried.',
+      fields: (t) => ({ projectId: t.id({ description: projectId }) }),
+    }),
+    payload: builder.objectRef<SlackTrial>('TestSlackIntegrationPayload').implement({
+      description: 'The answers of Slack to a test.',
+      fields: (t) => ({
+        tokenFault: t.exposeString('tokenFault', {
+          nullable: true,
+          description: 'The error of Slack about the bot token; null when it is valid.',
+        }),
+        channelFault: t.exposeString('channelFault', {
+          nullable: true,
+          description:
+            'The error of Slack about the message; null when it was posted, and for an invalid token.',
+        }),
+      }),
+    }),
+    errors: ['NotFoundError'],
+    run: (ctx, input) => testSlackIntegration(ctx, input),
   })
 }
 

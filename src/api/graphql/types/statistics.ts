@@ -14,7 +14,7 @@ import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { ModelPriceRef } from './model-prices.ts'
 
-/** The cost of the query in points: four statements over at most 25,000 rows each. */
+/** The cost of the query in points: five statements over at most 25,000 rows each. */
 const points = 500
 
 const cost =
@@ -54,7 +54,7 @@ export function addStatistics(refs: Refs, ModelPrice: ModelPriceRef): void {
       }),
       tools: t.expose('tools', {
         type: [toolType(refs)],
-        description: `The tools whose calls failed most, at most ${mostTools}.`,
+        description: `The tools that were called, those whose calls failed most first, at most ${mostTools}.`,
       }),
     }),
   })
@@ -122,6 +122,18 @@ function toolType({ builder }: Refs) {
         description: 'The number of calls that failed or had invalid arguments.',
       }),
       unknown: t.exposeInt('unknown', { description: 'The number of calls with status UNKNOWN.' }),
+      seconds: t.exposeFloat('seconds', {
+        description:
+          'The time from the first sending of a call to its outcome, in seconds, of all settled calls together.',
+      }),
+      cost: t.exposeFloat('cost', {
+        description:
+          'The cost in USD of the model steps whose response asked for these calls, at the prices of now; the calls of one ' +
+          'step have equal parts of it, whichever tools they are of. Models without a price are left out.',
+      }),
+      unpricedTokens: t.exposeFloat('unpricedTokens', {
+        description: 'The number of tokens of these parts whose model has no price.',
+      }),
     }),
   })
 }

@@ -1,4 +1,5 @@
 /** Tool calls in GraphQL: the object type and the queries. */
+import { summaryOf } from '../../../domain/approvals/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
 import {
   listToolCalls,
@@ -16,6 +17,7 @@ import type { FileTypes } from './files.ts'
 import { joined, toolCallFilter } from '../builder/filters.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
+import { addUnknownCalls } from './unknown-calls.ts'
 
 export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTypes): void {
   const { builder } = refs
@@ -68,6 +70,20 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
           call.arguments && call.status !== 'AWAITING_CLIENT'
             ? masked(call.arguments, call.masked)
             : call.arguments,
+      }),
+      summary: t.field({
+        type: refs.CallSummary,
+        description:
+          'The call as one sentence for people: the name and the first arguments, writeOnly values left out. The summary of ' +
+          'its approval also has the title of its gate.',
+        resolve: ({ runtimeName, masked: paths, ...call }) =>
+          summaryOf({
+            runtimeName,
+            arguments: call.arguments ?? {},
+            editedArguments: null,
+            masked: paths,
+            question: null,
+          }),
       }),
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
@@ -229,24 +245,7 @@ function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
       resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
     }),
   )
-  builder.queryField('unknownToolCalls', (t) =>
-    t.field({
-      type: connection,
-      description:
-        'The tool calls with status UNKNOWN of a project, newest first: resolveUnknownCall settles them. ' +
-        'Permission: toolCalls:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, toolId, ...args }, { ctx }) =>
-        page(args, (p) =>
-          listToolCalls(ctx, { projectId, filter: { statuses: ['UNKNOWN'], toolId }, page: p }),
-        ),
-    }),
-  )
+  addUnknownCalls(refs, connection)
   builder.queryField('toolCalls', (t) =>
     t.field({
       ...actionMark(listOf(shown.toolCall)),

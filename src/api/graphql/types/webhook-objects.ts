@@ -4,8 +4,10 @@ import {
   deliveryStatuses,
   disabledReasons,
   listDeliveries,
+  mostHeaders,
   webhookStatuses,
   type Answer,
+  type AnswerHeader,
   type Recipient,
 } from '../../../domain/followers/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
@@ -172,6 +174,16 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
 const oneRow = { limit: 1, inverted: false }
 
 function addAnswer({ builder }: Refs) {
+  const Header = builder.objectRef<AnswerHeader>('WebhookAnswerHeader').implement({
+    description: 'A header of the response of an endpoint.',
+    fields: (t) => ({
+      name: t.exposeString('name', { description: 'The name of the header, in lower case.' }),
+      value: t.exposeString('value', {
+        description:
+          'The beginning of the value, at most 200 characters; [masked] for a cookie, a credential or a signature.',
+      }),
+    }),
+  })
   return builder.objectRef<Answer>('WebhookAnswer').implement({
     description: 'The result of one attempt to send an event to an endpoint.',
     fields: (t) => ({
@@ -192,6 +204,13 @@ function addAnswer({ builder }: Refs) {
         nullable: true,
         description:
           'The beginning of the body of the response, at most 500 characters; null when it was empty.',
+      }),
+      headers: t.field({
+        type: [Header],
+        description: `The first headers of the response, at most ${mostHeaders} and 1,500 characters; none without a response.`,
+        // They are read with the answer.
+        complexity: () => ({ field: 5, multiplier: 1 }),
+        resolve: ({ headers }) => headers ?? [],
       }),
       milliseconds: t.exposeInt('milliseconds', {
         description: 'How long the attempt took, in milliseconds.',

@@ -6,6 +6,7 @@ import { shownArguments, summaryOf, type Approval, type Vote } from '../../appro
 export const approveAction = 'gatehouse_approve'
 export const rejectAction = 'gatehouse_reject'
 export const openAction = 'gatehouse_open'
+export const testAction = 'gatehouse_test'
 export const reasonView = 'gatehouse_reason'
 export const reasonBlock = 'reason'
 
@@ -43,6 +44,26 @@ export function messageOf(shown: Shown): JsonObject {
       ...(shown.showArguments ? [argumentsOf(approval)] : []),
       ...votesOf(approval),
       open ? actionsOf(shown) : linkOf(shown),
+    ],
+  }
+}
+
+/** A message whose button tells that presses arrive; after the press it says so. */
+export function testMessage(integrationId: string, hasArrived = false): JsonObject {
+  const text = hasArrived
+    ? 'The press has arrived at Gatehouse. Questions are decided here with buttons like it.'
+    : 'A test of Gatehouse. Press the button, so that Gatehouse knows that presses arrive.'
+  const button = {
+    type: 'button',
+    action_id: testAction,
+    text: plain('This is a test', 75),
+    value: integrationId,
+  }
+  return {
+    text,
+    blocks: [
+      { type: 'section', text: plain(text, 300) },
+      ...(hasArrived ? [] : [{ type: 'actions', elements: [button] }]),
     ],
   }
 }

@@ -22,6 +22,8 @@ export interface SlackIntegration {
   disabledAt: Date | null
   /** The error that Slack returned last; null after a success. */
   fault: string | null
+  /** When a press of a test message last came back signed; null since a secret or the channel was set. */
+  verifiedAt: Date | null
   createdBy: string
   createdAt: Date
   updatedAt: Date
@@ -56,6 +58,12 @@ export function integrationOf(row: IntegrationRow): SlackIntegration {
 /** The row of a project's integration; undefined when it has none. Checks no permission. */
 export async function rowOf(db: Database, projectId: string): Promise<IntegrationRow | undefined> {
   const [row] = await db.select().from(slackIntegrations).where(eq(slackIntegrations.projectId, projectId))
+  return row
+}
+
+/** The row with this id. Checks no permission. */
+export async function rowById(db: Database, id: string): Promise<IntegrationRow | undefined> {
+  const [row] = await db.select().from(slackIntegrations).where(eq(slackIntegrations.id, id))
   return row
 }
 

@@ -14,8 +14,9 @@ import {
   reasonView,
   rejectAction,
 } from './blocks.ts'
-import { openPart, rowOf, type IntegrationRow } from './integration.ts'
+import { openPart, rowById, rowOf, type IntegrationRow } from './integration.ts'
 import { isSigned, toleranceSeconds } from './signature.ts'
+import { noteTestPress, testedBy } from './trial.ts'
 import { userOf } from './users.ts'
 
 /** A request to the URL for interactions, as it came. */
@@ -40,19 +41,34 @@ const done: SlackReply = { kind: 'done', body: null }
  * is shown by the worker; why nothing was changed is told to the one who pressed. Throws what is no answer to a person.
  */
 export async function serveInteraction(services: Services, request: SlackRequest): Promise<SlackReply> {
-  const { db, masterKey, clock } = services
+  const { db } = services
   const payload = payloadOf(request.body)
+  const tested = payload ? testedBy(payload) : null
+  if (payload && tested !== null) {
+    const row = await rowById(db, tested)
+    if (!row || !(await isGenuine(services, row, request))) return denied
+    await noteTestPress(services, row, payload)
+    return done
+  }
   const pressed = payload ? pressOf(payload) : null
   if (!payload || !pressed) return denied
   const [approval] = await loadApprovals(db, [pressed.approvalId])
   const row = approval ? await rowOf(db, approval.projectId) : undefined
-  if (!approval || !row) return denied
+  if (!approval || !row || !(await isGenuine(services, row, request))) return denied
+  return answer(services, row, approval, pressed, payload)
+}
+
+/** Whether Slack has signed the request for this integration, and it was not served before. */
+async function isGenuine(
+  { db, masterKey, clock }: Services,
+  row: IntegrationRow,
+  request: SlackRequest,
+): Promise<boolean> {
   const secret = openPart(masterKey, row.id, 'signing', row.signingSecret)
-  if (!isSigned(secret, request, clock.now())) return denied
+  if (!isSigned(secret, request, clock.now())) return false
   const key = sha256Hex(`${request.timestamp} ${request.signature}`)
   const once = { projectId: row.projectId, principalId: row.id, operation: 'slack:interaction', key }
-  if (!(await spendOnce(db, once, 3 * toleranceSeconds * 1000))) return denied
-  return answer(services, row, approval, pressed, payload)
+  return spendOnce(db, once, 3 * toleranceSeconds * 1000)
 }
 
 interface Press {

@@ -144,6 +144,7 @@ function valuesOf(
     ...(signingSecret ? { signingSecret: sealPart(masterKey, id, 'signing', signingSecret) } : {}),
     ...(channel ? { channel } : {}),
     ...(typeof showArguments === 'boolean' ? { showArguments } : {}),
+    ...(botToken || signingSecret || channel ? { verifiedAt: null } : {}),
     ...state,
     epoch: sql`${slackIntegrations.epoch} + 1`,
     updatedAt: sql`now()`,

@@ -1,6 +1,7 @@
 /** One attempt to deliver: a signed POST over guarded egress, and what the receiver answered. */
 import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
+import { keptHeaders, type AnswerHeader } from './answer-headers.ts'
 import { askedDelayMs } from './retry.ts'
 import { signedHeaders } from './signature.ts'
 
@@ -15,6 +16,8 @@ export interface Answer {
   status: number | null
   /** Why there was no response, or why the response is not a success. */
   error: string | null
+  /** Of the response; absent without one, and in older rows. */
+  headers?: AnswerHeader[]
   /** The beginning of the body of the response. */
   body: string | null
   milliseconds: number
@@ -83,16 +86,11 @@ export async function send(
   }
   const { status, headers, bytes } = response
   const body = bytes.toString('utf8').slice(0, keptCharacters) || null
-  if (status >= 200 && status < 300)
-    return { kind: 'delivered', answer: { ...answer, status, body }, askedMs: null }
+  const received = { ...answer, status, headers: keptHeaders(headers), body }
+  if (status >= 200 && status < 300) return { kind: 'delivered', answer: received, askedMs: null }
   return {
     kind: status === 410 ? 'gone' : 'failed',
-    answer: {
-      ...answer,
-      status,
-      error: faultOf(status),
-      body,
-    },
+    answer: { ...received, error: faultOf(status) },
     askedMs: status === 429 || status === 503 ? askedDelayMs(headers.get('retry-after'), startMs) : null,
   }
 }

@@ -56,6 +56,8 @@ export const slackIntegrations = pgTable(
     disabledAt: moment('disabled_at'),
     /** The error that Slack returned last; null after a success. */
     fault: text('fault'),
+    /** When a press of a test message last came back signed; null since a secret or the channel was set. */
+    verifiedAt: moment('verified_at'),
     /** A position in the project's feed; `mark` identifies the event there. */
     at: bigint('at', { mode: 'number' }).notNull(),
     mark: jsonb('mark'),

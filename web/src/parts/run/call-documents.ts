@@ -2,6 +2,7 @@
 import { graphql, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { faults } from '../../api/faults.ts'
+import { voteParts } from '../votes.tsx'
 
 export const callQuery = graphql(
   `
@@ -46,11 +47,7 @@ export const callQuery = graphql(
           status
           settledAt
           votes {
-            verdict
-            by
-            byName
-            via
-            reason
+            ...VoteParts
           }
         }
         grant {
@@ -80,7 +77,7 @@ export const callQuery = graphql(
       }
     }
   `,
-  [principal],
+  [principal, voteParts],
 )
 
 export const submitMutation = graphql(

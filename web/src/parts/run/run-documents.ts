@@ -2,6 +2,7 @@
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { pauseParts } from '../paused.tsx'
+import { voteParts } from '../votes.tsx'
 
 const failedAttempt = graphql(`
   fragment FailedAttemptParts on FailedAttempt {
@@ -74,6 +75,7 @@ const runFacts = graphql(
       totalUsage {
         totalTokens
       }
+      totalCost
       parent {
         id
         agent {
@@ -139,54 +141,53 @@ const stepRow = graphql(
   [failedAttempt],
 )
 
-const callRow = graphql(`
-  fragment CallRow on ToolCall {
-    id
-    name
-    action
-    status
-    stepIndex
-    createdAt
-    startedAt
-    settledAt
-    deadlineAt
-    errorCode
-    approval {
+const callRow = graphql(
+  `
+    fragment CallRow on ToolCall {
       id
+      name
+      action
       status
+      stepIndex
       createdAt
+      startedAt
       settledAt
-      summary {
-        parts {
-          text
-          isValue
+      deadlineAt
+      errorCode
+      approval {
+        id
+        status
+        createdAt
+        settledAt
+        summary {
+          parts {
+            text
+            isValue
+          }
+        }
+        votes {
+          ...VoteParts
         }
       }
-      votes {
-        verdict
-        by
-        byName
-        via
-        reason
+      attempts {
+        attempt
+        startedAt
+        endedAt
+        outcome
+        errorCode
+      }
+      child {
+        id
+        status
+        stepCount
+        agent {
+          name
+        }
       }
     }
-    attempts {
-      attempt
-      startedAt
-      endedAt
-      outcome
-      errorCode
-    }
-    child {
-      id
-      status
-      stepCount
-      agent {
-        name
-      }
-    }
-  }
-`)
+  `,
+  [voteParts],
+)
 
 /** The run, and of its steps and calls those that came after what is known, with the open ones as they are now. */
 export const runQuery = graphql(

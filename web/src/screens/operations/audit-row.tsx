@@ -5,6 +5,7 @@ import { Badge } from '../../parts/badge.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
+import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { wayOf } from '../../parts/votes.tsx'
 import type { Entry } from './audit-documents.ts'
@@ -40,6 +41,7 @@ export function AuditRow({ entry, things, isOpen, onToggle, onNarrow }: RowProps
         <Principal of={entry.principal} />
       </td>
       <td>
+        <What entry={entry} things={things} />
         <Resource entry={entry} things={things} />
         <About entry={entry} things={things} />
         {isOpen && (
@@ -78,6 +80,20 @@ function Outcome({ entry: { action, outcome, details } }: { entry: Entry }) {
 interface NamedProps {
   entry: Entry
   things: Things
+}
+
+/** The sentence of the question or call that the entry is about. */
+function What({ entry, things }: NamedProps) {
+  const { subject, approvalId, callId } = idsOf(entry)
+  const about = [subject, approvalId, callId].find((id) => id !== null && things.get(id)?.sentence)
+  const sentence = about ? things.get(about)?.sentence : null
+  return (
+    sentence && (
+      <div>
+        <Sentence of={sentence} />
+      </div>
+    )
+  )
 }
 
 /** What was acted on, by name and as a link where this person may read it. */

@@ -1,121 +1,80 @@
 /** Calls that were sent and never answered: only a person can find out what became of them. */
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { graphql, type ResultOf } from '../../api/document.ts'
+import { serverNow } from '../../api/clock.ts'
 import { usePages } from '../../api/pages.ts'
+import { useAddress } from '../../parts/address.ts'
+import { AgentField } from '../../parts/agent-field.tsx'
+import { Filters, SearchField, TimeField } from '../../parts/filters.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
+import { usePlace } from '../../parts/place.ts'
 import { ResolveCall } from '../../parts/resolve-call.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
+import { ToolField } from '../../parts/tool-field.tsx'
 import { Votes } from '../../parts/votes.tsx'
+import { unknownQuery, type UnknownRow } from './unknown-documents.ts'
 
-const unknownQuery = graphql(`
-  query UnknownCalls($projectId: ID, $after: String) {
-    unknownToolCalls(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        name
-        arguments
-        createdAt
-        startedAt
-        errorCode
-        generation {
-          id
-        }
-        approval {
-          id
-          status
-          summary {
-            parts {
-              text
-              isValue
-            }
-          }
-          votes {
-            verdict
-            by
-            byName
-            via
-            reason
-          }
-        }
-        attempts {
-          attempt
-          startedAt
-          outcome
-          errorCode
-          idempotencyKey
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const nothing = { q: null, tool: null, agent: null, since: null, from: null, to: null }
+
+/** The filter of the address, as the API takes it. */
+function filterOf(given: URLSearchParams) {
+  const word = (name: string) => given.get(name)?.trim() || null
+  return {
+    search: word('q'),
+    toolId: word('tool'),
+    agentId: word('agent'),
+    ...boundsOf(rangeOf(given), serverNow()),
   }
-`)
-
-type Call = ResultOf<typeof unknownQuery>['unknownToolCalls']['nodes'][number]
+}
 
 export function UnknownCalls() {
-  const pages = usePages(unknownQuery, {}, (data) => data.unknownToolCalls, {
+  const { params, go, replace } = useAddress()
+  const search = params.toString()
+  const filter = useMemo(() => filterOf(new URLSearchParams(search)), [search])
+  const pages = usePages(unknownQuery, { filter }, (data) => data.unknownToolCalls, {
     eventTypes: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
   })
-  const [open, setOpen] = useState<Call | null>(null)
+  usePlace(`/operations/unknown?${search}`, pages.nodes.length, pages)
+  const [open, setOpen] = useState<UnknownRow | null>(null)
   return (
     <>
       <p className="mute">
         These calls were sent, and no answer came. They are not repeated by themselves: look at the tool, then
         say what became of them.
       </p>
+      <Filters>
+        <SearchField
+          label="Words or an id"
+          value={params.get('q') ?? ''}
+          most={200}
+          isFirst
+          onChange={(q) => replace({ q })}
+        />
+        <ToolField value={filter.toolId} onChange={(tool) => go({ tool })} />
+        <AgentField value={filter.agentId} onChange={(agent) => go({ agent })} />
+        <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
+        {search !== '' && (
+          <button type="button" className="quiet" onClick={() => go(nothing)}>
+            Clear
+          </button>
+        )}
+      </Filters>
       <Listing
         pages={pages}
         label="Calls with an unknown outcome"
-        columns={['Tool', 'Sent', 'Why', 'Approved by', 'Run', '']}
-        empty={{ title: 'No unknown calls', text: 'Every call that was sent has been answered.' }}
-        renderRow={(call) => (
-          <tr key={call.id}>
-            <td>
-              {call.approval && (
-                <div>
-                  <Sentence of={call.approval.summary} />
-                </div>
-              )}
-              <span className="mono">
-                <Foreign text={call.name} max={80} />
-              </span>
-            </td>
-            <td>
-              <Ago at={call.startedAt ?? call.createdAt} />
-            </td>
-            <td className="mono small">{call.errorCode}</td>
-            <td>
-              {call.approval ? (
-                <>
-                  <Votes votes={call.approval.votes} status={call.approval.status} />
-                  <Link href={`/approvals/${call.approval.id}`} className="cell-link">
-                    show the question
-                  </Link>
-                </>
-              ) : (
-                <span className="mute">no question</span>
-              )}
-            </td>
-            <td>
-              {call.generation ? (
-                <Link href={`/runs/${call.generation.id}?call=${call.id}`}>show the run</Link>
-              ) : (
-                <span className="mute">direct call</span>
-              )}
-            </td>
-            <td className="actions">
-              <button type="button" onClick={() => setOpen(call)}>
-                Resolve …
-              </button>
-            </td>
-          </tr>
-        )}
+        columns={['Call', 'Sent', 'Why', 'Approved by', 'Run', '']}
+        empty={
+          search === ''
+            ? { title: 'No unknown calls', text: 'Every call that was sent has been answered.' }
+            : {
+                title: 'No unknown call is like this',
+                text: 'A search finds whole words of the tool and of the question; the last one may be a beginning.',
+              }
+        }
+        renderRow={(call) => <Row key={call.id} call={call} onResolve={() => setOpen(call)} />}
       />
       {open && (
         <ResolveCall
@@ -127,5 +86,47 @@ export function UnknownCalls() {
         />
       )}
     </>
+  )
+}
+
+function Row({ call, onResolve }: { call: UnknownRow; onResolve(): void }) {
+  const { id, name, summary, approval, generation } = call
+  return (
+    <tr>
+      <td>
+        <Sentence of={approval?.summary ?? summary} />
+        <div className="small mute mono">
+          <Foreign text={name} max={80} />
+        </div>
+      </td>
+      <td>
+        <Ago at={call.startedAt ?? call.createdAt} />
+      </td>
+      <td className="mono small">{call.errorCode}</td>
+      <td>
+        {approval ? (
+          <>
+            <Votes votes={approval.votes} status={approval.status} />
+            <Link href={`/approvals/${approval.id}`} className="cell-link">
+              show the question
+            </Link>
+          </>
+        ) : (
+          <span className="mute">no question</span>
+        )}
+      </td>
+      <td>
+        {generation ? (
+          <Link href={`/runs/${generation.id}?call=${id}`}>show the run</Link>
+        ) : (
+          <span className="mute">direct call</span>
+        )}
+      </td>
+      <td className="actions">
+        <button type="button" onClick={onResolve}>
+          Resolve …
+        </button>
+      </td>
+    </tr>
   )
 }

@@ -4,6 +4,7 @@ import { graphql, type VariablesOf } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
 import { useMutation } from '../../api/query.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
+import { ReasonField } from '../../parts/reason-field.tsx'
 import { toast } from '../../parts/toasts.tsx'
 
 const cancelManyMutation = graphql(
@@ -58,15 +59,7 @@ export function CancelMany({ filter, onClose }: { filter: Filter; onClose(): voi
         All runs that this filter finds and that have not ended, also those further down. Their child runs and
         open questions end with them. Calls that were sent already may still take effect.
       </p>
-      <label>
-        <span>Reason</span>
-        <textarea
-          rows={2}
-          maxLength={1000}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </label>
+      <ReasonField value={reason} onChange={setReason} />
     </FormDialog>
   )
 }

@@ -4,6 +4,7 @@ import { useMutation } from '../../api/query.ts'
 import { toast } from '../../parts/toasts.tsx'
 import { cancelMutation } from './documents.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
+import { ReasonField } from '../../parts/reason-field.tsx'
 
 export function CancelRun({ id, onClose }: { id: string; onClose(): void }) {
   const [reason, setReason] = useState('')
@@ -34,15 +35,7 @@ export function CancelRun({ id, onClose }: { id: string; onClose(): void }) {
       <p>
         Its child runs and open questions end with it. Calls that were sent already may still take effect.
       </p>
-      <label>
-        <span>Reason</span>
-        <textarea
-          rows={2}
-          maxLength={1000}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </label>
+      <ReasonField value={reason} onChange={setReason} />
     </FormDialog>
   )
 }

@@ -28,7 +28,14 @@ export const runStatuses = [
 ] as const
 export type RunStatus = (typeof runStatuses)[number]
 
-/** What the list is narrowed to; it is the query of the address. */
+/** What the numbers of the list are divided by. */
+export const runGroupings = [
+  { by: null, name: 'Not grouped' },
+  { by: 'agent', name: 'By agent' },
+  { by: 'outcome', name: 'By outcome' },
+] as const
+
+/** What the list is narrowed to, and how its numbers are grouped; it is the query of the address. */
 export interface RunFilter {
   statuses: readonly RunStatus[]
   text: string
@@ -36,6 +43,7 @@ export interface RunFilter {
   requestedBy: string | null
   threadId: string | null
   range: TimeRange
+  by: (typeof runGroupings)[number]['by']
 }
 
 export const noFilter: RunFilter = {
@@ -45,7 +53,11 @@ export const noFilter: RunFilter = {
   requestedBy: null,
   threadId: null,
   range: anyTime,
+  by: null,
 }
+
+/** Whether the list is narrowed; groups narrow nothing. */
+export const isNarrowed = (filter: RunFilter): boolean => hrefOf({ ...filter, by: null }) !== '/runs'
 
 /** The filter in the query of an address; a status that does not exist is none. */
 export function filterOf(search: string): RunFilter {
@@ -58,11 +70,12 @@ export function filterOf(search: string): RunFilter {
     requestedBy: given.get('by'),
     threadId: given.get('thread'),
     range: rangeOf(given),
+    by: runGroupings.find(({ by }) => by === given.get('group'))?.by ?? null,
   }
 }
 
 /** The address of the list with a filter. */
-export function hrefOf({ statuses, text, agentId, requestedBy, threadId, range }: RunFilter): string {
+export function hrefOf({ statuses, text, agentId, requestedBy, threadId, range, by }: RunFilter): string {
   const given = withMembers(new URLSearchParams(), {
     status: statuses,
     q: text,
@@ -70,6 +83,7 @@ export function hrefOf({ statuses, text, agentId, requestedBy, threadId, range }
     by: requestedBy,
     thread: threadId,
     ...membersOf(range),
+    group: by,
   }).toString()
   return given === '' ? '/runs' : `/runs?${given}`
 }

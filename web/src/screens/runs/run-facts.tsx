@@ -5,6 +5,7 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { moneyText } from '../../parts/money.ts'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
@@ -61,8 +62,7 @@ function End({
 }
 
 function Facts({ run }: { run: Run }) {
-  const { id, agent, model, usage, totalUsage, deadlineAt, threadId, stopReason, status } = run
-  const own = usage.inputTokens + usage.outputTokens
+  const { id, agent, model, deadlineAt, threadId, stopReason, status } = run
   return (
     <section aria-label={t('Facts')}>
       <h2>{t('About the run')}</h2>
@@ -85,21 +85,9 @@ function Facts({ run }: { run: Run }) {
         {run.startedAt !== null && run.finishedAt !== null && (
           <Fact name={t('Took')}>{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
         )}
-        {stopReason !== null && (
-          <Fact name={t('Ended by')}>{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>
-        )}
-        <Fact name={t('Steps')}>{run.stepCount}</Fact>
-        <Fact name={t('Tokens')}>
-          {t('{input} in, {output} out', {
-            input: usage.inputTokens,
-            output: usage.outputTokens,
-          })}
-        </Fact>
-        {totalUsage.totalTokens > own && (
-          <Fact name={t('With child runs')}>
-            {plural(totalUsage.totalTokens, '1 token', '{count} tokens')}
-          </Fact>
-        )}
+        {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
+        <Fact name="Steps">{run.stepCount}</Fact>
+        <Spent run={run} />
         {!isEnded(status) && (
           <Fact name={t('Deadline')}>
             <Countdown until={deadlineAt} />
@@ -157,6 +145,22 @@ function Facts({ run }: { run: Run }) {
         </Fact>
       </dl>
     </section>
+  )
+}
+
+/** Tokens and money, of the run and with its child runs. */
+function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
+  const hasMore = totalUsage.totalTokens > usage.inputTokens + usage.outputTokens
+  return (
+    <>
+      <Fact name="Tokens">
+        {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+      </Fact>
+      {hasMore && <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>}
+      <Fact name={hasMore ? 'Cost, with child runs' : 'Cost'}>
+        {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+      </Fact>
+    </>
   )
 }
 

@@ -3,7 +3,7 @@ import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
 import { Filters, Narrowed, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
-import { hrefOf, noFilter, runStatuses, type RunFilter } from './rows.ts'
+import { isNarrowed, noFilter, runStatuses, type RunFilter } from './rows.ts'
 
 interface Props {
   filter: RunFilter
@@ -43,8 +43,8 @@ export function RunFilters({ filter, shown, onChange }: Props) {
           onClear={() => onChange({ ...filter, threadId: null })}
         />
       )}
-      {hrefOf(filter) !== '/runs' && (
-        <button type="button" className="quiet" onClick={() => onChange(noFilter)}>
+      {isNarrowed(filter) && (
+        <button type="button" className="quiet" onClick={() => onChange({ ...noFilter, by: filter.by })}>
           Clear
         </button>
       )}

@@ -11,9 +11,10 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { CancelMany } from './cancel-many.tsx'
 import { CancelRun } from './cancel-run.tsx'
 import { isEnded } from '../../parts/run/status.ts'
-import { filterOf, hrefOf } from './rows.ts'
+import { filterOf, hrefOf, isNarrowed, type RunFilter } from './rows.ts'
 import { RunFilters } from './run-filters.tsx'
 import { RunTable } from './run-table.tsx'
+import { RunTally } from './run-tally.tsx'
 import { StartRun } from './start-run.tsx'
 import { filterInput, useRunList, type RunList } from './use-run-list.ts'
 
@@ -28,7 +29,8 @@ export function Runs() {
   const [isEndingAll, setEndingAll] = useState(false)
   const list = useRunList(href, chosen !== null || isStarting || ending !== null || isEndingAll)
   const mayCancel = useViewer()?.may('generations:Cancel') ?? false
-  const isFiltered = href !== '/runs'
+  const isFiltered = isNarrowed(filter)
+  const change = (next: RunFilter, isTyped = false) => go(hrefOf(next), { replace: isTyped })
   const hasOpen = [...list.rows.values()].some(({ status }) => !isEnded(status))
   useListKeys(list, chosen, setChosen)
   return (
@@ -43,7 +45,7 @@ export function Runs() {
         <RunFilters
           filter={filter}
           shown={[...list.rows.values()].map(({ requester }) => requester)}
-          onChange={(next, isTyped = false) => go(hrefOf(next), { replace: isTyped })}
+          onChange={change}
         />
         {isFiltered && hasOpen && mayCancel && (
           <button type="button" className="quiet" onClick={() => setEndingAll(true)}>
@@ -51,6 +53,12 @@ export function Runs() {
           </button>
         )}
       </div>
+      <RunTally
+        filter={filter}
+        input={list.input}
+        isCounted={isFiltered || filter.by !== null}
+        onChange={change}
+      />
       <Body
         list={list}
         isFiltered={isFiltered}

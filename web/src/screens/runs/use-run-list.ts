@@ -10,6 +10,8 @@ import { filterOf, placeRuns, type RunFilter } from './rows.ts'
 export interface RunList {
   rows: ReadonlyMap<string, RunRow>
   ids: readonly string[]
+  /** The filter that was read. */
+  input: ReturnType<typeof filterInput>
   /** How many newer ones wait to be shown. */
   waiting: number
   hasMore: boolean
@@ -76,6 +78,7 @@ export function useRunList(href: string, isHeld: boolean): RunList {
     ...pages,
     rows,
     ids: current.ids,
+    input: given,
     waiting: current.waiting,
     showWaiting() {
       setShown({ nodes, href, ids: nodes.map(({ id }) => id), waiting: 0 })

@@ -1,6 +1,7 @@
 /** What the screen of Slack reads and does. */
 import { command } from '../../../api/command.ts'
 import { graphql, type ResultOf } from '../../../api/document.ts'
+import { faults } from '../../../api/faults.ts'
 import type { EventType } from '../../../api/feed.ts'
 import { principal } from '../../../api/principal.ts'
 
@@ -24,6 +25,7 @@ export const slackQuery = graphql(
         disabledReason
         disabledAt
         fault
+        verifiedAt
         interactionsUrl
         createdAt
         updatedAt
@@ -53,3 +55,22 @@ export const setSlackMutation = command('setSlackIntegration')
 export const deleteSlackMutation = command('deleteSlackIntegration')
 
 export const linkUserMutation = command('linkSlackUser')
+
+export const testSlackMutation = graphql(
+  `
+    mutation TestSlack($input: TestSlackIntegrationInput!) {
+      testSlackIntegration(input: $input) {
+        __typename
+        ... on TestSlackIntegrationPayload {
+          tokenFault
+          channelFault
+        }
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+/** What Slack said to a test; null before one. */
+export type SlackTrial = { tokenFault: string | null; channelFault: string | null } | null

@@ -64,7 +64,9 @@ function NewSlack({ viewer, onClose }: { viewer: Viewer; onClose(): void }) {
   const form = useMutation(setSlackMutation)
   const save = async () => {
     if (!(await form.send({ input: { projectId, ...newSlackInput(draft, secrets) } }))) return
-    toast('Slack is set up. Enter the Request URL in the app next.', { tone: 'good' })
+    toast('Slack knows the token. Enter the Request URL in the app next, then send a test message.', {
+      tone: 'good',
+    })
     onClose()
   }
   const isComplete = [draft.channel, secrets.botToken, secrets.signingSecret].every(

@@ -21,6 +21,7 @@ import {
   slackTypes,
   type Integration,
 } from './documents.ts'
+import { SlackChecklist } from './checklist.tsx'
 import { NoSlack } from './new.tsx'
 import { SlackSettings } from './settings.tsx'
 import { SlackUsers } from './users.tsx'
@@ -51,6 +52,11 @@ export function Slack() {
       {integration ? (
         <>
           <Standing integration={integration} viewer={viewer} reload={reload} />
+          <SlackChecklist
+            key={integration.updatedAt}
+            integration={integration}
+            mayTest={viewer.may('slack:Set')}
+          />
           <SlackUsers integration={integration} viewer={viewer} reload={reload} />
           {viewer.may('slack:Set') && (
             <SlackSettings key={integration.id} integration={integration} viewer={viewer} reload={reload} />

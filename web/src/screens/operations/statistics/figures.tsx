@@ -1,5 +1,7 @@
-/** Figures as tables: the tools that failed, and every bucket. */
+/** Figures as tables: the tools, and every bucket. */
+import { durationText } from '../../../parts/durations.ts'
 import { Foreign } from '../../../parts/text.tsx'
+import { FigureTable } from './figure-table.tsx'
 import { costText, numberText, runKinds, secondsText, shareText, type Bucket } from './sums.ts'
 
 interface ToolFigures {
@@ -7,43 +9,50 @@ interface ToolFigures {
   calls: number
   errors: number
   unknown: number
+  seconds: number
+  cost: number
+  unpricedTokens: number
 }
 
-/** The tools that failed most. */
-export function FailedTools({ tools }: { tools: readonly ToolFigures[] }) {
+const toolColumns = [
+  'Tool',
+  { number: 'Calls' },
+  { number: 'Failed' },
+  { number: 'Unknown' },
+  { number: 'Share' },
+  { number: 'Time' },
+  { number: 'Cost' },
+]
+
+/** The tools, those that failed most first. */
+export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
   return (
-    <section className="chart" aria-label="Tools that failed">
-      <h3>Tools that failed</h3>
+    <section className="chart" aria-label="Tools">
+      <h3>Tools, those that failed most first</h3>
       {tools.length === 0 ? (
         <p className="mute">No tool was called.</p>
       ) : (
-        <div className="statistics-tools" tabIndex={0} role="region" aria-label="Errors by tool">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Tool</th>
-                {['Calls', 'Failed', 'Unknown', 'Share'].map((name) => (
-                  <th key={name} scope="col" className="statistics-number">
-                    {name}
-                  </th>
-                ))}
+        <>
+          <FigureTable label="Calls by tool" columns={toolColumns}>
+            {tools.map(({ name, calls, errors, unknown, seconds, cost, unpricedTokens }) => (
+              <tr key={name}>
+                <td className="mono small">
+                  <Foreign text={name} max={64} />
+                </td>
+                <td className="statistics-number">{numberText(calls)}</td>
+                <td className="statistics-number">{numberText(errors)}</td>
+                <td className="statistics-number">{numberText(unknown)}</td>
+                <td className="statistics-number">{shareText(errors + unknown, calls)}</td>
+                <td className="statistics-number">{durationText(seconds * 1000)}</td>
+                <td className="statistics-number">{costText(cost, unpricedTokens)}</td>
               </tr>
-            </thead>
-            <tbody>
-              {tools.map(({ name, calls, errors, unknown }) => (
-                <tr key={name}>
-                  <td className="mono small">
-                    <Foreign text={name} max={64} />
-                  </td>
-                  <td className="statistics-number">{numberText(calls)}</td>
-                  <td className="statistics-number">{numberText(errors)}</td>
-                  <td className="statistics-number">{numberText(unknown)}</td>
-                  <td className="statistics-number">{shareText(errors + unknown, calls)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </FigureTable>
+          <p className="small mute">
+            Time is that of all calls together. Cost is that of the model’s answers that asked for the calls;
+            the calls of one answer share it equally.
+          </p>
+        </>
       )}
     </section>
   )

@@ -3,8 +3,10 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { useViewer } from '../../../api/viewer.ts'
 import { Foreign } from '../../../parts/text.tsx'
+import { FigureTable } from './figure-table.tsx'
 import { PriceDialog, type Price } from './price-dialog.tsx'
-import { numberText, moneyText } from './sums.ts'
+import { moneyText } from '../../../parts/money.ts'
+import { numberText } from './sums.ts'
 
 export interface Spending {
   agentId: string
@@ -17,7 +19,15 @@ export interface Spending {
   price: Price | null
 }
 
-const columns = ['Runs', 'Tokens read', 'Tokens written', 'Cost']
+const columns = [
+  'Agent',
+  'Model',
+  { number: 'Runs' },
+  { number: 'Tokens read' },
+  { number: 'Tokens written' },
+  { number: 'Cost' },
+  'Price',
+]
 
 export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; onPriced(): void }) {
   const [open, setOpen] = useState<Spending | null>(null)
@@ -28,55 +38,39 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
       {rows.length === 0 ? (
         <p className="mute">No model was asked.</p>
       ) : (
-        <div className="statistics-tools" tabIndex={0} role="region" aria-label="Cost by agent and model">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Agent</th>
-                <th scope="col">Model</th>
-                {columns.map((name) => (
-                  <th key={name} scope="col" className="statistics-number">
-                    {name}
-                  </th>
-                ))}
-                <th scope="col">Price</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={`${row.agentId} ${row.model}`}>
-                  <td>
-                    {row.agent ? (
-                      <Link href={`/agents/${row.agentId}`}>
-                        <Foreign text={row.agent.name} max={64} />
-                      </Link>
-                    ) : (
-                      <span className="mute">a deleted agent</span>
-                    )}
-                  </td>
-                  <td className="mono small">
-                    <Foreign text={row.model} max={80} />
-                  </td>
-                  <td className="statistics-number">{numberText(row.runs)}</td>
-                  <td className="statistics-number">{numberText(row.inputTokens)}</td>
-                  <td className="statistics-number">{numberText(row.outputTokens)}</td>
-                  <td className="statistics-number">
-                    {row.cost === null ? <span className="tone-warn">unknown</span> : moneyText(row.cost)}
-                  </td>
-                  <td>
-                    <PriceText price={row.price} />{' '}
-                    {mayPrice && (
-                      <button type="button" className="quiet" onClick={() => setOpen(row)}>
-                        {row.price ? 'Change' : 'Set it'}
-                        <span className="sr-only"> the price of {row.model}</span>
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <FigureTable label="Cost by agent and model" columns={columns}>
+          {rows.map((row) => (
+            <tr key={`${row.agentId} ${row.model}`}>
+              <td>
+                {row.agent ? (
+                  <Link href={`/agents/${row.agentId}`}>
+                    <Foreign text={row.agent.name} max={64} />
+                  </Link>
+                ) : (
+                  <span className="mute">a deleted agent</span>
+                )}
+              </td>
+              <td className="mono small">
+                <Foreign text={row.model} max={80} />
+              </td>
+              <td className="statistics-number">{numberText(row.runs)}</td>
+              <td className="statistics-number">{numberText(row.inputTokens)}</td>
+              <td className="statistics-number">{numberText(row.outputTokens)}</td>
+              <td className="statistics-number">
+                {row.cost === null ? <span className="tone-warn">unknown</span> : moneyText(row.cost)}
+              </td>
+              <td>
+                <PriceText price={row.price} />{' '}
+                {mayPrice && (
+                  <button type="button" className="quiet" onClick={() => setOpen(row)}>
+                    {row.price ? 'Change' : 'Set it'}
+                    <span className="sr-only"> the price of {row.model}</span>
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </FigureTable>
       )}
       {open && (
         <PriceDialog

@@ -6,10 +6,11 @@ import { graphql, type ResultOf } from '../../../api/document.ts'
 import { useQuery } from '../../../api/query.ts'
 import { useAddress } from '../../../parts/address.ts'
 import { durationText } from '../../../parts/durations.ts'
+import { moneyText } from '../../../parts/money.ts'
 import { Segments } from '../../../parts/segments.tsx'
 import { Empty, Failure, Skeleton } from '../../../parts/states.tsx'
 import { Chart } from './chart.tsx'
-import { BucketTable, FailedTools } from './figures.tsx'
+import { BucketTable, ToolsTable } from './figures.tsx'
 import { SpendingTable } from './spending.tsx'
 import {
   beginOf,
@@ -17,7 +18,6 @@ import {
   numberText,
   finishedOf,
   isBusy,
-  moneyText,
   runKinds,
   runsOf,
   secondsText,
@@ -74,6 +74,9 @@ const statisticsQuery = graphql(`
         calls
         errors
         unknown
+        seconds
+        cost
+        unpricedTokens
       }
     }
   }
@@ -168,7 +171,7 @@ function Shown({ figures, stretch, reload }: ShownProps) {
           textOf={moneyText}
         />
         <SpendingTable rows={spending} onPriced={reload} />
-        <FailedTools tools={tools} />
+        <ToolsTable tools={tools} />
       </div>
       <BucketTable buckets={named.filter(isBusy)} />
     </>

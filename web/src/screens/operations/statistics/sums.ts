@@ -1,5 +1,6 @@
 /** Figures of a stretch of time, from its buckets. Pure. */
 import { durationText } from '../../../parts/durations.ts'
+import { moneyText } from '../../../parts/money.ts'
 
 /** What the figures need of a bucket. */
 export interface Bucket {
@@ -50,13 +51,6 @@ export const secondsText = (value: number | null): string =>
   value === null ? 'none' : durationText(value * 1000)
 
 export const numberText = (value: number): string => value.toLocaleString('en')
-
-const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' })
-
-/** US dollars; never nothing for something. */
-export function moneyText(value: number): string {
-  return value > 0 && value < 0.01 ? 'under $0.01' : dollars.format(value)
-}
 
 /** What is known of the cost, where tokens of some models have no price. */
 export function costText(cost: number, unpricedTokens: number): string {

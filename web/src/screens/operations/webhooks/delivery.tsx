@@ -16,6 +16,8 @@ const looks: Record<DeliveryStatus, { status: string; word: string }> = {
   DELIVERED: { status: 'COMPLETED', word: 'accepted' },
 }
 
+const nothing = { messageId: null, payload: null, answers: [] }
+
 interface Props {
   webhookId: string
   delivery: Delivery
@@ -66,7 +68,7 @@ export function DeliveryRow({ webhookId, delivery, maySend, onSend }: Props) {
       {isOpen && (
         <tr>
           <td colSpan={4} className="hook-delivery">
-            <Details webhookId={webhookId} delivery={delivery} />
+            <Details key={attempts} webhookId={webhookId} delivery={delivery} />
           </td>
         </tr>
       )}
@@ -78,7 +80,7 @@ function Details({ webhookId, delivery: { id, answers, attempts } }: Pick<Props,
   const { data, error, reload } = useQuery(deliveryQuery, { webhookId, id })
   if (error) return <Failure error={error} retry={reload} />
   if (!data) return <Skeleton lines={4} />
-  const { messageId, payload } = data.webhook?.delivery ?? { messageId: null, payload: null }
+  const { messageId, payload, answers: read } = data.webhook?.delivery ?? nothing
   return (
     <div className="stack">
       <section className="stack" aria-label="What was sent">
@@ -103,7 +105,10 @@ function Details({ webhookId, delivery: { id, answers, attempts } }: Pick<Props,
           </p>
         )}
         {answers.toReversed().map((answer) => (
-          <AnswerLine key={answer.at} answer={answer} />
+          <AnswerLine
+            key={answer.at}
+            answer={{ ...answer, headers: read.find(({ at }) => at === answer.at)?.headers }}
+          />
         ))}
       </section>
     </div>

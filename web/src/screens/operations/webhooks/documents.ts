@@ -128,6 +128,13 @@ export const deliveryQuery = graphql(`
       delivery(id: $id) {
         messageId
         payload
+        answers {
+          at
+          headers {
+            name
+            value
+          }
+        }
       }
     }
   }
@@ -197,6 +204,10 @@ export const testMutation = graphql(`
           error
           body
           milliseconds
+          headers {
+            name
+            value
+          }
         }
       }
       ... on Error {

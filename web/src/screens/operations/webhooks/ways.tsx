@@ -5,14 +5,13 @@ import { useMutation } from '../../../api/query.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Field } from '../../../parts/fields.tsx'
 import { toast } from '../../../parts/toasts.tsx'
-import { AnswerLine } from './answer.tsx'
+import { AnswerLine, type Answer } from './answer.tsx'
 import {
   deleteWebhookMutation,
   replayMutation,
   rotateMutation,
   testMutation,
   updateWebhookMutation,
-  type Delivery,
   type WebhookRow,
 } from './documents.ts'
 import { sentTypes, typeName, type SentType } from './event-types.ts'
@@ -28,7 +27,7 @@ interface Props {
 export function Ways({ webhook, reload }: Props) {
   const [isReplaying, setReplaying] = useState(false)
   const [type, setType] = useState<SentType | ''>('')
-  const [answer, setAnswer] = useState<Delivery['answers'][number] | null>(null)
+  const [answer, setAnswer] = useState<Answer | null>(null)
   const update = useAction(updateWebhookMutation)
   const test = useAction(testMutation)
   const input = { webhookId: webhook.id }

@@ -2,6 +2,7 @@
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
 import type { CreateInput } from '../documents.ts'
 import { reference } from './credentials.ts'
+import { headersOf, type Parameter } from './openapi-headers.ts'
 import { textOf, type Api, type Operation } from './openapi.ts'
 import { inlinerOf, Unusable, type Inliner } from './openapi-schema.ts'
 
@@ -38,13 +39,6 @@ export function toolOfOperation(
   }
 }
 
-interface Parameter {
-  name: string
-  place: string
-  isRequired: boolean
-  schema: Schema
-}
-
 function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choices): ToolOfOperation {
   const inliner = inlinerOf(api.root)
   const notes: string[] = []
@@ -52,6 +46,7 @@ function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choic
   const body = bodyOf(operation, inliner, notes)
   const { url, used } = urlOf(operation, parameters, base, body !== null, notes)
   const login = secret === '' ? null : api.login
+  const headers = headersOf(parameters, api.login, notes)
   const { name, summary, description, method } = operation
   return {
     input: {
@@ -70,7 +65,10 @@ function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choic
             login?.in === 'query'
               ? withQuery(url, `${encodeURIComponent(login.name)}=${reference(secret)}`)
               : url,
-          headers: login?.in === 'header' ? { [login.name]: `${login.prefix}${reference(secret)}` } : {},
+          headers: {
+            ...headers,
+            ...(login?.in === 'header' ? { [login.name]: `${login.prefix}${reference(secret)}` } : {}),
+          },
           inputSchema: schemaOf(used, body, notes),
         },
       },
@@ -168,10 +166,7 @@ function urlOf(
   const sendsBody = hasBody || method === 'POST' || method === 'PUT' || method === 'PATCH'
   const query: string[] = []
   for (const one of parameters) {
-    if (one.place === 'header' || one.place === 'cookie') {
-      if (one.isRequired || one.place === 'cookie')
-        notes.push(`The ${one.place} ${one.name} is left out: set it under Headers.`)
-    } else if (one.place === 'query') {
+    if (one.place === 'query') {
       if (used.some(({ name }) => name === one.name))
         notes.push(`The parameter ${one.name} is in path and query; only the path gets it.`)
       else if (!sendsBody) used.push(one)
@@ -179,7 +174,9 @@ function urlOf(
         query.push(`${encodeURIComponent(one.name)}={${one.name}}`)
         used.push(one)
       } else
-        notes.push(`The parameter ${one.name} is left out: with ${method} the query has required ones only.`)
+        notes.push(
+          `The query parameter ${one.name} is not imported: with ${method} a tool sends those that each call has.`,
+        )
     }
   }
   const address = `${operation.server ?? base}${path}`

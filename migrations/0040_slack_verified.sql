@@ -1,0 +1,1 @@
+ALTER TABLE "slack_integrations" ADD COLUMN "verified_at" timestamp (3) with time zone;

@@ -1,0 +1,68 @@
+/** Numbers of generations in GraphQL: of all that a list has, and of each agent in it. */
+import {
+  tallyGenerations,
+  type GenerationGroup,
+  type GenerationNumbers,
+  type GenerationTally,
+} from '../../../domain/generations/index.ts'
+import type { BuilderTypes } from '../builder/builder.ts'
+import type { Refs } from '../builder/refs.ts'
+import type { GenerationFilterRef } from './generation-filter.ts'
+
+function numbers<Row extends GenerationNumbers>(t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Row>) {
+  const of = (name: keyof GenerationNumbers, what: string) =>
+    t.int({ description: `The number of generations that ${what}.`, resolve: (row) => row[name] })
+  return {
+    completed: of('completed', 'completed'),
+    failed: of('failed', 'failed'),
+    cancelled: of('cancelled', 'were cancelled'),
+    expired: of('expired', 'reached their deadline'),
+    open: of('open', 'have not ended'),
+  }
+}
+
+export function addGenerationTally(refs: Refs, Filter: GenerationFilterRef): void {
+  const { builder } = refs
+  const Numbers = builder.objectRef<GenerationNumbers>('GenerationNumbers').implement({
+    description: 'Numbers of generations by what has become of them.',
+    fields: numbers,
+  })
+  const Group = builder.objectRef<GenerationGroup>('GenerationGroup').implement({
+    description: 'Numbers of generations of one agent.',
+    fields: (t) => ({
+      agentId: t.exposeID('agentId', { description: 'The id of the agent, which may be deleted by now.' }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description: 'The agent; null when it was deleted or is hidden from this API key.',
+        resolve: ({ agentId }, _args, { loaders }) => loaders.agents.load(agentId),
+      }),
+      ...numbers(t),
+    }),
+  })
+  const Tally = builder.objectRef<GenerationTally>('GenerationTally').implement({
+    description: 'How many generations a list has.',
+    fields: (t) => ({
+      total: t.expose('total', { type: Numbers, description: 'The generations of the list.' }),
+      agents: t.expose('agents', {
+        type: [Group],
+        description: 'The numbers of each agent, those with the most generations first.',
+      }),
+      isComplete: t.exposeBoolean('isComplete', {
+        description: 'Whether everything was counted: counting stops at 10,000 generations.',
+      }),
+    }),
+  })
+  builder.queryField('generationTally', (t) =>
+    t.field({
+      type: Tally,
+      description:
+        'How many generations a list has, by what has become of them and by agent. Permission: generations:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filter: t.arg({ type: Filter, description: 'Only generations that match all given fields.' }),
+      },
+      resolve: (_root, args, { ctx }) => tallyGenerations(ctx, args),
+    }),
+  )
+}

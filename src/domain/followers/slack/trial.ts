@@ -1,0 +1,80 @@
+/** A test of an integration: the token, a message in the channel, and the press of its button, which comes back signed. */
+import { and, eq } from 'drizzle-orm'
+import { notFound } from '../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { atomically } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { slackIntegrations } from '../../../store/db/tables/verdicts.ts'
+import {
+  assertMay,
+  projectOf,
+  publishNews,
+  recordChange,
+  type Ctx,
+  type Services,
+} from '../../access/index.ts'
+import { appendProjectEvents, slackSet } from '../../events/index.ts'
+import { callSlack } from './api.ts'
+import { testAction, testMessage } from './blocks.ts'
+import { openPart, rowOf, type IntegrationRow } from './integration.ts'
+
+/** What Slack refused, as the code of its error; null: nothing. */
+export interface SlackTrial {
+  tokenFault: string | null
+  /** About the message; it is not sent with a token that is refused. */
+  channelFault: string | null
+}
+
+/**
+ * Tries the token, and posts a message in the channel whose button proves signing secret and Request URL when somebody
+ * presses it. Action `slack:Set`. NOT_FOUND without an integration.
+ */
+export async function testSlackIntegration(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined },
+): Promise<SlackTrial> {
+  const projectId = projectOf(ctx, input.projectId)
+  const resource = `slack/${projectId}`
+  await assertMay(ctx, 'slack:Set', projectId, resource)
+  const row = await rowOf(ctx.db, projectId)
+  if (!row) throw notFound('Slack integration of the project', projectId)
+  await recordChange(ctx.db, ctx, { projectId, action: 'slack:Set', resource, details: { test: true } })
+  const token = openPart(ctx.masterKey, row.id, 'token', row.botToken)
+  const known = await callSlack(ctx, token, 'auth.test', {})
+  if (!known.ok) return { tokenFault: known.error, channelFault: null }
+  const message = { channel: row.channel, ...testMessage(row.id) }
+  const posted = await callSlack(ctx, token, 'chat.postMessage', message)
+  return { tokenFault: null, channelFault: posted.ok ? null : posted.error }
+}
+
+/** The id of the integration whose test message was pressed; null for anything else. */
+export function testedBy(payload: JsonObject): string | null {
+  const { type, actions } = payload
+  const action = type === 'block_actions' && Array.isArray(actions) ? actions[0] : null
+  if (!isJsonObject(action) || action['action_id'] !== testAction) return null
+  return typeof action['value'] === 'string' ? action['value'] : null
+}
+
+/** Notes that a press came back, and shows it in the message. The signature of the payload was verified with `row`. */
+export async function noteTestPress(
+  services: Services,
+  row: IntegrationRow,
+  payload: JsonObject,
+): Promise<void> {
+  const { id, projectId, signingSecret, channel } = row
+  await atomically(services.db, async (tx) => {
+    const written = await tx
+      .update(slackIntegrations)
+      .set({ verifiedAt: sql`now()` })
+      // With a secret that was set meanwhile the press proves nothing.
+      .where(and(eq(slackIntegrations.id, id), eq(slackIntegrations.signingSecret, signingSecret)))
+      .returning({ id: slackIntegrations.id })
+    if (written.length > 0) await appendProjectEvents(tx, projectId, [slackSet({ integrationId: id })])
+  })
+  publishNews(services, projectId)
+  const { container } = payload
+  const ts = isJsonObject(container) ? container['message_ts'] : null
+  if (typeof ts !== 'string') return
+  const token = openPart(services.masterKey, id, 'token', row.botToken)
+  await callSlack(services, token, 'chat.update', { channel, ts, ...testMessage(id, true) })
+}

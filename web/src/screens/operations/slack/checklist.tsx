@@ -1,0 +1,60 @@
+/** What must be true before a press in Slack counts, each step verified; a test message verifies most of them. */
+import { useState } from 'react'
+import { useProject } from '../../../api/session.ts'
+import { Icon } from '../../../parts/icons.tsx'
+import { Ago } from '../../../parts/moments.tsx'
+import { Foreign } from '../../../parts/text.tsx'
+import { useAction } from '../../../parts/use-action.ts'
+import { testSlackMutation, type Integration, type SlackTrial } from './documents.ts'
+import { stepsOf, type SlackStep } from './steps.ts'
+
+const looks: Record<SlackStep['state'], { icon: 'check' | 'cross' | 'clock'; tone: string; word: string }> = {
+  done: { icon: 'check', tone: 'tone-good', word: 'done: ' },
+  failed: { icon: 'cross', tone: 'tone-bad', word: 'failed: ' },
+  open: { icon: 'clock', tone: 'mute', word: 'to do: ' },
+}
+
+export function SlackChecklist({ integration, mayTest }: { integration: Integration; mayTest: boolean }) {
+  const [trial, setTrial] = useState<SlackTrial>(null)
+  const projectId = useProject()
+  const { act, isRunning } = useAction(testSlackMutation)
+  const test = async () => {
+    const said = await act({ input: { projectId } })
+    if (said) setTrial(said)
+  }
+  return (
+    <section className="stack" aria-label="Checklist">
+      <div className="row">
+        <h2>Checklist</h2>
+        {mayTest && (
+          <button type="button" className="spread" disabled={isRunning} onClick={() => void test()}>
+            {isRunning ? 'Asking Slack …' : 'Send a test message'}
+          </button>
+        )}
+      </div>
+      <ul className="slack-steps" aria-live="polite">
+        {stepsOf(integration, trial).map(({ name, state, about }) => (
+          <li key={name}>
+            <span className={looks[state].tone}>
+              <Icon name={looks[state].icon} />
+            </span>
+            <div>
+              <span className="strong">
+                <span className="sr-only">{looks[state].word}</span>
+                {name}
+              </span>
+              <p className="small mute">
+                <Foreign text={about} />
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {integration.verifiedAt !== null && (
+        <p className="small mute">
+          The newest press of a test message came back <Ago at={integration.verifiedAt} />.
+        </p>
+      )}
+    </section>
+  )
+}
