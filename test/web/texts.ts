@@ -33,12 +33,19 @@ const code = setOf(
 )
 /** Words that are the same in every language, beside those in capitals: names of products, formats and keys. */
 const names = setOf(
-  'Gatehouse GraphQL OpenAI Anthropic Edge Opera Firefox Chrome Safari Android Windows Linux iOS macOS Enter Escape ' +
-    'Authorization Bearer Basic curl http mcp null true false kB',
+  'Gatehouse GraphQL OpenAI Anthropic Google Gemini Edge Opera Firefox Chrome Safari Android Windows Linux iOS macOS ' +
+    'Enter Escape Authorization Referer Cookie Bearer Basic Schema curl http mcp openai xoxb null true false kB',
 )
+/** Strings in a place of texts, or of the form of one, that are none: members of the API, and commands. */
+const noTexts = new Set(['toolChoice', 'budget', 'call tool_name {"argument": 1}'])
+const isCode = (text: string) => noTexts.has(text) || /^(?:curl|mutation|main table|\{ ")|var\(--/.test(text)
 
+/** Addresses, placeholders and what has dots or underscores within are no words. */
 const hasWords = (text: string) =>
-  (text.match(/[\p{L}\d_]+/gu) ?? []).some((one) => /\p{Ll}{2}/u.test(one) && !names.has(one))
+  !isCode(text) &&
+  (text.replaceAll(/\S*[_@/{}]\S*|\S+[.:]\S+/g, '').match(/\p{L}+/gu) ?? []).some(
+    (one) => /\p{Ll}{2}/u.test(one) && !names.has(one),
+  )
 
 /** A capital before small letters, or words with spaces between them: a text wherever it stands. */
 const looksLikeText = (text: string) =>

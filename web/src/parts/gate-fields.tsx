@@ -8,6 +8,7 @@ import { Field } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import { JsonField, issuesAt } from './long-fields.tsx'
 import type { Schema } from './schema-form-resolve.ts'
+import { wordsOf } from './badge.tsx'
 import { t } from '../texts/texts.tsx'
 
 const modes: readonly { mode: Mode; word: string; about: string }[] = [
@@ -175,7 +176,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
         {roles.map((role) => (
           <label key={role} className="row">
             <input type="checkbox" checked={draft.approvers.includes(role)} onChange={() => toggle(role)} />
-            {role.toLowerCase()}
+            {wordsOf(role)}
           </label>
         ))}
       </fieldset>

@@ -111,7 +111,7 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
         </div>
       )}
       <ReasonField
-        label="Reason, for the audit (required)"
+        label={t('Reason, for the audit (required)')}
         most={2000}
         isRequired
         value={reason}

@@ -194,7 +194,7 @@ function Answer(part: PartProps) {
         {choice('errorProfile', [
           { value: 'AUTO', name: t('by the client') },
           { value: 'SPEC', name: t('of the newest specification') },
-          { value: 'SEED', name: '-32601, -32602 and -32003' },
+          { value: 'SEED', name: t('-32601, -32602 and -32003') },
         ])}
       </div>
     </>

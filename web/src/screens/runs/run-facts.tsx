@@ -85,8 +85,10 @@ function Facts({ run }: { run: Run }) {
         {run.startedAt !== null && run.finishedAt !== null && (
           <Fact name={t('Took')}>{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
         )}
-        {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
-        <Fact name="Steps">{run.stepCount}</Fact>
+        {stopReason !== null && (
+          <Fact name={t('Ended by')}>{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>
+        )}
+        <Fact name={t('Steps')}>{run.stepCount}</Fact>
         <Spent run={run} />
         {!isEnded(status) && (
           <Fact name={t('Deadline')}>
@@ -153,12 +155,17 @@ function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
   const hasMore = totalUsage.totalTokens > usage.inputTokens + usage.outputTokens
   return (
     <>
-      <Fact name="Tokens">
-        {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+      <Fact name={t('Tokens')}>
+        {t('{input} in, {output} out', {
+          input: usage.inputTokens,
+          output: usage.outputTokens,
+        })}
       </Fact>
-      {hasMore && <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>}
-      <Fact name={hasMore ? 'Cost, with child runs' : 'Cost'}>
-        {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+      {hasMore && (
+        <Fact name={t('With child runs')}>{plural(totalUsage.totalTokens, '1 token', '{count} tokens')}</Fact>
+      )}
+      <Fact name={hasMore ? t('Cost, with child runs') : t('Cost')}>
+        {totalCost === null ? <span className="tone-warn">{t('unknown')}</span> : moneyText(totalCost)}
       </Fact>
     </>
   )
