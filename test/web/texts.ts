@@ -87,7 +87,11 @@ function placeOf(node: ts.Node): Place {
   if (ts.isBinaryExpression(parent))
     return /^(?:&&|\|\||\?\?)$/.test(parent.operatorToken.getText()) ? placeOf(parent) : 'code'
   if (ts.isCallExpression(parent) || ts.isNewExpression(parent))
-    return code.has(calledName(parent)) ? 'code' : calledName(parent) === 'toast' ? 'read' : 'any'
+    return code.has(calledName(parent)) && parent.arguments?.[1] !== node
+      ? 'code'
+      : calledName(parent) === 'toast'
+        ? 'read'
+        : 'any'
   if (
     ts.isParenthesizedExpression(parent) ||
     ts.isArrayLiteralExpression(parent) ||

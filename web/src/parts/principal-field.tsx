@@ -39,8 +39,8 @@ export function PrincipalField({ label, value, shown, hasSystem = false, onChang
   // Who may not list keys chooses among those in the list.
   const keys = useQuery(keyNamesQuery, {}, { eventTypes: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
   const names = new Map<string, string>()
-  if (self) names.set(self, 'You')
-  if (hasSystem) names.set('system', 'system')
+  if (self) names.set(self, t('You'))
+  if (hasSystem) names.set('system', t('system'))
   for (const { id, name } of [...keys, ...shown]) if (!names.has(id)) names.set(id, name ?? id)
   return (
     <ChoiceField

@@ -14,6 +14,15 @@ import { t, T } from '../../texts/texts.tsx'
 const tones: Record<string, string> = { ALLOWED: 'tone-good', DENIED: 'tone-bad', EXECUTED: 'tone-work' }
 const verdicts: Record<string, string> = { APPROVE: 'APPROVED', REJECT: 'REJECTED' }
 
+/** What can be acted on, as far as it has a page. */
+const nouns: Record<string, string> = {
+  tool: t('tool'),
+  agent: t('agent'),
+  key: t('key'),
+  generation: t('generation'),
+  approval: t('approval'),
+}
+
 type Things = ReadonlyMap<string, Thing>
 
 /** The ids that an entry names: its resource, and the question and the call of its details. */
@@ -100,6 +109,7 @@ function What({ entry, things }: NamedProps) {
 /** What was acted on, by name and as a link where this person may read it. */
 function Resource({ entry, things }: NamedProps) {
   const thing = things.get(idsOf(entry).subject)
+  const kind = entry.resource.slice(0, entry.resource.indexOf('/'))
   if (!thing?.href)
     return (
       <span className="mono small">
@@ -108,7 +118,7 @@ function Resource({ entry, things }: NamedProps) {
     )
   return (
     <Link href={thing.href} title={entry.resource} className="cell-link">
-      {entry.resource.slice(0, entry.resource.indexOf('/'))} <Foreign text={thing.name} max={80} />
+      {nouns[kind] ?? kind} <Foreign text={thing.name} max={80} />
     </Link>
   )
 }
