@@ -97,18 +97,50 @@ const weightOf = (errors: readonly OutputUnit[]): number =>
     0,
   )
 
+type Found = readonly [one: string, other: string]
+/** What the validator says of a keyword, and the same as a text of the page. */
+const sayings: Record<string, [RegExp, ([one, other]: Found) => string]> = {
+  type: [/Expected (.*)$/s, ([type]) => t('must be of type {type}', { type })],
+  format: [/format "(.*)"\.$/s, ([format]) => t('must be of the format {format}', { format })],
+  const: [/match (.*)\.$/s, ([value]) => t('does not match {value}.', { value })],
+  enum: [/any of (.*)\.$/s, ([values]) => t('does not match any of {values}.', { values })],
+  minLength: [
+    /\((\d+) < (\d+)\)/,
+    ([length, least]) => t('String is too short ({length} < {least}).', { length, least }),
+  ],
+  maxLength: [
+    /\((\d+) > (\d+)\)/,
+    ([length, most]) => t('String is too long ({length} > {most}).', { length, most }),
+  ],
+  minItems: [
+    /\((\d+) < (\d+)\)/,
+    ([count, least]) => t('Array has too few items ({count} < {least}).', { count, least }),
+  ],
+  maxItems: [
+    /\((\d+) > (\d+)\)/,
+    ([count, most]) => t('Array has too many items ({count} > {most}).', { count, most }),
+  ],
+  minimum: [
+    /^(\S+) is less than (\S+)\.$/,
+    ([value, least]) => t('{value} is less than {least}.', { value, least }),
+  ],
+  maximum: [
+    /^(\S+) is greater than (\S+)\.$/,
+    ([value, most]) => t('{value} is greater than {most}.', { value, most }),
+  ],
+  multipleOf: [
+    /^(\S+) is not a multiple of (\S+)\.$/,
+    ([value, part]) => t('{value} is not a multiple of {part}.', { value, part }),
+  ],
+}
+
+/** Keywords that are seldom broken keep the words of the validator. */
 function wordsFor(keyword: string, error: string): string {
   if (keyword === 'oneOf' || keyword === 'anyOf') return t('fits none of the choices, or several')
-  if (keyword === 'type')
-    return t('must be of type {type}', {
-      type: error.replace(/^Instance type .* is invalid\. Expected /, ''),
-    })
   if (keyword === 'false') return t('is not allowed')
-  if (keyword === 'format')
-    return t('must be of the format {format}', {
-      format: error.replace(/^String does not match format "(.*)"\.$/s, '$1'),
-    })
-  return error.replace(/^Instance /, '')
+  const saying = Object.hasOwn(sayings, keyword) ? sayings[keyword] : undefined
+  const [, one, other = ''] = saying?.[0].exec(error) ?? []
+  return saying && one !== undefined ? saying[1]([one, other]) : error.replace(/^Instance /, '')
 }
 
 const pathOf = (pointer: string): string[] =>
