@@ -10,7 +10,8 @@ const rounds = 60
 const openQuestions = 100
 const idleSeconds = 20
 
-async function gatedTool(server: BenchServer): Promise<string> {
+/** A tool whose calls all stop at the gate. Resolves with its id. */
+export async function gatedTool(server: BenchServer): Promise<string> {
   const inputSchema = { type: 'object', properties: { order: { type: 'string' } } }
   // Nothing is ever sent there: every question is rejected or stays.
   const config = { http: { url: 'http://127.0.0.1:9/', method: 'POST', inputSchema } }
@@ -22,7 +23,8 @@ async function gatedTool(server: BenchServer): Promise<string> {
   return createTool.tool.id as string
 }
 
-async function ask(server: BenchServer, toolId: string, order: string): Promise<string> {
+/** Calls it; resolves with the id of the approval. */
+export async function ask(server: BenchServer, toolId: string, order: string): Promise<string> {
   const { callTool } = await server.gql(
     `mutation($i: CallToolInput!) { callTool(input: $i) {
       ... on CallToolPayload { toolCall { approval { id } } } ... on Error { message } } }`,
@@ -32,12 +34,13 @@ async function ask(server: BenchServer, toolId: string, order: string): Promise<
   return callTool.toolCall.approval.id as string
 }
 
-async function openInbox(browser: Browser, server: BenchServer): Promise<Page> {
+/** Opens a screen of the dashboard, signed in, in a context of its own. */
+export async function openScreen(browser: Browser, server: BenchServer, at: string): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
   await context.request.post(`${server.url}/session`, { data: { key }, headers: { origin: server.url } })
   const page = await context.newPage()
-  await page.goto(`${server.url}/approvals`)
-  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+  await page.goto(server.url + at)
+  await page.getByRole('heading', { level: 1 }).waitFor()
   return page
 }
 
@@ -94,13 +97,18 @@ async function idleCost(browser: Browser, server: BenchServer) {
   }
 }
 
-export async function measurePage(): Promise<void> {
+/** A browser that `close` ends. Throws where there is none. */
+export function openBrowser(): Promise<Browser> {
   if (!existsSync(path)) throw new Error(`There is no browser at ${path}. Set CHROMIUM_PATH.`)
+  return chromium.launch({ executablePath: path })
+}
+
+export async function measurePage(): Promise<void> {
   const server = await openServer('postgres', { upstream: '127.0.0.1:9' })
-  const browser = await chromium.launch({ executablePath: path })
+  const browser = await openBrowser()
   try {
     const toolId = await gatedTool(server)
-    const page = await openInbox(browser, server)
+    const page = await openScreen(browser, server, '/approvals')
     const { asked, decided } = await timesOn(page, server, toolId)
     const empty = await idleCost(browser, server)
     for (let n = 0; n < openQuestions; n++) await ask(server, toolId, `open-${n}-`)

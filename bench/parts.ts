@@ -7,6 +7,7 @@ import { measureIdle } from './idle.ts'
 import { measureInboxes } from './inbox.ts'
 import { measureLimit } from './limit.ts'
 import { measurePage } from './page.ts'
+import { measurePageSize } from './page-size.ts'
 import { measureQuery } from './query.ts'
 import { measureReplicas } from './replicas.ts'
 import { measureScale } from './scale.ts'
@@ -31,4 +32,5 @@ export const parts: Record<string, () => Promise<void>> = {
   replicas: measureReplicas,
   webhooks: measureWebhooks,
   page: measurePage,
+  'page-size': measurePageSize,
 }

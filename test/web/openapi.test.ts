@@ -149,7 +149,7 @@ describe('an operation', () => {
     })
     expect(httpOf(made)).toEqual({
       method: 'POST',
-      url: 'https://h.test/v1/orders/{orderId}/refunds?dry={dry}',
+      url: 'https://h.test/v1/orders/{orderId}/refunds?dry={dry}{&lang}',
       headers: {},
       inputSchema: {
         type: 'object',
@@ -157,14 +157,26 @@ describe('an operation', () => {
           amount: { type: 'number', minimum: 0 },
           orderId: { type: 'string', description: 'Which.' },
           dry: { type: 'boolean' },
+          lang: { type: 'string' },
         },
         required: ['orderId', 'dry', 'amount'],
       },
     })
     expect(made.notes).toEqual([
-      'The query parameter lang is not imported: with POST a tool sends those that each call has.',
       'The header X-Trace is not imported: a tool sends the same headers with each call. Set it under Headers.',
     ])
+  })
+
+  test('that sends a body has its optional query parameters at the end of the URL, behind a secret', () => {
+    const query = (name: string) => ({ name, in: 'query', schema: { type: 'string' } })
+    const paths = { '/a': { post: { parameters: [query('x'), query('y'), query('odd{name}')] } } }
+    const scheme = { components: { securitySchemes: { it: { type: 'apiKey', in: 'query', name: 'key' } } } }
+    const made = only(paths)
+    expect(httpOf(made)).toMatchObject({ url: 'https://h.test/v1/a{?x,y}', inputSchema: { required: [] } })
+    expect(made.notes).toEqual(['The query parameter odd{name} is not imported: a URL cannot have its name.'])
+    expect(httpOf(only(paths, scheme, { secret: 'KEY' }))['url']).toBe(
+      'https://h.test/v1/a?key={{secret:KEY}}{&x,y}',
+    )
   })
 
   test('has the headers that can only be sent in one way, and names the others', () => {

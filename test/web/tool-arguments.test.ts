@@ -147,7 +147,7 @@ describe('a row', () => {
 })
 
 test('placeholders of a URL are arguments that must be given; secrets are none', () => {
-  const names = placeholdersOf('https://h.test/{orderId}/{line}?k={{secret:KEY}}&again={orderId}')
+  const names = placeholdersOf('https://h.test/{orderId}/{line}?k={{secret:KEY}}&again={orderId}{&page,size}')
   expect(names).toEqual(['orderId', 'line'])
   const rows = withMore(
     { rows: [{ ...newRow, name: 'line', type: 'integer' }], around: {} },

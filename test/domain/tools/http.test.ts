@@ -120,6 +120,15 @@ describe('buildHttpRequest', () => {
       'https://h.test/true-%7B%22c%22%3A1%7D/true',
       '{}',
     ],
+    [
+      'POST',
+      'https://h.test/{id}{?x,y,z}',
+      { id: 1, y: ['a b', 'c'], z: null, n: 2 },
+      'https://h.test/1?y=a%20b&y=c',
+      '{"n":2}',
+    ],
+    ['PUT', 'https://h.test/?k={k}{&x}', { k: 1, x: '&k=2' }, 'https://h.test/?k=1&x=%26k%3D2', '{}'],
+    ['DELETE', 'https://h.test/{?x}', { n: 2 }, 'https://h.test/?n=2', null],
     ['GET', 'https://h.test/a', { q: '\ud800' }, 'https://h.test/a?q=%EF%BF%BD', null],
   ])('%s %s with %j', (method, url, args, expected, body) => {
     expect(build(url, method, args)).toMatchObject({ method, url: expected, body })
@@ -306,6 +315,10 @@ describe('checkHttpConfig', () => {
     'https://h.test/id}',
     'https://h.test/{}',
     'https://h.test/{a{b}}',
+    'https://h.test/{&a}',
+    'https://h.test/?b=1{?a}',
+    'https://h.test/{?a}/b',
+    'https://h.test/{?}',
     'https://{{secret:TOKEN}}.test/',
     'https://h.test/#{id}',
     'https://h.test:99999/',
@@ -329,6 +342,7 @@ describe('checkHttpConfig', () => {
     ])
     expect(faults('https://h.test/{constructor}?a={b}')).toHaveLength(2)
     expect(faults('https://h.test/{nope}', id, { nope: 1 })).toEqual([])
+    expect(faults('https://h.test/{?id,nope}')).toEqual([expect.stringContaining('{nope}')])
     expect(faults('https://h.test/{id}?key={{secret:KEY}}')).toEqual([])
     expect(faults('https://h.test/{nope}', { ...id, patternProperties: { '^n': {} } })).toEqual([])
     const elsewhere = { allOf: [{ $ref: '#/$defs/all' }], $defs: { all: id } }

@@ -76,3 +76,23 @@ test('a tool that was saved before the rule runs, and its gate and words are cha
     'has the placeholder {nope',
   ])
 })
+
+test('optional arguments at the end of the URL are in the query when they are given, and not in the body', async () => {
+  const properties = Object.fromEntries(['id', 'lang', 'note'].map((name) => [name, { type: 'string' }]))
+  const inputSchema = { type: 'object', properties, required: ['id'] }
+  const config = { http: { url: `${upstream.url}/notes/{id}{?lang}`, method: 'POST', inputSchema } }
+  const made = await h.mutate('createTool', { name: 'write_note', config }, 'tool { id }')
+  const call = async (args: object) => {
+    const before = upstream.seen.length
+    const input = { toolId: made['tool'].id, arguments: args }
+    await h.mutate('callTool', input, 'toolCall { id }')
+    await expect.poll(() => upstream.seen.length).toBe(before + 1)
+    const { url, body } = upstream.seen[before]!
+    return { url, body }
+  }
+  expect(await call({ id: '1', note: 'x' })).toEqual({ url: '/notes/1', body: '{"note":"x"}' })
+  expect(await call({ id: '1', note: 'x', lang: 'de' })).toEqual({
+    url: '/notes/1?lang=de',
+    body: '{"note":"x"}',
+  })
+})

@@ -34,7 +34,9 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
     isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'http',
     fields: (t) => ({
       url: t.string({
-        description: 'The URL with {placeholders} for arguments.',
+        description:
+          'The URL with {placeholders} for arguments. At its end {?a,b}, or {&a,b} behind a query, are arguments that the ' +
+          'query has when they are given.',
         resolve: (tool) => tool.http!.url,
       }),
       method: t.field({

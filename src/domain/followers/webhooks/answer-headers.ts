@@ -16,7 +16,7 @@ const longestValue = 200
 const mostCharacters = 1500
 
 /** Names of headers whose values are secrets: those of standards, and what programs call their own. */
-const secret = /cookie|auth|token|secret|passw|api-?key|credential|session|signature|jwt/
+const secret = /cookie|auth|token|secret|password|api-?key|credential|session|signature|jwt/
 
 /** The first headers of a response, as far as they fit. */
 export function keptHeaders(headers: Headers): AnswerHeader[] {

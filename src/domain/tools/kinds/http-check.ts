@@ -10,6 +10,7 @@ import {
   httpMethods,
   parseTemplate,
   placeholdersIn,
+  splitOptional,
   type HttpToolConfig,
   type UrlTemplate,
 } from './http-template.ts'
@@ -33,7 +34,8 @@ export function checkHttpConfig(config: HttpToolConfig): Issue[] {
 export function placeholderFaults(url: string, inputSchema: JsonObject, presets: JsonObject): Issue[] {
   const { patternProperties } = inputSchema
   if (isJsonObject(patternProperties) && Object.keys(patternProperties).length > 0) return []
-  return placeholdersIn(withoutSecrets(url))
+  const { plain, optional } = splitOptional(withoutSecrets(url))
+  return [...placeholdersIn(plain), ...optional]
     .filter((name) => !namesArgument(inputSchema, name) && !Object.hasOwn(presets, name))
     .map((name) => ({
       path: ['url'],
@@ -51,7 +53,9 @@ function urlFaults(url: string): string[] {
   const parsed = parseTemplate(url)
   if (parsed && secretNames(`${parsed.path}?${parsed.query}`).length < secrets)
     return ['may contain secrets in its path and query only']
-  return templateFaults(plain)
+  const { plain: needed, isJoined } = splitOptional(plain)
+  if (!isJoined) return ['begins its optional arguments with {? without a query before them, else with {&']
+  return templateFaults(needed)
 }
 
 /** Replaces each secret by a letter. */
@@ -65,7 +69,9 @@ function templateFaults(url: string): string[] {
   const template = parseTemplate(url)
   if (!template) return ['must be an http or https URL']
   const parts = `${template.path}?${template.query}`
-  if (/[{}]/.test(fill(parts, () => ''))) return ['contains a brace that is not part of a placeholder {name}']
+  // Each by itself: a brace of the path and one of the query make no placeholder.
+  if ([template.path, template.query].some((part) => /[{}]/.test(fill(part, () => ''))))
+    return ['contains a brace that is not part of a placeholder {name}']
   if (/[{}]/.test(fill(url, () => '')) || placeholdersIn(url).length > placeholdersIn(parts).length)
     return ['may contain placeholders in its path and query only']
   return addressFaults(template)

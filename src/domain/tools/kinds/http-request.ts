@@ -17,7 +17,8 @@ export interface UnusableArguments {
 }
 
 /**
- * Placeholders are replaced by their URL-encoded arguments. The remaining arguments become the JSON body (POST, PUT,
+ * Placeholders are replaced by their URL-encoded arguments, and optional ones are query parameters when they are given. The
+ * remaining arguments become the JSON body (POST, PUT,
  * PATCH; `{}` when none remain), or query parameters after those of the URL (GET, HEAD, DELETE: arrays repeat the key,
  * objects are JSON, null is left out). No argument can add, remove or leave a path segment: a value that makes a
  * segment empty, `.` or `..` is refused, because URL parsers resolve even their encoded forms. Throws TypeError on a
@@ -36,10 +37,14 @@ export function buildHttpRequest(
   const value = (name: string) => encoded(valueOf(args, name)!)!
   const leaving = template.path.split('/').flatMap((segment) => leavingIn(segment, value))
   if (leaving.length > 0) return { missing: [], refused: [...new Set(leaving)] }
-  const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)))
-  const query = [fill(template.query, value), hasBody(config.method) ? '' : queryOf(rest)].filter(
-    (part) => part !== '',
-  )
+  const others = Object.entries(args).filter(([name]) => !names.includes(name))
+  const isOptional = ([name]: [string, Json]) => template.optional.includes(name)
+  const rest = Object.fromEntries(others.filter((entry) => !isOptional(entry)))
+  const query = [
+    fill(template.query, value),
+    queryOf(Object.fromEntries(others.filter(isOptional))),
+    hasBody(config.method) ? '' : queryOf(rest),
+  ].filter((part) => part !== '')
   const path = fill(template.path, value)
   return {
     url: new URL(template.base + path + (query.length > 0 ? `?${query.join('&')}` : '')).href,

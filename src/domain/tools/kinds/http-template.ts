@@ -1,10 +1,13 @@
-/** The configuration of an http tool and its URL template: `https://host/users/{id}?lang={lang}`. Pure. */
+/** The configuration of an http tool and its URL template: `https://host/users/{id}?lang={lang}{&page,size}`. Pure. */
 
 export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type HttpMethod = (typeof httpMethods)[number]
 
 export interface HttpToolConfig {
-  /** `{name}` in the path or query stands for an argument; `{{secret:NAME}}` is filled in before a call runs. */
+  /**
+   * `{name}` in the path or query stands for an argument; `{{secret:NAME}}` is filled in before a call runs. At its end
+   * `{?a,b}`, or `{&a,b}` behind a query, are arguments that the query has when they are given, as in RFC 6570.
+   */
   url: string
   method: HttpMethod
   /** Sent unchanged; `{{secret:NAME}}` is filled in before a call runs. */
@@ -21,12 +24,25 @@ export interface UrlTemplate {
   base: string
   path: string
   query: string
+  /** Arguments that the query has when they are given. */
+  optional: string[]
+}
+
+const optionalGroup = /\{([?&])([^{}?&]+)\}$/
+
+/** A template without its optional arguments, their names, and whether `?` and `&` are where they belong. */
+export function splitOptional(url: string): { plain: string; optional: string[]; isJoined: boolean } {
+  const [group, sign, names] = optionalGroup.exec(url) ?? []
+  if (group === undefined || names === undefined) return { plain: url, optional: [], isJoined: true }
+  const plain = url.slice(0, -group.length)
+  return { plain, optional: names.split(','), isJoined: plain.includes('?') === (sign === '&') }
 }
 
 /** Splits a template before anything is filled in; null when it is not an http(s) URL. Ignores a fragment. */
 export function parseTemplate(url: string): UrlTemplate | null {
-  const match = /^(https?:\/\/[^/?#\\]+)([^?#]*)(?:\?([^#]*))?(?:#.*)?$/is.exec(url)
-  return match && { base: match[1]!, path: match[2]!, query: match[3] ?? '' }
+  const { plain, optional } = splitOptional(url)
+  const match = /^(https?:\/\/[^/?#\\]+)([^?#]*)(?:\?([^#]*))?(?:#.*)?$/is.exec(plain)
+  return match && { base: match[1]!, path: match[2]!, query: match[3] ?? '', optional }
 }
 
 /** The scheme, host and port of the tool, which no argument or secret changes; empty for an invalid URL. */

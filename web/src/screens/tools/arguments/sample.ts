@@ -7,9 +7,12 @@ import { t } from '../../../texts/texts.tsx'
 const maxDepth = 8
 const maxValues = 2000
 
-/** The names of the placeholders `{name}` in path and query, each once. `{{secret:NAME}}` is none. */
+/**
+ * The names of the placeholders `{name}` in path and query, each once. `{{secret:NAME}}` is none, and what `{?a,b}` or
+ * `{&a,b}` at the end names need not be given.
+ */
 export function placeholdersOf(url: string): string[] {
-  const plain = url.replaceAll(/\{\{[^{}]*\}\}/g, '')
+  const plain = url.replaceAll(/\{\{[^{}]*\}\}|\{[?&][^{}]+\}$/g, '')
   return [...new Set([...plain.matchAll(/\{([^{}]+)\}/g)].map((match) => match[1]!))]
 }
 

@@ -45,7 +45,7 @@ function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choic
   const notes: string[] = []
   const parameters = parametersOf(operation, inliner)
   const body = bodyOf(operation, inliner, notes)
-  const { url, used } = urlOf(operation, parameters, base, body !== null, notes)
+  const { url, used, optional } = urlOf(operation, parameters, base, body !== null, notes)
   const login = secret === '' ? null : api.login
   const headers = headersOf(parameters, api.login, notes)
   const { name, summary, description, method } = operation
@@ -62,10 +62,12 @@ function made(api: Api, operation: Operation, { base, secret, asksFirst }: Choic
       config: {
         http: {
           method,
-          url:
+          url: withOptional(
             login?.in === 'query'
               ? withQuery(url, `${encodeURIComponent(login.name)}=${reference(secret)}`)
               : url,
+            optional,
+          ),
           headers: {
             ...headers,
             ...(login?.in === 'header' ? { [login.name]: `${login.prefix}${reference(secret)}` } : {}),
@@ -168,6 +170,7 @@ function urlOf(
   )
   const sendsBody = hasBody || method === 'POST' || method === 'PUT' || method === 'PATCH'
   const query: string[] = []
+  const optional: string[] = []
   for (const one of parameters) {
     if (one.place === 'query') {
       if (used.some(({ name }) => name === one.name))
@@ -176,18 +179,22 @@ function urlOf(
       else if (one.isRequired && /^[^{}]+$/.test(one.name)) {
         query.push(`${encodeURIComponent(one.name)}={${one.name}}`)
         used.push(one)
+      } else if (/^[^{},?&]+$/.test(one.name)) {
+        optional.push(one.name)
+        used.push(one)
       } else
         notes.push(
-          t(
-            'The query parameter {name} is not imported: with {method} a tool sends those that each call has.',
-            { name: one.name, method },
-          ),
+          t('The query parameter {name} is not imported: a URL cannot have its name.', { name: one.name }),
         )
     }
   }
   const address = `${operation.server ?? base}${path}`
-  return { url: query.length === 0 ? address : withQuery(address, query.join('&')), used }
+  return { url: query.length === 0 ? address : withQuery(address, query.join('&')), used, optional }
 }
+
+/** The URL with arguments that its query has when they are given. */
+const withOptional = (url: string, names: readonly string[]) =>
+  names.length === 0 ? url : `${url}{${url.includes('?') ? '&' : '?'}${names.join(',')}}`
 
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`
 
