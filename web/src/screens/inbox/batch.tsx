@@ -97,22 +97,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
           </li>
         ))}
       </ul>
-      {totalsOf(questions).map(({ toolName, count, sums }) => (
-        <p key={toolName}>
-          <T
-            text="{count} calls of {tool} together:"
-            count={count}
-            tool={<Foreign text={toolName} max={80} />}
-          />{' '}
-          {sums.map(({ name, sum }, at) => (
-            <span key={name}>
-              {at > 0 && ', '}
-              <Foreign text={name} max={80} />{' '}
-              <b>{sum.toLocaleString(locale, { maximumFractionDigits: 12 })}</b>
-            </span>
-          ))}
-        </p>
-      ))}
+      <Totals questions={questions} />
       <label>
         <span>{t('Reason, which the models read')}</span>
         <textarea
@@ -145,6 +130,21 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
       </div>
     </Dialog>
   )
+}
+
+/** What the calls of each tool come to. */
+function Totals({ questions }: { questions: readonly Question[] }) {
+  return totalsOf(questions).map(({ toolName, count, sums }) => (
+    <p key={toolName}>
+      <T text="{count} calls of {tool} together:" count={count} tool={<Foreign text={toolName} max={80} />} />{' '}
+      {sums.map(({ name, sum }, at) => (
+        <span key={name}>
+          {at > 0 && ', '}
+          <Foreign text={name} max={80} /> <b>{sum.toLocaleString(locale, { maximumFractionDigits: 12 })}</b>
+        </span>
+      ))}
+    </p>
+  ))
 }
 
 async function decideOne(question: Question, verdict: Verdict, reason: string): Promise<string> {
