@@ -14,7 +14,7 @@ import { t } from '../texts/texts.tsx'
 const modes: readonly { mode: Mode; word: string; about: string }[] = [
   { mode: 'NEVER', word: t('Never'), about: t('Every call passes.') },
   { mode: 'ALWAYS', word: t('Always'), about: t('Every call waits for a person.') },
-  { mode: 'WHEN', word: t('When'), about: t('Calls that fit the conditions wait for a person.') },
+  { mode: 'WHEN', word: t('When|condition'), about: t('Calls that fit the conditions wait for a person.') },
 ]
 const roles: readonly Role[] = ['ADMIN', 'APPROVER', 'DEVELOPER', 'CALLER', 'VIEWER']
 
