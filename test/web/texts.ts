@@ -47,11 +47,13 @@ const hasWords = (text: string) =>
     (one) => /\p{Ll}{2}/u.test(one) && !names.has(one),
   )
 
+/** The operators of gate conditions are values; the page shows their words. */
+const operator =
+  /^(?:is (?:not|one of|none of|more than|at least|less than|at most|given|not given)|does not (?:contain|include)|(?:starts|ends) with)$/
+
 /** A capital before small letters, or words with spaces between them: a text wherever it stands. */
 const looksLikeText = (text: string) =>
-  hasWords(text) &&
-  /^[A-Z][a-z]+(?:[ ,.:?!…]|$)|[a-z,.:)] [a-z(“]/.test(text) &&
-  !/^[a-z-]+(?: [a-z-]+)*$/.test(text)
+  hasWords(text) && /^[A-Z][a-z]+(?:[ ,.:?!…]|$)|[a-z,.:)] [a-z(“]/.test(text) && !operator.test(text)
 
 /** The placeholders of a text, in the order of their names. */
 export const namesIn = (text: string): string[] =>

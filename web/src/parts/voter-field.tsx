@@ -59,7 +59,7 @@ interface Props {
 }
 
 /** The value of the option after which an id can be written. */
-const other = 'by id'
+const other = 'by-id'
 
 export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
   const id = useId()
