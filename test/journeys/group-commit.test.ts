@@ -264,9 +264,12 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       const calls = requests.map((one) => createCall(ctx, one))
       await Promise.all(calls.slice(1))
       stopReads()
-      const [waits] = await run(sql`select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`)
-      expect(waits!['n']).toBe(1)
+      const waiting = async () => {
+        const [waits] = await run(sql`select count(*)::int as n from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`)
+        return waits!['n']
+      }
+      await expect.poll(waiting).toBe(1)
       await other`rollback`
       other.release()
       await own.end({ timeout: 1 })
