@@ -42,7 +42,11 @@ async function bindRun(
 ): Promise<string | null> {
   const own = { projectId, triggerId, key: key ?? `request/${runId}`, generationId: runId }
   const fresh = await query(tx, sql`${insertSelect(triggerStarts, own)} on conflict do nothing returning 1`)
-  if (fresh.length === 0) return findStart(tx, { projectId, id: triggerId }, own.key)
+  if (fresh.length === 0) {
+    // A clock that was set back makes a tick come twice.
+    if (set) await query(tx, sql`update triggers set ${set} where id = ${triggerId} and ${still}`)
+    return findStart(tx, { projectId, id: triggerId }, own.key)
+  }
   const moved = await query(
     tx,
     sql`update triggers set

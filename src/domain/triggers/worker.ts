@@ -44,7 +44,8 @@ interface Tick {
   still: SQL
 }
 
-async function serveTick(services: Services, held: Held): Promise<void> {
+/** Starts the run of the tick of a held row, or says why there is none, and gives the row back. */
+export async function serveTick(services: Services, held: Held): Promise<void> {
   const { db } = services
   const still = sql`epoch = ${held.epoch}::int and status = 'ENABLED'`
   const [row] = await selectRows<typeof triggers, { now: number }>(
