@@ -21,11 +21,36 @@ function compressed(): Plugin {
   }
 }
 
+/** What the first page is made of, below src. */
+const firstFiles = /^(?:app\.tsx|(?:api|parts|shell|screens\/inbox)\/.*\.tsx?)$/
+
+/** Cuts a catalogue of texts in two: those that the first page needs, and those of the other screens. */
+function catalogues(): Plugin {
+  const src = join(import.meta.dirname, 'src')
+  return {
+    name: 'catalogues',
+    enforce: 'pre',
+    transform(code, id) {
+      const part = /\.json\?(first|rest)$/.exec(id)?.[1]
+      if (!part) return null
+      const first = readdirSync(src, { recursive: true, encoding: 'utf8' })
+        .filter((name) => firstFiles.test(name))
+        .map((name) => readFileSync(join(src, name), 'utf8'))
+        .join('')
+      const own = Object.entries(JSON.parse(code) as object).filter(
+        ([text]) => first.includes(text) === (part === 'first'),
+      )
+      const json = JSON.stringify(JSON.stringify(Object.fromEntries(own)))
+      return { code: `export default JSON.parse(${json})`, map: null, moduleType: 'js' }
+    },
+  }
+}
+
 const server = 'http://127.0.0.1:4000'
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [compressed()],
+  plugins: [catalogues(), compressed()],
   oxc: { jsx: { runtime: 'automatic' } },
   build: {
     outDir: '../dist/web',

@@ -33,6 +33,8 @@ export interface VisitOptions {
   width?: number
   height?: number
   colorScheme?: 'light' | 'dark'
+  /** The language of the browser; English of the USA when left out. */
+  locale?: string
   /** Console errors that the journey causes on purpose, such as those of requests while the server is away. */
   expected?: RegExp
 }
@@ -42,11 +44,19 @@ export async function visit(
   browser: Browser,
   { url }: Pick<Harness, 'url'>,
   at: string,
-  { key = adminKey, width = 1280, height = 800, colorScheme = 'light', expected }: VisitOptions = {},
+  {
+    key = adminKey,
+    width = 1280,
+    height = 800,
+    colorScheme = 'light',
+    locale = 'en-US',
+    expected,
+  }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme,
+    locale,
     reducedMotion: 'reduce',
     serviceWorkers: 'block',
   })

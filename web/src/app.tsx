@@ -1,5 +1,5 @@
 /** Which screen stands at which address. */
-import { lazy, Suspense, type ReactNode } from 'react'
+import { lazy, Suspense, type ComponentType, type ReactNode } from 'react'
 import { Link, Redirect, Route, Switch } from 'wouter'
 import { useSession } from './api/session.ts'
 import { Boundary, Empty, Skeleton } from './parts/states.tsx'
@@ -7,39 +7,33 @@ import { Toasts } from './parts/toasts.tsx'
 import { SignIn } from './shell/sign-in.tsx'
 import { Shell } from './shell/shell.tsx'
 import { Inbox } from './screens/inbox/inbox.tsx'
+import { restOfTexts, t } from './texts/texts.tsx'
 
-const Runs = lazy(async () => ({ default: (await import('./screens/runs/runs.tsx')).Runs }))
-const RunScreen = lazy(async () => ({ default: (await import('./screens/runs/run.tsx')).RunScreen }))
-const Operations = lazy(async () => ({
-  default: (await import('./screens/operations/operations.tsx')).Operations,
-}))
-const WebhookScreen = lazy(async () => ({
-  default: (await import('./screens/operations/webhooks/one.tsx')).WebhookScreen,
-}))
-const Upstreams = lazy(async () => ({
-  default: (await import('./screens/upstreams/upstreams.tsx')).Upstreams,
-}))
-const UpstreamScreen = lazy(async () => ({
-  default: (await import('./screens/upstreams/upstream.tsx')).UpstreamScreen,
-}))
-const Tools = lazy(async () => ({ default: (await import('./screens/tools/tools.tsx')).Tools }))
-const NewTool = lazy(async () => ({ default: (await import('./screens/tools/new-tool.tsx')).NewTool }))
-const NewUpstream = lazy(async () => ({
-  default: (await import('./screens/tools/new-upstream.tsx')).NewUpstream,
-}))
-const ImportOpenApi = lazy(async () => ({
-  default: (await import('./screens/tools/import/openapi-page.tsx')).ImportOpenApi,
-}))
-const ToolScreen = lazy(async () => ({
-  default: (await import('./screens/tools/tool.tsx')).ToolScreen,
-}))
-const Agents = lazy(async () => ({ default: (await import('./screens/agents/agents.tsx')).Agents }))
-const NewAgent = lazy(async () => ({
-  default: (await import('./screens/agents/definition.tsx')).NewAgent,
-}))
-const AgentScreen = lazy(async () => ({
-  default: (await import('./screens/agents/agent.tsx')).AgentScreen,
-}))
+/** A screen that is loaded when it is opened, with its texts before it. */
+const screen = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
+  lazy(async () => {
+    await restOfTexts()
+    return { default: await load() }
+  })
+
+const Runs = screen(async () => (await import('./screens/runs/runs.tsx')).Runs)
+const RunScreen = screen(async () => (await import('./screens/runs/run.tsx')).RunScreen)
+const Operations = screen(async () => (await import('./screens/operations/operations.tsx')).Operations)
+const WebhookScreen = screen(
+  async () => (await import('./screens/operations/webhooks/one.tsx')).WebhookScreen,
+)
+const Upstreams = screen(async () => (await import('./screens/upstreams/upstreams.tsx')).Upstreams)
+const UpstreamScreen = screen(async () => (await import('./screens/upstreams/upstream.tsx')).UpstreamScreen)
+const Tools = screen(async () => (await import('./screens/tools/tools.tsx')).Tools)
+const NewTool = screen(async () => (await import('./screens/tools/new-tool.tsx')).NewTool)
+const NewUpstream = screen(async () => (await import('./screens/tools/new-upstream.tsx')).NewUpstream)
+const ImportOpenApi = screen(
+  async () => (await import('./screens/tools/import/openapi-page.tsx')).ImportOpenApi,
+)
+const ToolScreen = screen(async () => (await import('./screens/tools/tool.tsx')).ToolScreen)
+const Agents = screen(async () => (await import('./screens/agents/agents.tsx')).Agents)
+const NewAgent = screen(async () => (await import('./screens/agents/definition.tsx')).NewAgent)
+const AgentScreen = screen(async () => (await import('./screens/agents/agent.tsx')).AgentScreen)
 
 export function App() {
   const session = useSession()
@@ -60,9 +54,9 @@ function Part({ children }: { children: ReactNode }) {
   return (
     <Boundary
       renderFallback={(retry) => (
-        <Empty title="This part could not be shown">
+        <Empty title={t('This part could not be shown')}>
           <button type="button" onClick={retry}>
-            Try again
+            {t('Try again')}
           </button>
         </Empty>
       )}
@@ -111,8 +105,8 @@ function Screens() {
         <Route path="/operations/webhooks/:id">{({ id }) => <WebhookScreen key={id} id={id} />}</Route>
         <Route path="/operations/:tab?">{({ tab }) => <Operations tab={tab ?? 'unknown'} />}</Route>
         <Route>
-          <Empty title="There is nothing at this address">
-            <Link href="/approvals">Go to the inbox</Link>
+          <Empty title={t('There is nothing at this address')}>
+            <Link href="/approvals">{t('Go to the inbox')}</Link>
           </Empty>
         </Route>
       </Switch>

@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client'
 import { followProject } from './api/feed.ts'
 import { readSession } from './api/session.ts'
 import { App } from './app.tsx'
+import { language } from './texts/texts.tsx'
 
 // A page that stayed open over an update asks for parts that are gone: loading it again gets the new ones.
 window.addEventListener('vite:preloadError', (event) => {
@@ -15,6 +16,7 @@ window.addEventListener('vite:preloadError', (event) => {
   location.reload()
 })
 
+document.documentElement.lang = language
 followProject()
 void readSession()
 createRoot(document.getElementById('root')!).render(<App />)

@@ -2,6 +2,7 @@
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
 import { currentProject, endSession } from './session.ts'
+import { t } from '../texts/texts.tsx'
 
 /** Why an operation has no data. `code` is stable; the message is for people. */
 export class RequestError extends Error {
@@ -49,10 +50,11 @@ export async function ask<Result, Variables>(
   const body = (await response.json().catch(() => ({}))) as GraphQLResponse
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
-    if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession('Your session has ended.')
+    if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'))
     throw new RequestError(error.message, error.extensions)
   }
-  if (!body.data) throw new RequestError(`The server answered with status ${response.status}.`)
+  if (!body.data)
+    throw new RequestError(t('The server answered with status {status}.', { status: response.status }))
   return body.data as Result
 }
 
@@ -75,7 +77,7 @@ async function send(body: string, signal: AbortSignal | undefined): Promise<Resp
     })
   } catch (error) {
     if (signal?.aborted) throw error
-    throw new RequestError('The server cannot be reached. Nothing was lost; try again.')
+    throw new RequestError(t('The server cannot be reached. Nothing was lost; try again.'))
   }
 }
 
@@ -84,8 +86,13 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : String(error)
   // A rule beside the permissions says by itself what it is.
   if (error.code === 'FORBIDDEN' && error.action && error.message.includes(error.action))
-    return `You may not do this: it needs ${error.action}.`
+    return t('You may not do this: it needs {action}.', { action: error.action })
   if (error.retryAfterMs !== null)
-    return `${error.message} Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`
-  return error.errorId ? `${error.message} Tell your operator the id ${error.errorId}.` : error.message
+    return t('{message} Try again in {s} s.', {
+      message: error.message,
+      s: Math.ceil(error.retryAfterMs / 1000),
+    })
+  return error.errorId
+    ? t('{message} Tell your operator the id {errorId}.', { message: error.message, errorId: error.errorId })
+    : error.message
 }

@@ -8,6 +8,7 @@ import { graphql, textOf, type ResultOf } from './document.ts'
 import { follow } from './follow.ts'
 import { currentProject, endSession, onProject } from './session.ts'
 import { closeSocket } from './socket.ts'
+import { t } from '../texts/texts.tsx'
 
 const cursorQuery = graphql(`
   query FeedCursor($projectId: ID!) {
@@ -199,7 +200,7 @@ function startFeed(): () => void {
         {
           hear: broadcast,
           refuse: again,
-          complete: () => endSession('Your session has ended.'),
+          complete: () => endSession(t('Your session has ended.')),
         },
       )
     else {

@@ -1,6 +1,7 @@
 /** The events of one run, with its text while it is written. After a loss of the connection it goes on where it was. */
 import { graphql, textOf, type ResultOf } from './document.ts'
 import { follow } from './follow.ts'
+import { t } from '../texts/texts.tsx'
 
 const runEvents = graphql(`
   subscription RunEvents($generationId: ID!, $after: String) {
@@ -40,7 +41,7 @@ export function followRun(generationId: string, { hear, end }: Listener): () => 
       refuse(message) {
         // A cursor that the server does not know any more: from the beginning, which every listener bears.
         if (variables.after !== null) begin()
-        else end(message ?? 'The events of this run cannot be followed.')
+        else end(message ?? t('The events of this run cannot be followed.'))
       },
       complete: () => end(null),
     })

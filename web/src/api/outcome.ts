@@ -1,5 +1,6 @@
 /** The result of a mutation: a payload, or an error that its author can mend. */
 import { messageOf } from './client.ts'
+import { t } from '../texts/texts.tsx'
 
 export interface Issue {
   path: readonly string[]
@@ -24,7 +25,7 @@ export function refusalOf(result: object | null | undefined, failure: unknown = 
   const { __typename: type, message, issues } = result as Member
   return type.endsWith('Payload')
     ? null
-    : { message: message ?? 'The server refused this.', issues: issues ?? [] }
+    : { message: message ?? t('The server refused this.'), issues: issues ?? [] }
 }
 
 /** The message with those of its issues, for forms that have no fields to show them at. */

@@ -1,5 +1,6 @@
 /** Who is signed in. The session is a cookie that scripts cannot read; nothing of it is stored by the page. */
 import { createStore, useStore } from './store.ts'
+import { t } from '../texts/texts.tsx'
 
 export interface SignedIn {
   state: 'in'
@@ -67,7 +68,7 @@ export async function readSession(): Promise<void> {
     const response = await fetch('/session', { headers: { accept: 'application/json' } })
     take((await response.json()) as SessionBody)
   } catch {
-    session.set({ state: 'out', reason: 'The server cannot be reached.', loginPath })
+    session.set({ state: 'out', reason: t('The server cannot be reached.'), loginPath })
   }
 }
 
@@ -80,11 +81,11 @@ export async function signIn(key: string): Promise<string | null> {
       body: JSON.stringify({ key }),
     })
     const body = (await response.json()) as SessionBody
-    if (!response.ok) return body.error ?? 'The key was refused.'
+    if (!response.ok) return body.error ?? t('The key was refused.')
     take(body)
     return null
   } catch {
-    return 'The server cannot be reached. Try again.'
+    return t('The server cannot be reached. Try again.')
   }
 }
 

@@ -2,6 +2,7 @@
 import { createClient, type Client } from 'graphql-ws'
 import { endSession } from './session.ts'
 import { createStore } from './store.ts'
+import { t } from '../texts/texts.tsx'
 
 /** The state of the socket; `since` is when it last changed, by this machine's clock. */
 export interface Connection {
@@ -35,7 +36,7 @@ export function socket(): Client {
       connected: () => to('connected'),
       closed: (event) => {
         to('connecting')
-        if (event instanceof CloseEvent && refused.has(event.code)) endSession('Your session has ended.')
+        if (event instanceof CloseEvent && refused.has(event.code)) endSession(t('Your session has ended.'))
       },
     },
   })

@@ -2,6 +2,7 @@
 import { graphql } from '../api/document.ts'
 import { usePages } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
+import { t } from '../texts/texts.tsx'
 
 const agentNamesQuery = graphql(`
   query AgentNames($projectId: ID, $after: String) {
@@ -33,8 +34,8 @@ export function AgentField({ value, onChange }: Props) {
   const agents = useAgentNames()
   return (
     <ChoiceField
-      label="Agent"
-      any="Any agent"
+      label={t('Agent')}
+      any={t('Any agent')}
       value={value}
       options={agents.nodes.map(({ id, name }) => ({ value: id, name }))}
       onChange={onChange}

@@ -1,27 +1,28 @@
 /** A status as a shape and a word, so that no status is told by its colour alone. */
+import { t } from '../texts/texts.tsx'
 const looks: Record<string, { tone: string; shape: Shape; word: string }> = {
-  QUEUED: { tone: 'queue', shape: 'ring', word: 'queued' },
-  RUNNING: { tone: 'work', shape: 'half', word: 'running' },
-  REQUIRES_ACTION: { tone: 'client', shape: 'diamond', word: 'waits for a client' },
-  AWAITING_APPROVAL: { tone: 'human', shape: 'diamond', word: 'waits for approval' },
-  AWAITING_CLIENT: { tone: 'client', shape: 'diamond', word: 'waits for a client' },
-  COMPLETED: { tone: 'good', shape: 'check', word: 'completed' },
-  SUCCEEDED: { tone: 'good', shape: 'check', word: 'succeeded' },
-  APPROVED: { tone: 'good', shape: 'check', word: 'approved' },
-  FAILED: { tone: 'bad', shape: 'cross', word: 'failed' },
-  ERRORED: { tone: 'bad', shape: 'cross', word: 'failed' },
-  REJECTED: { tone: 'bad', shape: 'cross', word: 'rejected' },
-  CANCELLED: { tone: 'queue', shape: 'bar', word: 'cancelled' },
-  EXPIRED: { tone: 'warn', shape: 'bar', word: 'expired' },
-  VOIDED: { tone: 'queue', shape: 'bar', word: 'void' },
-  PENDING: { tone: 'human', shape: 'diamond', word: 'waiting' },
-  PROPOSED: { tone: 'queue', shape: 'ring', word: 'proposed' },
-  EXECUTING: { tone: 'work', shape: 'half', word: 'running' },
-  UNKNOWN: { tone: 'warn', shape: 'question', word: 'unknown' },
-  INVALID: { tone: 'bad', shape: 'cross', word: 'invalid' },
-  DENIED: { tone: 'bad', shape: 'cross', word: 'denied' },
-  SKIPPED: { tone: 'queue', shape: 'bar', word: 'skipped' },
-  TIMED_OUT: { tone: 'warn', shape: 'bar', word: 'timed out' },
+  QUEUED: { tone: 'queue', shape: 'ring', word: t('queued') },
+  RUNNING: { tone: 'work', shape: 'half', word: t('running') },
+  REQUIRES_ACTION: { tone: 'client', shape: 'diamond', word: t('waits for a client') },
+  AWAITING_APPROVAL: { tone: 'human', shape: 'diamond', word: t('waits for approval') },
+  AWAITING_CLIENT: { tone: 'client', shape: 'diamond', word: t('waits for a client') },
+  COMPLETED: { tone: 'good', shape: 'check', word: t('completed') },
+  SUCCEEDED: { tone: 'good', shape: 'check', word: t('succeeded') },
+  APPROVED: { tone: 'good', shape: 'check', word: t('approved') },
+  FAILED: { tone: 'bad', shape: 'cross', word: t('failed') },
+  ERRORED: { tone: 'bad', shape: 'cross', word: t('failed') },
+  REJECTED: { tone: 'bad', shape: 'cross', word: t('rejected') },
+  CANCELLED: { tone: 'queue', shape: 'bar', word: t('cancelled') },
+  EXPIRED: { tone: 'warn', shape: 'bar', word: t('expired') },
+  VOIDED: { tone: 'queue', shape: 'bar', word: t('void') },
+  PENDING: { tone: 'human', shape: 'diamond', word: t('waiting') },
+  PROPOSED: { tone: 'queue', shape: 'ring', word: t('proposed') },
+  EXECUTING: { tone: 'work', shape: 'half', word: t('running') },
+  UNKNOWN: { tone: 'warn', shape: 'question', word: t('unknown') },
+  INVALID: { tone: 'bad', shape: 'cross', word: t('invalid') },
+  DENIED: { tone: 'bad', shape: 'cross', word: t('denied') },
+  SKIPPED: { tone: 'queue', shape: 'bar', word: t('skipped') },
+  TIMED_OUT: { tone: 'warn', shape: 'bar', word: t('timed out') },
 }
 
 const shapes = {
@@ -47,5 +48,35 @@ export function Badge({ status, word }: { status: string; word?: string }) {
   )
 }
 
+/** Enum values that are shown beside statuses. */
+const words: Record<string, string> = {
+  ADMIN: t('admin'),
+  APPROVER: t('approver'),
+  CALLER: t('caller'),
+  DEVELOPER: t('developer'),
+  VIEWER: t('viewer'),
+  ALLOWED: t('allowed'),
+  DENIED: t('denied'),
+  EXECUTED: t('executed'),
+  COMPLETED: t('completed'),
+  CANCELLED: t('cancelled'),
+  APPROVED: t('approved'),
+  REJECTED: t('rejected'),
+  EXPIRED: t('expired'),
+  VOIDED: t('voided'),
+  SUCCEEDED: t('succeeded'),
+  FAILED: t('failed'),
+  GENERATION_ENDED: t('generation ended'),
+  TOOL_CHANGED: t('tool changed'),
+  TOOL_DELETED: t('tool deleted'),
+  WITHDRAWN: t('withdrawn'),
+  GENERATION: t('generation'),
+  DIRECT: t('direct'),
+  BRIDGE: t('bridge'),
+  MAX_STEPS: t('max steps'),
+  BUDGET: t('budget'),
+  RUN_AGAIN: t('run again'),
+}
+
 /** An enum value as words: AWAITING_APPROVAL is awaiting approval. */
-export const wordsOf = (value: string): string => value.toLowerCase().replaceAll('_', ' ')
+export const wordsOf = (value: string): string => words[value] ?? value.toLowerCase().replaceAll('_', ' ')

@@ -1,6 +1,7 @@
 /** A button for what cannot be taken back: it asks before it acts. */
 import { useState, type ReactNode } from 'react'
 import { Dialog } from './dialog.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   /** What the button says. */
@@ -35,7 +36,7 @@ export function Confirm({ word, question, children, isBusy = false, onConfirm }:
                 {word}
               </button>
               <button type="button" onClick={() => setOpen(false)}>
-                Keep it
+                {t('Keep it')}
               </button>
             </div>
           </div>

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { changedNames, rebased } from './rebase.ts'
 import { Value } from './json-view.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props<Draft extends object> {
   base: Draft
@@ -22,16 +23,16 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
       isMine ? new Set([...before].filter((one) => one !== name)) : new Set([...before, name]),
     )
   return (
-    <section className="conflict" role="alert" aria-label="Changed by somebody else">
-      <h2>Somebody else changed this meanwhile</h2>
-      <p>Nothing of yours was saved. Choose what to keep, then save again.</p>
+    <section className="conflict" role="alert" aria-label={t('Changed by somebody else')}>
+      <h2>{t('Somebody else changed this meanwhile')}</h2>
+      <p>{t('Nothing of yours was saved. Choose what to keep, then save again.')}</p>
       <div className="table-scroll">
         <table>
           <thead>
             <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Theirs</th>
-              <th scope="col">Yours</th>
+              <th scope="col">{t('Field')}</th>
+              <th scope="col">{t('Theirs')}</th>
+              <th scope="col">{t('Yours')}</th>
             </tr>
           </thead>
           <tbody>
@@ -41,7 +42,7 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
                 <td>
                   <Side
                     name={name}
-                    word={`Take theirs for ${nameOf(name)}`}
+                    word={t('Take theirs for {name}', { name: nameOf(name) })}
                     value={theirs[name]}
                     isChosen={own.has(name) ? givenUp.has(name) : null}
                     onChoose={() => toggle(name, false)}
@@ -51,13 +52,13 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
                   {own.has(name) ? (
                     <Side
                       name={name}
-                      word={`Keep yours for ${nameOf(name)}`}
+                      word={t('Keep yours for {name}', { name: nameOf(name) })}
                       value={mine[name]}
                       isChosen={!givenUp.has(name)}
                       onChoose={() => toggle(name, true)}
                     />
                   ) : (
-                    <span className="mute">not changed</span>
+                    <span className="mute">{t('not changed')}</span>
                   )}
                 </td>
               </tr>
@@ -71,10 +72,10 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
           className="primary"
           onClick={() => onTake(rebased(base, mine, theirs, givenUp))}
         >
-          Go on with these
+          {t('Go on with these')}
         </button>
         <button type="button" onClick={() => onTake(theirs)}>
-          Drop all of yours
+          {t('Drop all of yours')}
         </button>
       </div>
     </section>

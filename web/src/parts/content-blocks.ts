@@ -1,4 +1,5 @@
 /** The blocks of a result, from JSON that a stranger wrote. Pure. */
+import { t, locale } from '../texts/texts.tsx'
 
 export type Block =
   | { kind: 'text'; text: string; isJson: boolean }
@@ -36,7 +37,7 @@ function blockOf(block: unknown): Block {
   if (type === 'resource' && isObject(resource)) {
     if (typeof resource['text'] === 'string') return textBlock(resource['text'])
     if (typeof resource['blob'] === 'string')
-      return dataBlock(textOf(resource['mimeType']) ?? 'a resource', resource['blob'])
+      return dataBlock(textOf(resource['mimeType']) ?? t('a resource'), resource['blob'])
   }
   return { kind: 'other', value: block }
 }
@@ -69,9 +70,11 @@ function link(uri: string, name: string): Block {
   return { kind: 'link', uri, host: isWeb ? url.host : null, name }
 }
 
+const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
+
 /** A number of bytes in the unit that fits. */
 export function bytesText(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`
-  if (bytes < 1_048_576) return `${Math.round(bytes / 1024).toLocaleString('en')} KiB`
-  return `${(bytes / 1_048_576).toFixed(1)} MiB`
+  if (bytes < 1024) return t('{bytes} bytes', { bytes })
+  if (bytes < 1_048_576) return t('{size} KiB', { size: Math.round(bytes / 1024) })
+  return t('{size} MiB', { size: tenths.format(bytes / 1_048_576) })
 }

@@ -5,6 +5,7 @@ import { blocksOf, bytesText, type Block } from './content-blocks.ts'
 import { isDeepSame } from './deep-same.ts'
 import { JsonText } from './json-view.tsx'
 import { Foreign, LongText } from './text.tsx'
+import { t, T } from '../texts/texts.tsx'
 
 interface Props {
   /** The blocks; null: none. */
@@ -42,7 +43,7 @@ function OneBlock({ block }: { block: Block }) {
       return (
         <div className="content-block">
           {block.text === '' ? (
-            <p className="mute">empty text</p>
+            <p className="mute">{t('empty text')}</p>
           ) : (
             <LongText text={block.text} mono={block.isJson} />
           )}
@@ -51,7 +52,7 @@ function OneBlock({ block }: { block: Block }) {
     case 'image':
       return (
         <figure className="content-block">
-          <img src={block.url} alt="Returned by the tool" />
+          <img src={block.url} alt={t('Returned by the tool')} />
           <figcaption className="small mute">
             {block.mimeType}, {bytesText(block.bytes)}
           </figcaption>
@@ -62,13 +63,17 @@ function OneBlock({ block }: { block: Block }) {
     case 'data':
       return (
         <p className="content-block mute">
-          Data of type <Foreign text={block.what} max={100} />, {bytesText(block.bytes)}, not shown
+          <T
+            text="Data of type {what}, {bytes}, not shown"
+            what={<Foreign text={block.what} max={100} />}
+            bytes={bytesText(block.bytes)}
+          />
         </p>
       )
     default:
       return (
         <details className="content-block">
-          <summary>Another kind of content</summary>
+          <summary>{t('Another kind of content')}</summary>
           <JsonText value={block.value} />
         </details>
       )
@@ -89,7 +94,7 @@ function ResourceLink({ uri, host, name }: Extract<Block, { kind: 'link' }>) {
         <Foreign text={name} max={200} />
       </a>{' '}
       <span className="small mute">
-        at <Foreign text={host} max={100} />
+        <T text="at {host}" host={<Foreign text={host} max={100} />} />
       </span>
     </p>
   )

@@ -1,6 +1,7 @@
 /** An id or snippet that one press copies. */
 import { useState, type ReactNode } from 'react'
 import { Icon } from './icons.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   id: string
@@ -9,7 +10,7 @@ interface Props {
   children?: ReactNode
 }
 
-export function CopyId({ id, label = 'id', children }: Props) {
+export function CopyId({ id, label = t('id'), children }: Props) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
     await navigator.clipboard.writeText(id).catch(() => {})
@@ -21,11 +22,11 @@ export function CopyId({ id, label = 'id', children }: Props) {
       type="button"
       className={children ? 'copy-id copy-name' : 'copy-id mono'}
       onClick={() => void copy()}
-      title={children ? id : `Copy the ${label}`}
+      title={children ? id : t('Copy the {label}', { label })}
     >
       <span>{children ?? id}</span>
       {isCopied ? <Icon name="check" /> : <Icon name="copy" />}
-      <span className="sr-only">{isCopied ? 'copied' : `copy the ${label}`}</span>
+      <span className="sr-only">{isCopied ? t('copied') : t('copy the {label}', { label })}</span>
     </button>
   )
 }

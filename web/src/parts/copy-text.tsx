@@ -1,6 +1,7 @@
 /** Text of several lines that one press copies. */
 import { useState } from 'react'
 import { Icon } from './icons.tsx'
+import { t } from '../texts/texts.tsx'
 
 export function CopyText({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false)
@@ -15,8 +16,8 @@ export function CopyText({ text, label }: { text: string; label: string }) {
         {text}
       </pre>
       <button type="button" onClick={() => void copy()}>
-        <Icon name={isCopied ? 'check' : 'copy'} /> {isCopied ? 'Copied' : 'Copy'}
-        <span className="sr-only"> the {label}</span>
+        <Icon name={isCopied ? 'check' : 'copy'} /> {isCopied ? t('Copied') : t('Copy')}
+        <span className="sr-only"> {t('the {label}', { label })}</span>
       </button>
     </div>
   )

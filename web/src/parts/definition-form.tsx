@@ -5,9 +5,11 @@ import type { Issue, Refused } from '../api/outcome.ts'
 import { Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
+import { kinds, type Kind } from './kinds.ts'
 import { changedNames } from './rebase.ts'
 import { refusalText, stillTrue, type Written } from './told-issues.ts'
 import { toast } from './toasts.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Defined {
   id: string
@@ -53,7 +55,7 @@ function useFaults<Draft extends object>({ refused, clear }: Mutation, first: Dr
 }
 
 interface CreateProps<Draft, Input> extends Props<Draft, Input, { id: string; name: string }> {
-  kind: string
+  kind: Kind
   /** The address of the list. */
   list: string
   /** What is opened of the new one. */
@@ -72,7 +74,7 @@ export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft
     const input = faults.inputOf(draft, write(draft))
     const made = input && (await send(input))
     if (!made) return
-    toast(`Created ${made.name}.`, { tone: 'good' })
+    toast(t('Created {name}.', { name: made.name }), { tone: 'good' })
     go(`${list}/${made.id}${query}`, { replace: true })
   }
   return (
@@ -81,10 +83,10 @@ export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft
       <Refusal message={message} />
       <div className="row form-foot">
         <button type="submit" className="primary" disabled={mutation.isRunning}>
-          {mutation.isRunning ? 'Creating …' : `Create the ${kind}`}
+          {mutation.isRunning ? t('Creating …') : t('Create the {kind}', { kind: kinds[kind] })}
         </button>
         <Link href={list} className="button">
-          Cancel
+          {t('Cancel')}
         </Link>
       </div>
     </Form>
@@ -134,7 +136,9 @@ export function EditForm<Thing extends Defined, Draft extends object, Input>(
     const saved = await send(input)
     reload()
     if (!saved) return
-    toast(`Saved ${saved.name} as version ${saved.version}.`, { tone: 'good' })
+    toast(t('Saved {name} as version {version}.', { name: saved.name, version: saved.version }), {
+      tone: 'good',
+    })
     start(saved, null)
   }
   return (
@@ -152,11 +156,11 @@ export function EditForm<Thing extends Defined, Draft extends object, Input>(
       <Refusal message={message} />
       <div className="row form-foot">
         <button type="submit" className="primary" disabled={mutation.isRunning || !isDirty || isStale}>
-          {mutation.isRunning ? 'Saving …' : 'Save'}
+          {mutation.isRunning ? t('Saving …') : t('Save')}
         </button>
         {isDirty && (
           <button type="button" onClick={() => again(null)}>
-            Drop the changes
+            {t('Drop the changes')}
           </button>
         )}
         {children}
@@ -192,13 +196,13 @@ interface DeleteProps {
 export function DeleteDefinition({ name, list, isRunning, remove, children }: DeleteProps) {
   const [, go] = useLocation()
   const confirmed = async () => {
-    if (await remove(`Deleted ${name}.`)) go(list, { replace: true })
+    if (await remove(t('Deleted {name}.', { name }))) go(list, { replace: true })
   }
   return (
     <span className="spread">
       <Confirm
-        word="Delete"
-        question={`Delete ${name}?`}
+        word={t('Delete')}
+        question={t('Delete {name}?', { name })}
         isBusy={isRunning}
         onConfirm={() => void confirmed()}
       >

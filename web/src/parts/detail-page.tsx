@@ -3,9 +3,11 @@ import { Fragment, type ReactNode } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import type { Query } from '../api/query.ts'
 import { Icon } from './icons.tsx'
+import { kinds, lists, type Kind } from './kinds.ts'
 import { SegmentLinks } from './segments.tsx'
 import { Empty, Failure, Skeleton } from './states.tsx'
 import { Foreign } from './text.tsx'
+import { t } from '../texts/texts.tsx'
 
 /** The parts of a thing; the first is shown where the address names none. */
 export type Tabs<Thing> = readonly {
@@ -15,8 +17,8 @@ export type Tabs<Thing> = readonly {
 }[]
 
 interface Props<Thing> {
-  /** What it is, in one word. */
-  kind: string
+  /** What it is. */
+  kind: Kind
   /** The address of the list. */
   list: string
   read: Query<unknown>
@@ -40,8 +42,8 @@ export function DetailPage<Thing extends { id: string }>(props: Props<Thing>) {
   if (!data) return <Skeleton lines={8} />
   if (!thing)
     return (
-      <Empty title={`This ${kind} does not exist any more`}>
-        <Link href={list}>All {kind}s</Link>
+      <Empty title={t('This {kind} does not exist any more', { kind: kinds[kind] })}>
+        <Link href={list}>{lists[kind]}</Link>
       </Empty>
     )
   return (
@@ -56,7 +58,7 @@ export function DetailPage<Thing extends { id: string }>(props: Props<Thing>) {
       <div className={`screen-body ${bodyClass}`}>
         {tabs.length > 0 && (
           <SegmentLinks
-            label={`Parts of the ${kind}`}
+            label={t('Parts of the {kind}', { kind: kinds[kind] })}
             links={tabs.map((one, at) => ({
               href: `${list}/${thing.id}${at === 0 ? '' : `?tab=${one.tab}`}`,
               name: one.name,
@@ -75,7 +77,7 @@ export function DetailPage<Thing extends { id: string }>(props: Props<Thing>) {
 /** The head and body of the page on which one is created. */
 export function NewPage({
   kind,
-  title = `New ${kind}`,
+  title = t('New {kind}', { kind: kinds[kind] }),
   list,
   bodyClass,
   children,
@@ -91,9 +93,9 @@ export function NewPage({
   )
 }
 
-function Back({ list, kind }: { list: string; kind: string }) {
+function Back({ list, kind }: { list: string; kind: Kind }) {
   return (
-    <Link href={list} className="mute" aria-label={`All ${kind}s`}>
+    <Link href={list} className="mute" aria-label={lists[kind]}>
       <Icon name="back" />
     </Link>
   )

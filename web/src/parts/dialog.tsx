@@ -1,6 +1,7 @@
 /** A modal dialog of the browser: it keeps the focus, closes with Escape and is announced by its title. */
 import { useEffect, useId, useRef, type ReactNode } from 'react'
 import { useKeyBarrier } from './keys.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   title: string
@@ -31,7 +32,7 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
+        <button type="button" className="quiet" aria-label={t('Close')} onClick={onClose}>
           ×
         </button>
       </header>

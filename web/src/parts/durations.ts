@@ -1,29 +1,32 @@
 /** Durations and ages as short text. */
+import { locale, t } from '../texts/texts.tsx'
+
+const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
 
 /** A duration as its two largest units: 4 min 10 s. Negative ones count as 0. */
 export function durationText(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 1000) return t('{ms} ms', { ms: Math.max(0, Math.round(ms)) })
+  if (ms < 10_000) return t('{s} s', { s: tenths.format(ms / 1000) })
   return clockText(ms)
 }
 
 /** The same in whole seconds. */
 export function clockText(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000))
-  if (s < 60) return `${s} s`
-  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`
-  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`
+  if (s < 60) return t('{s} s', { s })
+  if (s < 3600) return t('{min} min {s} s', { min: Math.floor(s / 60), s: s % 60 })
+  if (s < 86_400) return t('{h} h {min} min', { h: Math.floor(s / 3600), min: Math.floor((s % 3600) / 60) })
+  return t('{d} d {h} h', { d: Math.floor(s / 86_400), h: Math.floor((s % 86_400) / 3600) })
 }
 
-const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 
 /** How long ago a moment was, in one unit; the date after a week. */
 export function agoText(at: number, now: number): string {
   const s = Math.max(0, Math.floor((now - at) / 1000))
-  if (s < 5) return 'just now'
-  if (s < 60) return `${s} s ago`
-  if (s < 3600) return `${Math.floor(s / 60)} min ago`
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ago`
-  return s < 7 * 86_400 ? `${Math.floor(s / 86_400)} d ago` : day.format(at)
+  if (s < 5) return t('just now')
+  if (s < 60) return t('{s} s ago', { s })
+  if (s < 3600) return t('{min} min ago', { min: Math.floor(s / 60) })
+  if (s < 86_400) return t('{h} h ago', { h: Math.floor(s / 3600) })
+  return s < 7 * 86_400 ? t('{d} d ago', { d: Math.floor(s / 86_400) }) : day.format(at)
 }

@@ -4,6 +4,7 @@ import { mostRows } from '../api/all-pages.ts'
 import { csvOf } from './csv.ts'
 import { saveFile } from './save-file.ts'
 import { Failure } from './states.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props<Node> {
   /** The name of the file without its ending. */
@@ -18,8 +19,6 @@ interface Props<Node> {
 
 type Kind = 'csv' | 'json'
 const types: Record<Kind, string> = { csv: 'text/csv;charset=utf-8', json: 'application/json' }
-
-const number = (value: number) => value.toLocaleString('en')
 
 export function Export<Node>({ name, columns, read }: Props<Node>) {
   const [count, setCount] = useState<number | null>(null)
@@ -37,30 +36,33 @@ export function Export<Node>({ name, columns, read }: Props<Node>) {
       saveFile(`${name}.${kind}`, types[kind], textOf(kind, columns, nodes))
       setTold({
         text: isCut
-          ? `The file has the first ${number(nodes.length)} rows; a file has at most ${number(mostRows)}. Narrow the list for the rest.`
-          : `The file has ${number(nodes.length)} rows.`,
+          ? t(
+              'The file has the first {count} rows; a file has at most {most}. Narrow the list for the rest.',
+              { count: nodes.length, most: mostRows },
+            )
+          : t('The file has {count} rows.', { count: nodes.length }),
       })
     } catch (error) {
-      setTold(own.signal.aborted ? { text: 'Cancelled: no file was written.' } : { error })
+      setTold(own.signal.aborted ? { text: t('Cancelled: no file was written.') } : { error })
     } finally {
       if (run.current === own) setCount(null)
     }
   }
   return (
-    <div className="row" role="group" aria-label="Export">
+    <div className="row" role="group" aria-label={t('Export')}>
       {count === null ? (
         (['csv', 'json'] as const).map((kind) => (
           <button key={kind} type="button" className="quiet" onClick={() => void start(kind)}>
-            Export {kind.toUpperCase()}
+            {t('Export {kind}', { kind: kind.toUpperCase() })}
           </button>
         ))
       ) : (
         <button type="button" onClick={() => run.current?.abort()}>
-          Cancel the export
+          {t('Cancel the export')}
         </button>
       )}
       <output className="small mute">
-        {count !== null ? `${number(count)} rows read …` : told && 'text' in told ? told.text : ''}
+        {count !== null ? t('{count} rows read …', { count }) : told && 'text' in told ? told.text : ''}
       </output>
       {told && 'error' in told && <Failure error={told.error} />}
     </div>

@@ -6,11 +6,12 @@ import { Icon } from './icons.tsx'
 import { KeyHint } from './key-hint.tsx'
 import { useKeys } from './keys.ts'
 import { anyTime, fieldOf, momentOf, periods, type TimeRange } from './time-range.ts'
+import { t } from '../texts/texts.tsx'
 
 /** The fields of one list. */
 export function Filters({ children }: { children: ReactNode }) {
   return (
-    <div className="filters" role="group" aria-label="Filter">
+    <div className="filters" role="group" aria-label={t('Filter')}>
       {children}
     </div>
   )
@@ -111,16 +112,16 @@ export function StatusMenu<Status extends string>({
     <details ref={menu} className="filter-menu">
       <summary ref={summary} className="button">
         {chosen.length === 0 ? (
-          'Any status'
+          t('Any status')
         ) : chosen.length === 1 ? (
           <Badge status={chosen[0]!} />
         ) : (
-          `${chosen.length} statuses`
+          t('{count} statuses', { count: chosen.length })
         )}
         <Icon name="chevron" />
       </summary>
       <fieldset>
-        <legend className="sr-only">Status</legend>
+        <legend className="sr-only">{t('Status')}</legend>
         {statuses.map((status) => (
           <label key={status}>
             <input
@@ -152,7 +153,7 @@ export function TimeField({ range, onChange }: TimeFieldProps) {
   return (
     <>
       <select
-        aria-label="Time"
+        aria-label={t('Time')}
         value={isRange ? 'range' : (range.since ?? '')}
         onChange={(event) => {
           const since = periods.find((one) => one.since === event.target.value)?.since ?? null
@@ -160,19 +161,19 @@ export function TimeField({ range, onChange }: TimeFieldProps) {
           if (event.target.value !== 'range' || range.since !== null) onChange({ ...anyTime, since })
         }}
       >
-        <option value="">Any time</option>
+        <option value="">{t('Any time')}</option>
         {periods.map(({ since, name }) => (
           <option key={since} value={since}>
             {name}
           </option>
         ))}
-        <option value="range">Between …</option>
+        <option value="range">{t('Between …')}</option>
       </select>
       {isRange && (
         <div className="filter-range">
           {(['from', 'to'] as const).map((end) => (
             <label key={end}>
-              <span>{end === 'from' ? 'From' : 'To'}</span>
+              <span>{end === 'from' ? t('From') : t('To')}</span>
               <input
                 type="datetime-local"
                 value={fieldOf(range[end])}
@@ -214,7 +215,12 @@ export function ChoiceField({ label, any, value, options, onChange }: ChoiceFiel
 /** Something the address narrows a list to that has no field: it can be taken away. */
 export function Narrowed({ name, id, onClear }: { name: string; id: string; onClear(): void }) {
   return (
-    <button type="button" title={id} aria-label={`${name}: take this filter away`} onClick={onClear}>
+    <button
+      type="button"
+      title={id}
+      aria-label={t('{name}: take this filter away', { name })}
+      onClick={onClear}
+    >
       {name} <Icon name="cross" />
     </button>
   )

@@ -1,6 +1,7 @@
 /** Content that is folded when it is higher than some lines: only its own height tells, on a phone too. */
 import './folded.css'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   /** What is folded, for the button: `note`. */
@@ -27,8 +28,8 @@ export function Folded({ name, children }: Props) {
       </div>
       {isHigh && (
         <button type="button" className="quiet folded-more" onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'Show less' : 'Show all'}
-          <span className="sr-only"> of {name}</span>
+          {isOpen ? t('Show less') : t('Show all')}
+          <span className="sr-only"> {t('of {name}', { name })}</span>
         </button>
       )}
     </div>

@@ -2,10 +2,18 @@
 import { useId, useState } from 'react'
 import type { DraftFault } from './gate-draft.ts'
 import { emptyRow } from './gate-draft.ts'
-import { operatorsOf, valueFrom, valuesFrom, valueText, type Known } from './gate-properties.ts'
+import {
+  operatorsOf,
+  operatorWords,
+  valueFrom,
+  valuesFrom,
+  valueText,
+  type Known,
+} from './gate-properties.ts'
 import { isAboutPresence, type Operator, type Row, type Rules } from './gate-rules.ts'
 import { Icon } from './icons.tsx'
 import { isDeepSame } from './deep-same.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   rules: Rules
@@ -27,13 +35,13 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
     <div className="conditions">
       {rows.length > 1 && (
         <label className="row">
-          <span className="label">A call is stopped when it fits</span>
+          <span className="label">{t('A call is stopped when it fits')}</span>
           <select
             value={match}
             onChange={(event) => onChange({ match: event.target.value as Rules['match'], rows })}
           >
-            <option value="all">all of these</option>
-            <option value="any">one of these</option>
+            <option value="all">{t('all of these')}</option>
+            <option value="any">{t('one of these')}</option>
           </select>
         </label>
       )}
@@ -50,13 +58,13 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
           />
         ))}
       </ul>
-      {rows.length === 0 && <p className="tone-bad small">A gate of this kind needs a condition.</p>}
+      {rows.length === 0 && <p className="tone-bad small">{t('A gate of this kind needs a condition.')}</p>}
       <button
         type="button"
         className="quiet form-add"
         onClick={() => onChange({ match, rows: [...rows, emptyRow] })}
       >
-        <Icon name="plus" /> Add a condition
+        <Icon name="plus" /> {t('Add a condition')}
       </button>
     </div>
   )
@@ -84,12 +92,14 @@ function ConditionRow({ row, at, known, fault, onChange, onRemove }: RowProps) {
     <li className="condition">
       <PropertyInput row={row} at={at} known={known} onChoose={choose} />
       <select
-        aria-label={`Operator of condition ${at + 1}`}
+        aria-label={t('Operator of condition {at}', { at: at + 1 })}
         value={row.operator}
         onChange={(event) => onChange(withOperator(row, event.target.value as Operator))}
       >
         {shown.map((operator) => (
-          <option key={operator}>{operator}</option>
+          <option key={operator} value={operator}>
+            {operatorWords[operator]}
+          </option>
         ))}
       </select>
       {isAboutPresence(row.operator) ? (
@@ -97,7 +107,12 @@ function ConditionRow({ row, at, known, fault, onChange, onRemove }: RowProps) {
       ) : (
         <ValueInput row={row} at={at} known={one} onChange={(value) => onChange({ ...row, value })} />
       )}
-      <button type="button" className="quiet" aria-label={`Remove condition ${at + 1}`} onClick={onRemove}>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={t('Remove condition {at}', { at: at + 1 })}
+        onClick={onRemove}
+      >
         <Icon name="cross" />
       </button>
       {!isAboutPresence(row.operator) && (
@@ -107,7 +122,7 @@ function ConditionRow({ row, at, known, fault, onChange, onRemove }: RowProps) {
             checked={row.orMissing}
             onChange={(event) => onChange({ ...row, orMissing: event.target.checked })}
           />
-          or the property is not given
+          {t('or the property is not given')}
         </label>
       )}
       {fault && (
@@ -145,8 +160,8 @@ function PropertyInput({ row, at, known, onChoose }: PropertyProps) {
       <input
         className="mono"
         list={id}
-        aria-label={`Property of condition ${at + 1}`}
-        placeholder="property"
+        aria-label={t('Property of condition {at}', { at: at + 1 })}
+        placeholder={t('property')}
         autoComplete="off"
         spellCheck={false}
         value={textOf(row.path)}
@@ -180,7 +195,7 @@ function ValueInput({ row, at, known, onChange }: ValueProps) {
   const kind = isText ? 'text' : known?.kind === 'list' ? 'other' : known?.kind
   const read = (text: string) => (isList ? valuesFrom(text, kind) : valueFrom(text, kind))
   const [text, setText] = useState<string | null>(null)
-  const label = `Value of condition ${at + 1}`
+  const label = t('Value of condition {at}', { at: at + 1 })
   const options =
     known?.kind === 'boolean' ? [true, false] : known?.options && !isText && !isList ? known.options : null
   if (options)
@@ -190,7 +205,7 @@ function ValueInput({ row, at, known, onChange }: ValueProps) {
         value={options.findIndex((one) => isDeepSame(one, row.value))}
         onChange={(event) => onChange(options[Number(event.target.value)])}
       >
-        <option value={-1}>Choose …</option>
+        <option value={-1}>{t('Choose …')}</option>
         {options.map((one, index) => (
           <option key={JSON.stringify(one)} value={index}>
             {typeof one === 'string' ? one : JSON.stringify(one)}
@@ -202,7 +217,7 @@ function ValueInput({ row, at, known, onChange }: ValueProps) {
   return (
     <input
       aria-label={label}
-      placeholder={isList ? 'values, with commas' : 'value'}
+      placeholder={isList ? t('values, with commas') : t('value')}
       inputMode={kind === 'number' && !isList ? 'decimal' : undefined}
       autoComplete="off"
       value={shown}

@@ -1,6 +1,7 @@
 /** A gate while it is edited: what the fields show, and what is sent. Pure. */
 import { rulesOfSchema, schemaOfRules, isAboutPresence, type Row, type Rules } from './gate-rules.ts'
 import { isObject, type Schema } from './schema-form-resolve.ts'
+import { t } from '../texts/texts.tsx'
 
 export type Role = 'ADMIN' | 'APPROVER' | 'CALLER' | 'DEVELOPER' | 'VIEWER'
 export type Mode = 'ALWAYS' | 'NEVER' | 'WHEN'
@@ -83,10 +84,10 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
   const faults: DraftFault[] = []
   const fault = (name: string, message: string) => void faults.push({ path: [name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
-  if (!isBetween(timeoutSeconds, 5, 604_800)) fault('timeoutSeconds', 'must be 5 seconds to 7 days')
-  if (!isBetween(quorum, 1, 10)) fault('quorum', 'must be 1 to 10')
+  if (!isBetween(timeoutSeconds, 5, 604_800)) fault('timeoutSeconds', t('must be 5 seconds to 7 days'))
+  if (!isBetween(quorum, 1, 10)) fault('quorum', t('must be 1 to 10'))
   if (escalateAfterSeconds !== null && !isBetween(escalateAfterSeconds, 1, timeoutSeconds - 1))
-    fault('escalateAfterSeconds', 'must be at least 1 second and less than the time for a verdict')
+    fault('escalateAfterSeconds', t('must be at least 1 second and less than the time for a verdict'))
   if (faults.length > 0) return { faults }
   return {
     input: {
@@ -109,16 +110,16 @@ const isBetween = (value: number, least: number, most: number) =>
 function schemaOf(when: Draft['when'], faults: DraftFault[]): Schema | null {
   if (when.as === 'rows') {
     const { rows } = when.rules
-    if (rows.length === 0) faults.push({ path: ['when'], message: 'needs a condition' })
+    if (rows.length === 0) faults.push({ path: ['when'], message: t('needs a condition') })
     for (const [at, row] of rows.entries())
       if (!isComplete(row))
-        faults.push({ path: ['when', String(at)], message: 'needs a property and a value' })
+        faults.push({ path: ['when', String(at)], message: t('needs a property and a value') })
     return schemaOfRules(when.rules)
   }
   try {
     const schema: unknown = JSON.parse(when.text)
     if (isObject(schema)) return schema
-    faults.push({ path: ['when'], message: 'must be a JSON object' })
+    faults.push({ path: ['when'], message: t('must be a JSON object') })
   } catch (error) {
     faults.push({ path: ['when'], message: error instanceof Error ? error.message : String(error) })
   }

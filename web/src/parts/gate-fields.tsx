@@ -8,11 +8,13 @@ import { Field } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import { JsonField, issuesAt } from './long-fields.tsx'
 import type { Schema } from './schema-form-resolve.ts'
+import { wordsOf } from './badge.tsx'
+import { t } from '../texts/texts.tsx'
 
 const modes: readonly { mode: Mode; word: string; about: string }[] = [
-  { mode: 'NEVER', word: 'Never', about: 'Every call passes.' },
-  { mode: 'ALWAYS', word: 'Always', about: 'Every call waits for a person.' },
-  { mode: 'WHEN', word: 'When', about: 'Calls that fit the conditions wait for a person.' },
+  { mode: 'NEVER', word: t('Never'), about: t('Every call passes.') },
+  { mode: 'ALWAYS', word: t('Always'), about: t('Every call waits for a person.') },
+  { mode: 'WHEN', word: t('When|condition'), about: t('Calls that fit the conditions wait for a person.') },
 ]
 const roles: readonly Role[] = ['ADMIN', 'APPROVER', 'DEVELOPER', 'CALLER', 'VIEWER']
 
@@ -33,7 +35,7 @@ export function GateFields({ draft, onChange, schema, hasTitle, faults, issues }
   return (
     <div className="gate-fields">
       <fieldset className="gate-modes">
-        <legend className="label">Stops calls</legend>
+        <legend className="label">{t('Stops calls')}</legend>
         {modes.map(({ mode, word, about }) => (
           <label key={mode} className="row">
             <input
@@ -53,12 +55,12 @@ export function GateFields({ draft, onChange, schema, hasTitle, faults, issues }
       {draft.mode !== 'NEVER' && <Deciders draft={draft} set={set} faults={faults} />}
       {hasTitle && (
         <Field
-          label="What a call does, in one sentence"
+          label={t('What a call does, in one sentence')}
           name="title"
           value={draft.title}
           onChange={(title) => set({ title })}
           hint={titleHint(schema)}
-          placeholder="The name of the tool and its first arguments"
+          placeholder={t('The name of the tool and its first arguments')}
           issues={issues}
         />
       )}
@@ -76,8 +78,9 @@ export function GateFields({ draft, onChange, schema, hasTitle, faults, issues }
 /** How arguments are named in the sentence, with the first two of these calls. */
 function titleHint(schema: Schema | null): string {
   const names = propertiesOf(schema).flatMap(({ path }) => (path.length === 1 ? [`{${path[0]}}`] : []))
-  const known = names.length > 0 ? `, such as ${names.slice(0, 2).join(' or ')}` : ''
-  return `Who decides reads it first. The name of an argument in braces is its value${known}.`
+  const known =
+    names.length > 0 ? t(', such as {names}', { names: names.slice(0, 2).join(` ${t('or')} `) }) : ''
+  return t('Who decides reads it first. The name of an argument in braces is its value{known}.', { known })
 }
 
 function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'hasTitle'>) {
@@ -86,20 +89,20 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
   const other = switched(draft)
   const about = faults.filter(({ path }) => path[0] === 'when')
   return (
-    <section className="gate-when" aria-label="Conditions">
+    <section className="gate-when" aria-label={t('Conditions')}>
       <div className="row">
-        <h3>Conditions</h3>
+        <h3>{t('Conditions')}</h3>
         <button
           type="button"
           className="quiet spread"
           disabled={!other}
-          title={other ? undefined : 'Rows cannot say this schema'}
+          title={other ? undefined : t('Rows cannot say this schema')}
           onClick={() => {
             if (other) onChange(other)
             setEdition(edition + 1)
           }}
         >
-          {when.as === 'rows' ? 'As JSON Schema' : 'As rows'}
+          {when.as === 'rows' ? t('As JSON Schema') : t('As rows')}
         </button>
       </div>
       {when.as === 'rows' ? (
@@ -113,10 +116,10 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
         <>
           <JsonField
             key={edition}
-            label="JSON Schema of the calls to stop"
+            label={t('JSON Schema of the calls to stop')}
             value={when.text}
             onChange={(text) => onChange({ ...draft, when: { as: 'json', text } })}
-            hint="Calls whose arguments, presets included, match it are stopped."
+            hint={t('Calls whose arguments, presets included, match it are stopped.')}
             issues={issues}
             path={['when']}
           />
@@ -156,24 +159,24 @@ function Deciders({ draft, set, faults }: DecidersProps) {
     <>
       <div className="gate-numbers">
         <NumberField
-          label="Approvals by different people"
+          label={t('Approvals by different people')}
           value={draft.quorum}
           fault={faultOf('quorum')}
           onChange={(quorum) => set({ quorum })}
         />
         <NumberField
-          label="Time for a verdict, in seconds"
+          label={t('Time for a verdict, in seconds')}
           value={draft.timeoutSeconds}
           fault={faultOf('timeoutSeconds')}
           onChange={(timeoutSeconds) => set({ timeoutSeconds })}
         />
       </div>
       <fieldset className="gate-roles">
-        <legend className="label">Who may decide; none chosen: everybody with approvals:Decide</legend>
+        <legend className="label">{t('Who may decide; none chosen: everybody with approvals:Decide')}</legend>
         {roles.map((role) => (
           <label key={role} className="row">
             <input type="checkbox" checked={draft.approvers.includes(role)} onChange={() => toggle(role)} />
-            {role.toLowerCase()}
+            {wordsOf(role)}
           </label>
         ))}
       </fieldset>
@@ -183,7 +186,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           checked={draft.excludeRequester}
           onChange={(event) => set({ excludeRequester: event.target.checked })}
         />
-        Who asked may not decide
+        {t('Who asked may not decide')}
       </label>
       <label className="row">
         <input
@@ -191,7 +194,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           checked={draft.verdictLinks}
           onChange={(event) => set({ verdictLinks: event.target.checked })}
         />
-        Recipients of a webhook may decide by a link and a code, without signing in
+        {t('Recipients of a webhook may decide by a link and a code, without signing in')}
       </label>
       <label className="row">
         <input
@@ -205,12 +208,12 @@ function Deciders({ draft, set, faults }: DecidersProps) {
             })
           }
         />
-        Escalate without a verdict: admins may decide too
+        {t('Escalate without a verdict: admins may decide too')}
       </label>
       {isOn && (
         <div className="gate-numbers">
           <NumberField
-            label="Escalate after, in seconds"
+            label={t('Escalate after, in seconds')}
             value={draft.escalateAfterSeconds ?? 0}
             fault={faultOf('escalateAfterSeconds')}
             onChange={(escalateAfterSeconds) => set({ escalateAfterSeconds })}

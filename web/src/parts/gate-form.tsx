@@ -11,6 +11,7 @@ import { GateFields } from './gate-fields.tsx'
 import { proposeMutation, type ProposeInput } from './gate-proposal.ts'
 import type { Schema } from './schema-form-resolve.ts'
 import { toast } from './toasts.tsx'
+import { t } from '../texts/texts.tsx'
 
 const rulesQuery = graphql(`
   query GateRules($projectId: ID!) {
@@ -85,7 +86,7 @@ export function GateForm({
     reload()
     if (!done) return
     setNote('')
-    toast(needsSecond ? 'Proposed. Another person must confirm it.' : 'The gate is changed.', {
+    toast(needsSecond ? t('Proposed. Another person must confirm it.') : t('The gate is changed.'), {
       tone: 'good',
     })
   }
@@ -106,10 +107,12 @@ export function GateForm({
       {children}
       {needsSecond && (
         <Field
-          label="Why, for the person who confirms it"
+          label={t('Why, for the person who confirms it')}
           value={note}
           onChange={setNote}
-          hint="In this project a change of a gate takes effect when another person confirms it: see Tools."
+          hint={t(
+            'In this project a change of a gate takes effect when another person confirms it: see Tools.',
+          )}
         />
       )}
       <Refusal message={refused?.message ?? null} />
@@ -119,19 +122,19 @@ export function GateForm({
           type="button"
           className="primary"
           disabled={!input || !isDirty || !isSeen || isRunning || isStale}
-          title={isSeen ? undefined : 'Look at its preview first'}
+          title={isSeen ? undefined : t('Look at its preview first')}
           onClick={() => void save(input)}
         >
-          {needsSecond ? 'Propose the change' : 'Save the gate'}
+          {needsSecond ? t('Propose the change') : t('Save the gate')}
         </button>
         {isDirty && (
           <button type="button" onClick={() => start(policy)}>
-            Drop the changes
+            {t('Drop the changes')}
           </button>
         )}
         {hasOwn && (
           <button type="button" className="quiet spread" onClick={() => void save(null)}>
-            {needsSecond ? 'Propose to remove this gate' : 'Remove this gate'}
+            {needsSecond ? t('Propose to remove this gate') : t('Remove this gate')}
           </button>
         )}
       </div>

@@ -3,6 +3,7 @@ import type { Operator } from './gate-rules.ts'
 import { fieldOf, type Field } from './schema-form-model.ts'
 import type { Schema } from './schema-form-resolve.ts'
 import { isSame, numberFrom } from './schema-form-values.ts'
+import { t } from '../texts/texts.tsx'
 
 export interface Known {
   path: readonly string[]
@@ -37,6 +38,27 @@ const order: Operator[] = ['is more than', 'is at least', 'is less than', 'is at
 const words: Operator[] = ['contains', 'does not contain', 'starts with', 'ends with', 'matches']
 const members: Operator[] = ['includes', 'does not include']
 const presence: Operator[] = ['is given', 'is not given']
+
+/** The operators as they are shown. */
+export const operatorWords: Record<Operator, string> = {
+  is: t('is'),
+  'is not': t('is not'),
+  'is one of': t('is one of'),
+  'is none of': t('is none of'),
+  'is more than': t('is more than'),
+  'is at least': t('is at least'),
+  'is less than': t('is less than'),
+  'is at most': t('is at most'),
+  contains: t('contains'),
+  'does not contain': t('does not contain'),
+  'starts with': t('starts with'),
+  'ends with': t('ends with'),
+  matches: t('matches'),
+  includes: t('includes'),
+  'does not include': t('does not include'),
+  'is given': t('is given'),
+  'is not given': t('is not given'),
+}
 
 /** The operators that make sense for a property. */
 export function operatorsOf(known: Known | undefined): Operator[] {

@@ -1,5 +1,6 @@
 /** A gate in a few words, and as a badge. */
 import type { Mode } from './gate-draft.ts'
+import { t, plural } from '../texts/texts.tsx'
 
 interface Summary {
   mode: Mode
@@ -11,9 +12,9 @@ interface Summary {
 }
 
 const modeWords: Record<Mode, string> = {
-  NEVER: 'lets calls pass',
-  ALWAYS: 'stops every call',
-  WHEN: 'stops some calls',
+  NEVER: t('lets calls pass'),
+  ALWAYS: t('stops every call'),
+  WHEN: t('stops some calls'),
 }
 
 const shapes: Record<Mode, { tone: string; path: string }> = {
@@ -30,9 +31,11 @@ export function requirementText({
   quorum: number
   approvers: readonly (readonly string[] | string)[]
 }): string {
-  const lists = approvers.map((one) => (typeof one === 'string' ? one : one.join(' or ')))
-  const separator = approvers.some((one) => typeof one !== 'string') ? ' and ' : ' or '
-  return lists.length === 0 ? `${quorum} of those who may decide` : `${quorum} of ${lists.join(separator)}`
+  const lists = approvers.map((one) => (typeof one === 'string' ? one : one.join(` ${t('or')} `)))
+  const separator = approvers.some((one) => typeof one !== 'string') ? ` ${t('and')} ` : ` ${t('or')} `
+  return lists.length === 0
+    ? t('{quorum} of those who may decide', { quorum })
+    : t('{quorum} of {roles}', { quorum, roles: lists.join(separator) })
 }
 
 export function GateBadge({ gate }: { gate: Summary }) {
@@ -44,29 +47,29 @@ export function GateBadge({ gate }: { gate: Summary }) {
         <path d={path} />
       </svg>
       {modeWords[gate.mode]}
-      {isHint && ', as destructive'}
-      {gate.mode !== 'NEVER' && gate.quorum > 1 && `, ${gate.quorum} people`}
+      {isHint && t(', as destructive')}
+      {gate.mode !== 'NEVER' && gate.quorum > 1 && t(', {quorum} people', { quorum: gate.quorum })}
     </span>
   )
 }
 
 /** A span in its largest whole unit: 300 seconds are 5 minutes. */
 export function spanText(seconds: number): string {
-  const units = [
-    ['day', 86_400],
-    ['hour', 3600],
-    ['minute', 60],
-    ['second', 1],
-  ] as const
-  const [name, size] = units.find((unit) => seconds % unit[1] === 0) ?? units[3]
-  const count = seconds / size
-  return `${count} ${name}${count === 1 ? '' : 's'}`
+  if (seconds % 86_400 === 0) return plural(seconds / 86_400, '1 day', '{count} days')
+  if (seconds % 3600 === 0) return plural(seconds / 3600, '1 hour', '{count} hours')
+  if (seconds % 60 === 0) return plural(seconds / 60, '1 minute', '{count} minutes')
+  return plural(seconds, '1 second', '{count} seconds')
 }
 
 /** The whole rule as a sentence. */
 export function gateText(gate: Summary): string {
-  if (gate.mode === 'NEVER') return 'Every call passes without approval.'
-  const when = gate.mode === 'ALWAYS' ? 'Every call' : 'A call that fits the conditions'
-  const not = gate.excludeRequester ? ', not by who asked' : ''
-  return `${when} waits for ${requirementText(gate)}${not}, for ${spanText(gate.timeoutSeconds)} at most.`
+  if (gate.mode === 'NEVER') return t('Every call passes without approval.')
+  const when = gate.mode === 'ALWAYS' ? t('Every call') : t('A call that fits the conditions')
+  const not = gate.excludeRequester ? t(', not by who asked') : ''
+  return t('{when} waits for {who}{not}, for {time} at most.', {
+    when,
+    who: requirementText(gate),
+    not,
+    time: spanText(gate.timeoutSeconds),
+  })
 }

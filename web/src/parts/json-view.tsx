@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { isObject, ordered, orderedNames } from './ordered.ts'
 import { Foreign, LongText } from './text.tsx'
+import { t } from '../texts/texts.tsx'
 
 type Schema = Record<string, unknown>
 
@@ -15,7 +16,7 @@ const descriptionOf = (schema: Schema | null | undefined, name: string): string 
 export function Arguments({ value, schema }: { value: Record<string, unknown>; schema?: Schema | null }) {
   const [asJson, setAsJson] = useState(false)
   const names = orderedNames(value, schema)
-  if (names.length === 0) return <p className="mute">No arguments.</p>
+  if (names.length === 0) return <p className="mute">{t('No arguments.')}</p>
   return (
     <div className="arguments">
       {asJson ? (
@@ -35,7 +36,7 @@ export function Arguments({ value, schema }: { value: Record<string, unknown>; s
         </dl>
       )}
       <button type="button" className="quiet" aria-pressed={asJson} onClick={() => setAsJson(!asJson)}>
-        {asJson ? 'As a list' : 'As JSON'}
+        {asJson ? t('As a list') : t('As JSON')}
       </button>
     </div>
   )
@@ -43,15 +44,15 @@ export function Arguments({ value, schema }: { value: Record<string, unknown>; s
 
 /** One value: text as text, what is inside of objects and lists as JSON. */
 export function Value({ value }: { value: unknown }) {
-  if (value === undefined) return <span className="mute">nothing</span>
+  if (value === undefined) return <span className="mute">{t('nothing')}</span>
   if (value === '[masked]')
     return (
-      <span className="masked" title="The value is hidden; the tool gets the real one.">
-        hidden
+      <span className="masked" title={t('The value is hidden; the tool gets the real one.')}>
+        {t('hidden')}
       </span>
     )
   if (typeof value === 'string')
-    return value === '' ? <span className="mute">empty text</span> : <LongText text={value} />
+    return value === '' ? <span className="mute">{t('empty text')}</span> : <LongText text={value} />
   if (typeof value === 'object' && value !== null) return <JsonText value={value} />
   return <span className="mono">{String(value)}</span>
 }

@@ -5,9 +5,11 @@ import { useLocation } from 'wouter'
 import { useAddress } from './address.ts'
 import { SearchField } from './filters.tsx'
 import { Icon } from './icons.tsx'
+import { kinds, type Kind } from './kinds.ts'
 import { Listing } from './listing.tsx'
 import { usePlace } from './place.ts'
 import { useRowKeys } from './row-keys.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Props<Node> extends ComponentProps<typeof Listing<Node>> {
   title: string
@@ -15,8 +17,8 @@ interface Props<Node> extends ComponentProps<typeof Listing<Node>> {
   list: string
   /** Beside the title. */
   head?: ReactNode
-  /** What its rows are, in one word, where they are created and filtered by name. */
-  kind?: string
+  /** What its rows are, where they are created and filtered by name. */
+  kind?: Kind
   bodyClass?: string
   /** Above the table. */
   children?: ReactNode
@@ -37,7 +39,7 @@ export function ListPage<Node>({ title, list, head, kind, bodyClass = '', childr
         {head}
         {kind && (
           <button type="button" className="primary spread" onClick={() => open(`${list}/new`)}>
-            <Icon name="plus" /> New {kind}
+            <Icon name="plus" /> {t('New {kind}', { kind: kinds[kind] })}
           </button>
         )}
       </header>
@@ -45,7 +47,7 @@ export function ListPage<Node>({ title, list, head, kind, bodyClass = '', childr
         {children}
         {kind && (
           <SearchField
-            label="Filter by name"
+            label={t('Filter by name')}
             value={params.get('q') ?? ''}
             isFirst
             onChange={(q) => replace({ q })}

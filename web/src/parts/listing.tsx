@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import type { Pages } from '../api/pages.ts'
 import { Empty, Failure, Skeleton } from './states.tsx'
 import { Table, type TableProps } from './table.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props<Node> extends TableProps {
   pages: Pages<Node>
@@ -23,7 +24,7 @@ export function Listing<Node>({ pages, renderRow, empty, ...table }: Props<Node>
       <Table {...table}>{pages.nodes.map(renderRow)}</Table>
       {pages.hasMore && (
         <button type="button" onClick={pages.showMore}>
-          Show more
+          {t('Show more')}
         </button>
       )}
     </>

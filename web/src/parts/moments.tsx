@@ -1,8 +1,9 @@
 /** Moments and durations: relative, with the exact time in the title; countdowns on the server's clock. */
 import { useNow } from '../api/clock.ts'
 import { agoText, clockText } from './durations.ts'
+import { t, locale } from '../texts/texts.tsx'
 
-const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+const exact = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'long' })
 /** A moment in the past. */
 export function Ago({ at }: { at: string }) {
   const now = useNow()
@@ -27,7 +28,7 @@ export function Countdown({ until }: { until: string }) {
       title={exact.format(new Date(until))}
       className={left < 60_000 ? 'countdown soon' : 'countdown'}
     >
-      {left <= 0 ? 'time is up' : clockText(left)}
+      {left <= 0 ? t('time is up') : clockText(left)}
     </time>
   )
 }

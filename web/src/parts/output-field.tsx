@@ -3,6 +3,7 @@ import { useState } from 'react'
 import './output-field.css'
 import { JsonEditor } from './json-editor.tsx'
 import { Boundary } from './states.tsx'
+import { t } from '../texts/texts.tsx'
 
 export interface Output {
   isJson: boolean
@@ -45,12 +46,12 @@ export function OutputField({ output, label, onChange }: Props) {
   )
   return (
     <div className="output-field">
-      <div className="segments" role="group" aria-label={`${label} is`}>
+      <div className="segments" role="group" aria-label={t('{label} is', { label })}>
         <button type="button" aria-pressed={!output.isJson} onClick={() => show(false)}>
-          Text
+          {t('Text')}
         </button>
         <button type="button" aria-pressed={output.isJson} onClick={() => show(true)}>
-          JSON
+          {t('JSON')}
         </button>
       </div>
       {output.isJson ? (

@@ -10,6 +10,7 @@ import { ReasonField } from './reason-field.tsx'
 import { Foreign } from './text.tsx'
 import { toast } from './toasts.tsx'
 import { useAction } from './use-action.ts'
+import { t } from '../texts/texts.tsx'
 
 const pauseMutation = command('pause')
 const resumeMutation = command('resume')
@@ -44,24 +45,26 @@ function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): voi
     <FormDialog
       title={`${word}?`}
       submit={word}
-      busy="Stopping …"
+      busy={t('Stopping …')}
       isDanger
       isReady
       form={form}
-      cancel="Do not"
+      cancel={t('Do not')}
       onClose={onClose}
       onSubmit={async () => {
         if (!(await form.send({ input: { ...target, reason: reason.trim() || null } }))) return
-        toast('Paused: nothing more is sent.', { tone: 'good' })
+        toast(t('Paused: nothing more is sent.'), { tone: 'good' })
         onClose()
       }}
     >
       <p>
-        {effect} What has been sent is not touched, people can go on deciding, and everything goes on where it
-        stopped when you resume.
+        {t(
+          '{effect} What has been sent is not touched, people can go on deciding, and everything goes on where it stopped when you resume.',
+          { effect },
+        )}
       </p>
       <ReasonField
-        label="Reason, for those who see that it is paused"
+        label={t('Reason, for those who see that it is paused')}
         most={2000}
         value={reason}
         onChange={setReason}
@@ -78,9 +81,9 @@ export function ResumeButton({ pauseId, of }: { pauseId: string; of: string }) {
     <button
       type="button"
       disabled={isRunning}
-      onClick={() => void act({ input: { pauseId } }, 'It goes on where it stopped.', 'good')}
+      onClick={() => void act({ input: { pauseId } }, t('It goes on where it stopped.'), 'good')}
     >
-      <Icon name="play" /> Resume
+      <Icon name="play" /> {t('Resume')}
       <span className="sr-only">
         {' '}
         <Foreign text={of} max={80} />

@@ -7,6 +7,7 @@ import { Ago } from './moments.tsx'
 import { ResumeButton } from './pause.tsx'
 import { Principal } from './principal.tsx'
 import { Foreign } from './text.tsx'
+import { t, T } from '../texts/texts.tsx'
 
 export const pauseParts = graphql(
   `
@@ -27,22 +28,24 @@ export const pauseParts = graphql(
 
 export function Paused({ pause }: { pause: FragmentOf<typeof pauseParts> }) {
   const { kind, targetName, targetId, reason, createdAt, pausedBy } = pause
-  const name = kind === 'PROJECT' ? 'everything' : targetName
+  const name = kind === 'PROJECT' ? t('everything') : targetName
   return (
     <>
       <p>
-        <Icon name="pause" /> <strong>Paused:</strong>{' '}
+        <Icon name="pause" /> <strong>{t('Paused:')}</strong>{' '}
         {kind === 'PROJECT' ? (
-          'everything in this project'
+          t('everything in this project')
         ) : (
-          <>
-            the {kind.toLowerCase()}{' '}
-            <Link href={`/${kind.toLowerCase()}s/${targetId}`}>
-              <Foreign text={name} max={60} />
-            </Link>
-          </>
+          <T
+            text={kind === 'TOOL' ? 'the tool {name}' : 'the agent {name}'}
+            name={
+              <Link href={`/${kind.toLowerCase()}s/${targetId}`}>
+                <Foreign text={name} max={60} />
+              </Link>
+            }
+          />
         )}
-        , <Ago at={createdAt} />, by <Principal of={pausedBy} />
+        <T text=", {time}, by {who}" time={<Ago at={createdAt} />} who={<Principal of={pausedBy} />} />
         {reason && (
           <>
             {': '}

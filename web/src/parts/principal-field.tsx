@@ -3,6 +3,7 @@ import { graphql } from '../api/document.ts'
 import type { PrincipalParts } from '../api/principal.ts'
 import { useQuery } from '../api/query.ts'
 import { ChoiceField } from './filters.tsx'
+import { t } from '../texts/texts.tsx'
 
 const selfQuery = graphql(`
   query Self {
@@ -38,13 +39,13 @@ export function PrincipalField({ label, value, shown, hasSystem = false, onChang
   // Who may not list keys chooses among those in the list.
   const keys = useQuery(keyNamesQuery, {}, { eventTypes: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
   const names = new Map<string, string>()
-  if (self) names.set(self, 'You')
-  if (hasSystem) names.set('system', 'system')
+  if (self) names.set(self, t('You'))
+  if (hasSystem) names.set('system', t('system'))
   for (const { id, name } of [...keys, ...shown]) if (!names.has(id)) names.set(id, name ?? id)
   return (
     <ChoiceField
       label={label}
-      any="Anybody"
+      any={t('Anybody')}
       value={value}
       options={[...names].map(([id, name]) => ({ value: id, name }))}
       onChange={onChange}

@@ -2,9 +2,10 @@
 import type { PrincipalParts } from '../api/principal.ts'
 import { CopyId } from './copy-id.tsx'
 import { Foreign } from './text.tsx'
+import { t } from '../texts/texts.tsx'
 
 export function Principal({ of: { id, name } }: { of: PrincipalParts }) {
-  if (id === 'system') return 'system'
+  if (id === 'system') return t('system')
   if (name === null) return <CopyId id={id} />
   return (
     <CopyId id={id}>

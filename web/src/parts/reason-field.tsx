@@ -1,4 +1,5 @@
 /** Why somebody does something: a field of a dialog, whose text is kept beside what was done. */
+import { t } from '../texts/texts.tsx'
 interface Props {
   label?: string
   /** The most characters. */
@@ -8,7 +9,13 @@ interface Props {
   onChange(value: string): void
 }
 
-export function ReasonField({ label = 'Reason', most = 1000, isRequired = false, value, onChange }: Props) {
+export function ReasonField({
+  label = t('Reason'),
+  most = 1000,
+  isRequired = false,
+  value,
+  onChange,
+}: Props) {
   return (
     <label>
       <span>{label}</span>

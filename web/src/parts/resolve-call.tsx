@@ -5,6 +5,7 @@ import './resolve-call.css'
 import { command } from '../api/command.ts'
 import { wholeText } from '../api/outcome.ts'
 import { useMutation } from '../api/query.ts'
+import { wordsOf } from './badge.tsx'
 import { CopyId } from './copy-id.tsx'
 import { FormDialog } from './form-dialog.tsx'
 import { Arguments } from './json-view.tsx'
@@ -12,17 +13,22 @@ import { Moment } from './moments.tsx'
 import { noOutput, OutputField, readOutput } from './output-field.tsx'
 import { ReasonField } from './reason-field.tsx'
 import { toast } from './toasts.tsx'
+import { t } from '../texts/texts.tsx'
 
 const resolveMutation = command('resolveUnknownCall')
 
 const outcomes = {
   SUCCEEDED: {
-    title: 'It took effect',
-    submit: 'It took effect',
-    risk: 'I have seen there that it took effect',
+    title: t('It took effect'),
+    submit: t('It took effect'),
+    risk: t('I have seen there that it took effect'),
   },
-  FAILED: { title: 'It did not take effect', submit: 'It did not take effect', risk: null },
-  RUN_AGAIN: { title: 'Run it again', submit: 'Run it again', risk: 'I know that it may happen twice' },
+  FAILED: { title: t('It did not take effect'), submit: t('It did not take effect'), risk: null },
+  RUN_AGAIN: {
+    title: t('Run it again'),
+    submit: t('Run it again'),
+    risk: t('I know that it may happen twice'),
+  },
 } as const
 type Outcome = keyof typeof outcomes
 
@@ -41,7 +47,7 @@ export interface UnknownCall {
 
 /** The key that the tool got with the call: whoever looks there can find the call by it. */
 export function SentKey({ call }: { call: UnknownCall }) {
-  return <CopyId id={call.attempts.at(-1)?.idempotencyKey ?? call.id} label="key" />
+  return <CopyId id={call.attempts.at(-1)?.idempotencyKey ?? call.id} label={t('key')} />
 }
 
 export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): void }) {
@@ -50,7 +56,7 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
   const [reason, setReason] = useState('')
   const [isSure, setSure] = useState(false)
   const form = useMutation(resolveMutation)
-  const { submit, risk } = outcome ? outcomes[outcome] : { submit: 'Save', risk: null }
+  const { submit, risk } = outcome ? outcomes[outcome] : { submit: t('Save'), risk: null }
   const isAgain = outcome === 'RUN_AGAIN'
   const read = readOutput(output)
   const isBroken = !isAgain && 'broken' in read
@@ -59,25 +65,28 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
     const given = isAgain || 'broken' in read || output.text.trim() === '' ? {} : { output: read.value }
     const input = { toolCallId: call.id, outcome, reason: reason.trim(), ...given }
     if (!(await form.send({ input }))) return
-    toast(isAgain ? `${call.name} runs again.` : `${call.name} is resolved.`, { tone: 'good' })
+    toast(
+      isAgain ? t('{name} runs again.', { name: call.name }) : t('{name} is resolved.', { name: call.name }),
+      { tone: 'good' },
+    )
     onClose()
   }
   return (
     <FormDialog
-      title={`What became of ${call.name}?`}
+      title={t('What became of {name}?', { name: call.name })}
       submit={submit}
-      busy="Sending …"
+      busy={t('Sending …')}
       isDanger={isAgain}
       isReady={outcome !== null && reason.trim() !== '' && !isBroken && (risk === null || isSure)}
       form={form}
       textOf={wholeText}
       onSubmit={save}
       onClose={onClose}
-      cancel="Not now"
+      cancel={t('Not now')}
     >
       <Sent call={call} />
       <fieldset className="outcomes">
-        <legend className="label">Outcome</legend>
+        <legend className="label">{t('Outcome')}</legend>
         {(Object.keys(outcomes) as Outcome[]).map((one) => (
           <label key={one} className="row check">
             <input
@@ -95,12 +104,14 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
       </fieldset>
       {outcome && !isAgain && (
         <div>
-          <p className="label">{outcome === 'FAILED' ? 'The error' : 'The output'}, for the record</p>
-          <OutputField output={output} label="Output of the call" onChange={setOutput} />
+          <p className="label">
+            {outcome === 'FAILED' ? t('The error, for the record') : t('The output, for the record')}
+          </p>
+          <OutputField output={output} label={t('Output of the call')} onChange={setOutput} />
         </div>
       )}
       <ReasonField
-        label="Reason, for the audit (required)"
+        label={t('Reason, for the audit (required)')}
         most={2000}
         isRequired
         value={reason}
@@ -108,8 +119,9 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
       />
       {isAgain && (
         <p>
-          The tool is called once more with the same Idempotency-Key. If the first call took effect and the
-          tool does not know keys, it happens twice.
+          {t(
+            'The tool is called once more with the same Idempotency-Key. If the first call took effect and the tool does not know keys, it happens twice.',
+          )}
         </p>
       )}
       {risk && (
@@ -130,15 +142,15 @@ function Sent({ call }: { call: UnknownCall }) {
       <dl className="attempts">
         {call.attempts.map((attempt) => (
           <div key={attempt.attempt}>
-            <dt>Attempt {attempt.attempt}</dt>
+            <dt>{t('Attempt {attempt}', { attempt: attempt.attempt })}</dt>
             <dd>
               <Moment at={attempt.startedAt} />,{' '}
-              {attempt.errorCode ?? attempt.outcome?.toLowerCase() ?? 'no answer'}
+              {attempt.errorCode ?? (attempt.outcome === null ? t('no answer') : wordsOf(attempt.outcome))}
             </dd>
           </div>
         ))}
         <div>
-          <dt>Idempotency-Key</dt>
+          <dt>{t('Idempotency-Key')}</dt>
           <dd>
             <SentKey call={call} />
           </dd>

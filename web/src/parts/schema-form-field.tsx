@@ -7,6 +7,7 @@ import { GroupFields, ListFields, VariantFields } from './schema-form-nested.tsx
 import { initialValue } from './schema-form-values.ts'
 import { Foreign } from './text.tsx'
 import { Icon } from './icons.tsx'
+import { t, T } from '../texts/texts.tsx'
 
 /** Kinds that hold other fields: their name is a heading, and an optional one is added and removed. */
 const isNest = ({ kind }: Field): boolean => kind === 'group' || kind === 'list' || kind === 'variants'
@@ -51,7 +52,8 @@ export function SchemaField(props: FieldProps) {
           className="quiet form-add"
           onClick={() => onChange(initialValue(schema, form.root) ?? [])}
         >
-          <Icon name="plus" /> Add <Foreign text={props.name ?? 'it'} max={60} />
+          <Icon name="plus" />{' '}
+          <T text="Add {name}" name={<Foreign text={props.name ?? t('it')} max={60} />} />
         </button>
       )}
       {messages.length > 0 && (
@@ -78,7 +80,7 @@ function Heading({
   const text = (
     <>
       {name === null ? (
-        <span className="sr-only">entry {Number(path.at(-1)) + 1 || ''}</span>
+        <span className="sr-only">{t('entry {at}', { at: Number(path.at(-1)) + 1 || '' })}</span>
       ) : (
         <>
           <span className="mono">
@@ -92,7 +94,7 @@ function Heading({
           )}
         </>
       )}
-      {isRequired && name !== null && <span className="mute small"> required</span>}
+      {isRequired && name !== null && <span className="mute small"> {t('required')}</span>}
     </>
   )
   const canBeEmpty = field.kind === 'text' && isRequired && value === undefined && name !== null
@@ -109,10 +111,11 @@ function Heading({
       )}
       {canBeEmpty && (
         <button type="button" className="quiet form-action" onClick={() => onChange('')}>
-          Empty text<span className="sr-only"> for {name}</span>
+          {t('Empty text')}
+          <span className="sr-only"> {t('for {name}', { name })}</span>
         </button>
       )}
-      {field.kind === 'text' && value === '' && <span className="mute small">empty text</span>}
+      {field.kind === 'text' && value === '' && <span className="mute small">{t('empty text')}</span>}
       {field.isNullable && (
         <button
           type="button"
@@ -120,12 +123,14 @@ function Heading({
           aria-pressed={value === null}
           onClick={() => onChange(value === null ? initialOf(schema, form.root) : null)}
         >
-          null<span className="sr-only"> for {name}</span>
+          null
+          <span className="sr-only"> {t('for {name}', { name: name ?? '' })}</span>
         </button>
       )}
       {isNest(field) && !isRequired && value !== undefined && (
         <button type="button" className="quiet form-action" onClick={() => onChange(undefined)}>
-          Leave out<span className="sr-only"> {name}</span>
+          {t('Leave out')}
+          <span className="sr-only"> {name}</span>
         </button>
       )}
     </div>

@@ -4,6 +4,7 @@
  */
 import { Validator, type OutputUnit, type Schema as Checked } from '@cfworker/json-schema'
 import { isObject, type Schema } from './schema-form-resolve.ts'
+import { t } from '../texts/texts.tsx'
 
 export interface Hint {
   path: readonly string[]
@@ -52,7 +53,7 @@ function hintsFrom(errors: readonly OutputUnit[]): Hint[] {
     const hint =
       missing === undefined
         ? { path, message: wordsFor(keyword, error) }
-        : { path: [...path, missing], message: 'is required' }
+        : { path: [...path, missing], message: t('is required') }
     const key = JSON.stringify(hint.path)
     // A member with a fault of its own also counts as one that the schema does not name: that is no news.
     const isEcho =
@@ -96,13 +97,50 @@ const weightOf = (errors: readonly OutputUnit[]): number =>
     0,
   )
 
+type Found = readonly [one: string, other: string]
+/** What the validator says of a keyword, and the same as a text of the page. */
+const sayings: Record<string, [RegExp, ([one, other]: Found) => string]> = {
+  type: [/Expected (.*)$/s, ([type]) => t('must be of type {type}', { type })],
+  format: [/format "(.*)"\.$/s, ([format]) => t('must be of the format {format}', { format })],
+  const: [/match (.*)\.$/s, ([value]) => t('does not match {value}.', { value })],
+  enum: [/any of (.*)\.$/s, ([values]) => t('does not match any of {values}.', { values })],
+  minLength: [
+    /\((\d+) < (\d+)\)/,
+    ([length, least]) => t('String is too short ({length} < {least}).', { length, least }),
+  ],
+  maxLength: [
+    /\((\d+) > (\d+)\)/,
+    ([length, most]) => t('String is too long ({length} > {most}).', { length, most }),
+  ],
+  minItems: [
+    /\((\d+) < (\d+)\)/,
+    ([count, least]) => t('Array has too few items ({count} < {least}).', { count, least }),
+  ],
+  maxItems: [
+    /\((\d+) > (\d+)\)/,
+    ([count, most]) => t('Array has too many items ({count} > {most}).', { count, most }),
+  ],
+  minimum: [
+    /^(\S+) is less than (\S+)\.$/,
+    ([value, least]) => t('{value} is less than {least}.', { value, least }),
+  ],
+  maximum: [
+    /^(\S+) is greater than (\S+)\.$/,
+    ([value, most]) => t('{value} is greater than {most}.', { value, most }),
+  ],
+  multipleOf: [
+    /^(\S+) is not a multiple of (\S+)\.$/,
+    ([value, part]) => t('{value} is not a multiple of {part}.', { value, part }),
+  ],
+}
+
+/** Keywords that are seldom broken keep the words of the validator. */
 function wordsFor(keyword: string, error: string): string {
-  if (keyword === 'oneOf' || keyword === 'anyOf') return 'fits none of the choices, or several'
-  if (keyword === 'type') return error.replace(/^Instance type .* is invalid\. Expected /, 'must be of type ')
-  if (keyword === 'false') return 'is not allowed'
-  if (keyword === 'format')
-    return error.replace(/^String does not match format "(.*)"\.$/s, 'must be of the format $1')
-  return error.replace(/^Instance /, '')
+  if (keyword === 'oneOf' || keyword === 'anyOf') return t('fits none of the choices, or several')
+  if (keyword === 'false') return t('is not allowed')
+  const saying = Object.hasOwn(sayings, keyword) ? sayings[keyword] : undefined
+  const [, one, other = ''] = saying?.[0].exec(error) ?? []
+  return saying && one !== undefined ? saying[1]([one, other]) : error.replace(/^Instance /, '')
 }
 
 const pathOf = (pointer: string): string[] =>

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { JsonEditor } from './json-editor.tsx'
 import type { Field } from './schema-form-model.ts'
 import { isSame, localMoment, momentFrom, numberFrom } from './schema-form-values.ts'
+import { t } from '../texts/texts.tsx'
 
 interface InputProps {
   id: string
@@ -109,9 +110,9 @@ function rangeText({
   minimum: number | null
   maximum: number | null
 }): string | undefined {
-  if (minimum !== null && maximum !== null) return `${minimum} to ${maximum}`
-  if (minimum !== null) return `at least ${minimum}`
-  return maximum === null ? undefined : `at most ${maximum}`
+  if (minimum !== null && maximum !== null) return t('{minimum} to {maximum}', { minimum, maximum })
+  if (minimum !== null) return t('at least {minimum}', { minimum })
+  return maximum === null ? undefined : t('at most {maximum}', { maximum })
 }
 
 /** One of some values; the first entry leaves the value out, or asks for a choice. */
@@ -129,7 +130,7 @@ export function ChoiceInput({
         onChange(event.target.value === '' ? undefined : options[Number(event.target.value)]!.value)
       }
     >
-      <option value="">{isRequired ? 'Choose …' : 'Leave out'}</option>
+      <option value="">{isRequired ? t('Choose …') : t('Leave out')}</option>
       {options.map((one, index) => (
         <option key={one.label} value={index}>
           {one.label}
@@ -163,10 +164,10 @@ export function JsonInput({ value, label, onChange }: InputProps & { label: stri
   }
   return (
     <>
-      <JsonEditor initial={initial} label={`${label} as JSON`} onChange={change} />
+      <JsonEditor initial={initial} label={t('{label} as JSON', { label })} onChange={change} />
       {fault && (
         <p className="tone-bad small" role="alert">
-          This is not JSON yet, so the value before it is kept. {fault}
+          {t('This is not JSON yet, so the value before it is kept. {fault}', { fault })}
         </p>
       )}
     </>

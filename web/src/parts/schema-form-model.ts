@@ -3,6 +3,7 @@
  * have an end. What no field can show is edited as JSON. Pure.
  */
 import { isObject, merged, resolved, type Schema } from './schema-form-resolve.ts'
+import { t } from '../texts/texts.tsx'
 
 export type { Schema } from './schema-form-resolve.ts'
 
@@ -188,7 +189,7 @@ function labelOfVariant(schema: Schema, at: number, root: Schema): string {
       const inner = resolved(one, root)
       if (inner && 'const' in inner) return `${name}: ${labelOf(inner['const'])}`
     }
-  return typeof schema['type'] === 'string' ? schema['type'] : `option ${at + 1}`
+  return typeof schema['type'] === 'string' ? schema['type'] : t('option {at}', { at: at + 1 })
 }
 
 const labelOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

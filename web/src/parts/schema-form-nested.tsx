@@ -6,6 +6,7 @@ import { keyOf, useForm, type FieldProps } from './schema-form-context.ts'
 import type { Field } from './schema-form-model.ts'
 import { isObject } from './schema-form-resolve.ts'
 import { initialValue, variantOf, withMember } from './schema-form-values.ts'
+import { t } from '../texts/texts.tsx'
 
 export function GroupFields({
   field,
@@ -54,15 +55,15 @@ function OtherMembers({
   if (!isOpen)
     return (
       <button type="button" className="quiet form-add" onClick={() => setOpen(true)}>
-        <Icon name="plus" /> Further members
+        <Icon name="plus" /> {t('Further members')}
       </button>
     )
   return (
     <div className="form-field">
-      <span className="form-label">Further members</span>
+      <span className="form-label">{t('Further members')}</span>
       <JsonInput
         id=""
-        label="Further members"
+        label={t('Further members')}
         value={value}
         isRequired={false}
         describedBy={undefined}
@@ -108,7 +109,11 @@ export function ListFields({
             <button
               type="button"
               className="quiet"
-              aria-label={`Remove entry ${at + 1}${name ? ` of ${name}` : ''}`}
+              aria-label={
+                name
+                  ? t('Remove entry {at} of {name}', { at: at + 1, name })
+                  : t('Remove entry {at}', { at: at + 1 })
+              }
               onClick={() => remove(at)}
             >
               <Icon name="cross" />
@@ -122,7 +127,8 @@ export function ListFields({
         disabled={isFull}
         onClick={() => onChange([...entries, initialValue(field.item, root) ?? null])}
       >
-        <Icon name="plus" /> Add an entry{name && <span className="sr-only"> to {name}</span>}
+        <Icon name="plus" /> {t('Add an entry')}
+        {name && <span className="sr-only"> {t('to {name}', { name })}</span>}
       </button>
     </>
   )

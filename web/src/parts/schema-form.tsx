@@ -11,6 +11,7 @@ import { SchemaField } from './schema-form-field.tsx'
 import { makeHints, type Hint } from './schema-form-hints.ts'
 import type { Schema } from './schema-form-resolve.ts'
 import { initialValue, type FormState } from './schema-form-values.ts'
+import { t } from '../texts/texts.tsx'
 
 export type { FormState }
 
@@ -74,7 +75,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
           disabled={asJson && state.fault !== null}
           onClick={() => setAsJson(!asJson)}
         >
-          {asJson ? 'As a form' : 'As JSON'}
+          {asJson ? t('As a form') : t('As JSON')}
         </button>
       </div>
       <FormContext value={form}>
@@ -82,7 +83,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
           <>
             <JsonEditor
               initial={state.value === undefined ? '' : JSON.stringify(state.value, null, 2)}
-              label={`${label} as JSON`}
+              label={t('{label} as JSON', { label })}
               onChange={change}
             />
             {state.fault && (

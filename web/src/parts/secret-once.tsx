@@ -2,6 +2,7 @@
 import type { ReactNode } from 'react'
 import { CopyId } from './copy-id.tsx'
 import { Dialog } from './dialog.tsx'
+import { t } from '../texts/texts.tsx'
 
 interface Props {
   title: string
@@ -14,15 +15,17 @@ interface Props {
   onClose(): void
 }
 
-export function SecretOnce({ title, secret, children, note, label = 'secret', onClose }: Props) {
+export function SecretOnce({ title, secret, children, note, label = t('secret'), onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="stack">
-        <p>This is shown only once. {children}</p>
+        <p>
+          {t('This is shown only once.')} {children}
+        </p>
         <CopyId id={secret} label={label} />
         {note}
         <button type="button" className="primary" onClick={onClose}>
-          I have it
+          {t('I have it')}
         </button>
       </div>
     </Dialog>

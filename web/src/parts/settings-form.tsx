@@ -4,6 +4,7 @@ import { unplacedText, type Refused } from '../api/outcome.ts'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
 import { changedNames } from './rebase.ts'
+import { t } from '../texts/texts.tsx'
 
 /** Settings while they are edited; `standing` is what they are now. */
 export function useSettings<Draft extends object>(standing: Draft) {
@@ -41,8 +42,8 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
     clear()
   }
   return (
-    <section aria-label="Settings">
-      <h2>Settings</h2>
+    <section aria-label={t('Settings')}>
+      <h2>{t('Settings')}</h2>
       <form
         className="stack"
         noValidate
@@ -68,7 +69,7 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
             className="primary"
             disabled={isRunning || !isDirty || isStale || !isComplete}
           >
-            {isRunning ? 'Saving …' : 'Save'}
+            {isRunning ? t('Saving …') : t('Save')}
           </button>
           {isDirty && (
             <button
@@ -78,7 +79,7 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
                 onDrop?.()
               }}
             >
-              Drop the changes
+              {t('Drop the changes')}
             </button>
           )}
         </div>

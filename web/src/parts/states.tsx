@@ -1,6 +1,7 @@
 /** What stands where data would: while it loads, when there is none, when it failed. */
 import { Component, useEffect, useState, type ReactNode } from 'react'
 import { messageOf } from '../api/client.ts'
+import { t } from '../texts/texts.tsx'
 
 /** Grey lines, shown only when loading takes long enough to be noticed. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
@@ -11,7 +12,7 @@ export function Skeleton({ lines = 4 }: { lines?: number }) {
   }, [])
   if (!isShown) return null
   return (
-    <div className="skeleton" role="status" aria-label="Loading">
+    <div className="skeleton" role="status" aria-label={t('Loading')}>
       {Array.from({ length: lines }, (_, at) => (
         <div key={at} />
       ))}
@@ -35,7 +36,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
       <p>{messageOf(error)}</p>
       {retry && (
         <button type="button" onClick={retry}>
-          Try again
+          {t('Try again')}
         </button>
       )}
     </div>

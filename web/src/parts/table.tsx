@@ -1,5 +1,6 @@
 /** A table that scrolls by itself where it is wider than the page. */
 import type { ReactNode } from 'react'
+import { t } from '../texts/texts.tsx'
 
 export interface TableProps {
   /** What it lists, for screen readers. */
@@ -17,7 +18,7 @@ export function Table({ label, columns, children }: TableProps & { children: Rea
           <tr>
             {columns.map((name, at) => (
               <th key={name || `actions ${at}`} scope="col">
-                {name || <span className="sr-only">Actions</span>}
+                {name || <span className="sr-only">{t('Actions')}</span>}
               </th>
             ))}
           </tr>

@@ -2,6 +2,7 @@
 import { useState, type ReactNode } from 'react'
 import { beginningOf, deceptiveIn } from './deceptive.ts'
 import { saveFile } from './save-file.ts'
+import { t } from '../texts/texts.tsx'
 
 /** The text with what deceives in it as marks such as U+202E. At most `max` marks are drawn. */
 export function marked(text: string, max = 500): ReactNode {
@@ -20,13 +21,13 @@ function markOf(found: string, is: 'unseen' | 'mixed', at: number): ReactNode {
     return (
       <span key={at}>
         {found}
-        <span className="mark" title="Letters of two alphabets that look alike">
-          mixed letters
+        <span className="mark" title={t('Letters of two alphabets that look alike')}>
+          {t('mixed letters')}
         </span>
       </span>
     )
   return (
-    <span key={at} className="mark" title="An invisible character">
+    <span key={at} className="mark" title={t('An invisible character')}>
       {`U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`}
     </span>
   )
@@ -76,17 +77,17 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
       {isLong && (
         <div className="long-more">
           <button type="button" className="quiet" onClick={() => setOpen(!isOpen)}>
-            {isOpen ? 'Show less' : `Show all ${sizeText(text.length)}`}
+            {isOpen ? t('Show less') : t('Show all {size}', { size: sizeText(text.length) })}
           </button>
           {isOpen && text.length > largest && (
             <>
-              <span className="mute"> The first {sizeText(largest)} are shown. </span>
+              <span className="mute"> {t('The first {size} are shown.', { size: sizeText(largest) })} </span>
               <button
                 type="button"
                 className="quiet"
                 onClick={() => saveFile('text.txt', 'text/plain;charset=utf-8', text)}
               >
-                Download all of it
+                {t('Download all of it')}
               </button>
             </>
           )}
@@ -98,5 +99,5 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
 
 export const sizeText = (characters: number) =>
   characters < 10_000
-    ? `${characters.toLocaleString('en')} characters`
-    : `${Math.round(characters / 1000).toLocaleString('en')} kB`
+    ? t('{count} characters', { count: characters })
+    : t('{count} kB', { count: Math.round(characters / 1000) })

@@ -1,11 +1,12 @@
 /** A stretch of time that a list is narrowed to, as the address has it. Pure. */
+import { t } from '../texts/texts.tsx'
 
 /** The periods before now that can be chosen. */
 export const periods = [
-  { since: '1h', name: 'Last hour', ms: 3_600_000 },
-  { since: '24h', name: 'Last 24 hours', ms: 86_400_000 },
-  { since: '7d', name: 'Last 7 days', ms: 7 * 86_400_000 },
-  { since: '30d', name: 'Last 30 days', ms: 30 * 86_400_000 },
+  { since: '1h', name: t('Last hour'), ms: 3_600_000 },
+  { since: '24h', name: t('Last 24 hours'), ms: 86_400_000 },
+  { since: '7d', name: t('Last 7 days'), ms: 7 * 86_400_000 },
+  { since: '30d', name: t('Last 30 days'), ms: 30 * 86_400_000 },
 ] as const
 export type Period = (typeof periods)[number]['since']
 

@@ -2,6 +2,7 @@
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { createStore, useStore } from '../api/store.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Toast {
   id: number
@@ -45,8 +46,8 @@ function ToastLine({ id, tone, text, href }: Toast) {
   return (
     <div className={`toast tone-${tone}`}>
       <span>{text}</span>
-      {href && <Link href={href}>Show</Link>}
-      <button type="button" className="quiet" aria-label="Dismiss" onClick={() => drop(id)}>
+      {href && <Link href={href}>{t('Show')}</Link>}
+      <button type="button" className="quiet" aria-label={t('Dismiss')} onClick={() => drop(id)}>
         ×
       </button>
     </div>

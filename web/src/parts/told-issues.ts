@@ -1,6 +1,7 @@
 /** The faults that a server found in a draft, while the draft is being mended. Pure. */
 import type { Issue, Refused } from '../api/outcome.ts'
 import { changedNames } from './rebase.ts'
+import { t } from '../texts/texts.tsx'
 
 /** The input that the fields of a form mean, or what is wrong with them. */
 export type Written<Input> = { input: Input } | { issues: Issue[] }
@@ -22,5 +23,5 @@ export function refusalText(
   left: readonly Issue[],
 ): string | null {
   if (issues.length === 0) return refused?.message ?? null
-  return left.length > 0 ? 'Some fields need another value.' : null
+  return left.length > 0 ? t('Some fields need another value.') : null
 }

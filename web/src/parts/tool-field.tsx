@@ -2,6 +2,7 @@
 import { graphql } from '../api/document.ts'
 import { usePages } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
+import { t } from '../texts/texts.tsx'
 
 const toolNamesQuery = graphql(`
   query ToolNames($projectId: ID, $after: String) {
@@ -29,8 +30,8 @@ export function ToolField({ value, onChange }: Props) {
   })
   return (
     <ChoiceField
-      label="Tool"
-      any="Any tool"
+      label={t('Tool')}
+      any={t('Any tool')}
       value={value}
       options={tools.nodes.map(({ id, name }) => ({ value: id, name }))}
       onChange={onChange}

@@ -6,6 +6,7 @@ import type { Refused } from '../api/outcome.ts'
 import { useMutation, type Payload } from '../api/query.ts'
 import { Foreign } from './text.tsx'
 import { UpstreamStatus } from './upstream-status.tsx'
+import { t, plural } from '../texts/texts.tsx'
 
 const testMutation = graphql(
   `
@@ -47,9 +48,9 @@ export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): T
     <div className="stack">
       <p className="row">
         <button type="button" disabled={!isReady || isRunning} onClick={() => void run()}>
-          {isRunning ? 'Asking the server …' : 'Try the connection'}
+          {isRunning ? t('Asking the server …') : t('Try the connection')}
         </button>
-        <span className="small mute">Asks the server what it offers. Nothing is saved.</span>
+        <span className="small mute">{t('Asks the server what it offers. Nothing is saved.')}</span>
       </p>
       {refused && <Refusals refused={refused} />}
       {trial && <Answer trial={trial} />}
@@ -71,7 +72,12 @@ function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }
     <div className="stack" role="status">
       <p>
         <UpstreamStatus status={status} />
-        {transport && <span className="mute"> over {transport.toLowerCase().replaceAll('_', ' ')}</span>}
+        {transport && (
+          <span className="mute">
+            {' '}
+            {t('over {transport}', { transport: transport.toLowerCase().replaceAll('_', ' ') })}
+          </span>
+        )}
       </p>
       {error && (
         <p className="tone-bad">
@@ -80,7 +86,7 @@ function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }
       )}
       {tools.length > 0 && (
         <p>
-          {tools.length} {tools.length === 1 ? 'tool' : 'tools'}:{' '}
+          {plural(tools.length, '1 tool:', '{count} tools:')}{' '}
           <span className="mono small">
             <Foreign text={tools.join(', ')} max={600} />
           </span>

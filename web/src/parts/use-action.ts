@@ -4,6 +4,7 @@ import type { TadaDocumentNode } from '../api/document.ts'
 import { refusalOf } from '../api/outcome.ts'
 import { answerOf, useMutation, type Payload } from '../api/query.ts'
 import { toast } from './toasts.tsx'
+import { t } from '../texts/texts.tsx'
 
 /** `act` resolves with null when nothing was done. `done` is told otherwise, unless it is null. */
 export function useAction<Result extends object, Variables>(document: TadaDocumentNode<Result, Variables>) {
@@ -17,7 +18,7 @@ export function useAction<Result extends object, Variables>(document: TadaDocume
     const answer = result && answerOf(result)
     const refused = refusalOf(answer)
     if (refused || !answer) {
-      toast(refused?.message ?? 'The server did not answer. Look at the page before trying again.', {
+      toast(refused?.message ?? t('The server did not answer. Look at the page before trying again.'), {
         tone: 'bad',
       })
       return null

@@ -10,6 +10,7 @@ import { Ago } from './moments.tsx'
 import { Principal } from './principal.tsx'
 import { Foreign } from './text.tsx'
 import { differences, placeOf } from './version-diff.ts'
+import { t } from '../texts/texts.tsx'
 
 const page = graphql(
   `
@@ -84,9 +85,9 @@ export function Versions({ id }: { id: string }) {
       )}
       <Listing
         pages={pages}
-        label="Versions"
-        columns={['Version', 'What changed', 'By', '']}
-        empty={{ title: 'No versions', text: 'Each change makes a version, which stands here.' }}
+        label={t('Versions')}
+        columns={[t('Version'), t('What changed'), t('By'), '']}
+        empty={{ title: t('No versions'), text: t('Each change makes a version, which stands here.') }}
         renderRow={(version) => (
           <Row
             key={version.version}
@@ -118,23 +119,26 @@ function Comparison({ versions, from, to, onChange }: ComparisonProps) {
       <select aria-label={label} value={value} onChange={(event) => change(Number(event.target.value))}>
         {versions.map(({ version }) => (
           <option key={version} value={version}>
-            version {version}
+            {t('version {version}', { version })}
           </option>
         ))}
       </select>
     </>
   )
   return (
-    <section aria-label="Comparison" className="stack">
+    <section aria-label={t('Comparison')} className="stack">
       <div className="row versions-choice">
-        {choice('From', from, (version) => onChange(version, to))}
-        {choice('to', to, (version) => onChange(from, version))}
+        {choice(t('From'), from, (version) => onChange(version, to))}
+        {choice(t('to'), to, (version) => onChange(from, version))}
       </div>
       <div className="panel versions-diff">
         {changes.length === 0 ? (
-          <p className="mute">There is no difference between the two.</p>
+          <p className="mute">{t('There is no difference between the two.')}</p>
         ) : (
-          <Changes changes={changes} label={`What changed from version ${from} to version ${to}`} />
+          <Changes
+            changes={changes}
+            label={t('What changed from version {from} to version {to}', { from, to })}
+          />
         )}
       </div>
     </section>
@@ -152,16 +156,20 @@ function Row({ version, onCompare }: { version: Version; onCompare: (() => void)
       <td>{version.version}</td>
       <td className="versions-places">
         {places.length === 0 ? (
-          <span className="mute">{version.version === 1 ? 'made' : 'nothing'}</span>
+          <span className="mute">{version.version === 1 ? t('made') : t('nothing')}</span>
         ) : (
           <span className="mono small">
             <Foreign text={places.slice(0, mostPlaces).join(', ')} max={200} />
           </span>
         )}
-        {left > 0 && <span className="mute"> and {left} more</span>}
+        {left > 0 && <span className="mute"> {t('and {count} more', { count: left })}</span>}
       </td>
       <td>
-        {version.author ? <Principal of={version.author} /> : <span className="mute">not recorded</span>}
+        {version.author ? (
+          <Principal of={version.author} />
+        ) : (
+          <span className="mute">{t('not recorded')}</span>
+        )}
         <div className="small mute nowrap">
           <Ago at={version.createdAt} />
         </div>
@@ -169,10 +177,13 @@ function Row({ version, onCompare }: { version: Version; onCompare: (() => void)
       <td className="actions">
         {onCompare && (
           <button type="button" className="quiet" onClick={onCompare}>
-            Compare
+            {t('Compare')}
             <span className="sr-only">
               {' '}
-              version {version.version - 1} with {version.version}
+              {t('version {from} with {to}', {
+                from: version.version - 1,
+                to: version.version,
+              })}
             </span>
           </button>
         )}

@@ -7,6 +7,7 @@ import { useQuery } from '../api/query.ts'
 import type { Viewer } from '../api/viewer.ts'
 import { Field } from './fields.tsx'
 import { votersOf } from './voters.ts'
+import { t } from '../texts/texts.tsx'
 
 const votingKeysQuery = graphql(`
   query VotingKeys($projectId: ID) {
@@ -58,7 +59,7 @@ interface Props {
 }
 
 /** The value of the option after which an id can be written. */
-const other = 'by id'
+const other = 'by-id'
 
 export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
   const id = useId()
@@ -88,13 +89,13 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
             onChange(chosen === other ? { id: '', isWritten: true } : { id: chosen, isWritten: false })
           }}
         >
-          <option value="">Choose …</option>
+          <option value="">{t('Choose …')}</option>
           {voters.map((voter) => (
             <option key={voter.id} value={voter.id}>
               {voter.name}
             </option>
           ))}
-          <option value={other}>By id …</option>
+          <option value={other}>{t('By id …')}</option>
         </select>
         {fault && (
           <p id={`${id}-fault`} className="small tone-bad" role="alert">
@@ -104,12 +105,12 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
       </div>
       {value.isWritten && (
         <Field
-          label="Id of the person or key"
+          label={t('Id of the person or key')}
           name="id"
           issues={own.map((one) => ({ ...one, path: ['id'] }))}
           value={value.id}
           onChange={(written) => onChange({ id: written.trim(), isWritten: true })}
-          placeholder="usr_… or key_…"
+          placeholder={t('usr_… or key_…')}
         />
       )}
     </>

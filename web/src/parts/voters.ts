@@ -1,4 +1,5 @@
 /** Whose votes something can be, for a choice by name. Pure. */
+import { t } from '../texts/texts.tsx'
 export interface Voter {
   id: string
   name: string
@@ -39,7 +40,7 @@ export function votersOf({ self, keys, people }: Known): Voter[] {
   return all
     .map(({ id, name }) => {
       const isAlone = all.filter((one) => one.name === name).length === 1
-      const kind = id.startsWith('usr_') ? 'person' : 'key'
+      const kind = id.startsWith('usr_') ? t('person') : t('key')
       return { id, name: isAlone ? `${name} (${kind})` : `${name} (${kind} …${id.slice(-6)})` }
     })
     .toSorted((a, b) => a.name.localeCompare(b.name, 'en'))

@@ -2,6 +2,7 @@
 import { graphql, type FragmentOf } from '../api/document.ts'
 import { Principal } from './principal.tsx'
 import { Foreign } from './text.tsx'
+import { t } from '../texts/texts.tsx'
 
 /** What is shown of a vote. */
 export const voteParts = graphql(`
@@ -15,10 +16,10 @@ export const voteParts = graphql(`
 `)
 
 const ways: Record<string, string> = {
-  KEY: 'with a key',
-  SESSION: 'on this page',
-  SLACK: 'in Slack',
-  LINK: 'by a link',
+  KEY: t('with a key'),
+  SESSION: t('on this page'),
+  SLACK: t('in Slack'),
+  LINK: t('by a link'),
 }
 
 /** How a vote was given, in words; null for votes of earlier releases. */
@@ -32,7 +33,7 @@ export function Votes({ votes, status }: { votes: readonly FragmentOf<typeof vot
         <li key={`${by} ${verdict}`}>
           <Principal of={{ id: by, name: byName }} />
           <span className="small mute">
-            {!status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? 'approved' : 'rejected'}`}
+            {!status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? t('approved') : t('rejected')}`}
             {via !== null && ` ${wayOf(via)}`}
           </span>
           {reason !== null && (

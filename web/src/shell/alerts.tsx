@@ -7,6 +7,7 @@ import { useFeed } from '../api/feed.ts'
 import { createStore, useStore } from '../api/store.ts'
 import { Icon } from '../parts/icons.tsx'
 import { toast } from '../parts/toasts.tsx'
+import { t } from '../texts/texts.tsx'
 
 const isOn = createStore(false)
 
@@ -52,16 +53,18 @@ export function AlertsButton() {
     if (on) return isOn.set(false)
     const answer = await Notification.requestPermission()
     if (answer !== 'granted')
-      return toast('Your browser does not allow notifications from this page.', { tone: 'bad' })
-    isOn.set(notify('Gatehouse', 'You will hear of new questions while this page is open.', 'test', () => {}))
+      return toast(t('Your browser does not allow notifications from this page.'), { tone: 'bad' })
+    isOn.set(
+      notify('Gatehouse', t('You will hear of new questions while this page is open.'), 'test', () => {}),
+    )
   }
   return (
     <button
       type="button"
       className="quiet"
       aria-pressed={on}
-      aria-label="Notifications"
-      title={on ? 'Notifications are on' : 'Notifications are off'}
+      aria-label={t('Notifications')}
+      title={on ? t('Notifications are on') : t('Notifications are off')}
       onClick={() => void change()}
     >
       <Icon name="bell" />
@@ -92,9 +95,9 @@ function useAlerts(on: boolean): void {
 async function announce(id: string, isEscalated: boolean, open: () => void): Promise<void> {
   const { approval } = await ask(questionQuery, { id }).catch(() => ({ approval: null }))
   if (approval?.status !== 'PENDING') return
-  const who = approval.agent?.name ?? 'A direct call'
+  const who = approval.agent?.name ?? t('A direct call')
   notify(
-    isEscalated ? 'Still waiting for approval' : 'Waits for approval',
+    isEscalated ? t('Still waiting for approval') : t('Waits for approval'),
     `${who}: ${approval.toolName}`,
     id,
     open,

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'react'
 import { connection } from '../api/socket.ts'
 import { useStore } from '../api/store.ts'
+import { t, locale } from '../texts/texts.tsx'
 
 /** A connection that is back within this time was no loss worth a word, in milliseconds. */
 const quietMs = 800
@@ -18,7 +19,9 @@ export function ConnectionNotice() {
   if (state === 'connected' || told !== since) return null
   return (
     <div className="notice warn" role="status">
-      Connecting again … What you see is from {new Date(since).toLocaleTimeString('en-GB')}; nothing is lost.
+      {t('Connecting again … What you see is from {time}; nothing is lost.', {
+        time: new Date(since).toLocaleTimeString(locale),
+      })}
     </div>
   )
 }

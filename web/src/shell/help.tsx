@@ -3,45 +3,46 @@ import { useStore } from '../api/store.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { KeyHint } from '../parts/key-hint.tsx'
 import { singleKeys } from '../parts/keys.ts'
+import { t } from '../texts/texts.tsx'
 
 const groups: [title: string, keys: [keys: string[], what: string][]][] = [
   [
-    'Everywhere',
+    t('Everywhere'),
     [
-      [['g', 'i'], 'Inbox'],
-      [['g', 'r'], 'Runs'],
-      [['g', 'a'], 'Agents'],
-      [['g', 't'], 'Tools'],
-      [['g', 'u'], 'Upstreams'],
-      [['g', 'o'], 'Operations'],
-      [['mod+k'], 'Go to a screen, tool, agent or id'],
-      [['/'], 'Filter'],
-      [['j'], 'Next'],
-      [['k'], 'Previous'],
-      [['Enter'], 'Open'],
-      [['Escape'], 'Back; first leaves the field'],
-      [['c'], 'Copy the id'],
-      [['?'], 'This list'],
+      [['g', 'i'], t('Inbox')],
+      [['g', 'r'], t('Runs')],
+      [['g', 'a'], t('Agents')],
+      [['g', 't'], t('Tools')],
+      [['g', 'u'], t('Upstreams')],
+      [['g', 'o'], t('Operations')],
+      [['mod+k'], t('Go to a screen, tool, agent or id')],
+      [['/'], t('Filter')],
+      [['j'], t('Next')],
+      [['k'], t('Previous')],
+      [['Enter'], t('Open')],
+      [['Escape'], t('Back; first leaves the field')],
+      [['c'], t('Copy the id')],
+      [['?'], t('This list')],
     ],
   ],
   [
-    'A question',
+    t('A question'),
     [
-      [['mod+Enter'], 'Approve'],
-      [['mod+Backspace'], 'Reject'],
-      [['e'], 'Edit the arguments'],
-      [['r'], 'Write a reason'],
-      [['x'], 'Choose several'],
+      [['mod+Enter'], t('Approve')],
+      [['mod+Backspace'], t('Reject')],
+      [['e'], t('Edit the arguments')],
+      [['r'], t('Write a reason')],
+      [['x'], t('Choose several')],
     ],
   ],
   [
-    'A run',
+    t('A run'),
     [
-      [['['], 'Previous run'],
-      [[']'], 'Next run'],
-      [['p'], 'Parent'],
-      [['t'], 'Root'],
-      [['0'], 'Whole timeline'],
+      [['['], t('Previous run')],
+      [[']'], t('Next run')],
+      [['p'], t('Parent')],
+      [['t'], t('Root')],
+      [['0'], t('Whole timeline')],
     ],
   ],
 ]
@@ -49,7 +50,7 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
 export function Help({ onClose }: { onClose(): void }) {
   const isOn = useStore(singleKeys)
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title={t('Keys|keyboard')} onClose={onClose}>
       <div className="help">
         {groups.map(([title, keys]) => (
           <section key={title}>
@@ -61,7 +62,7 @@ export function Help({ onClose }: { onClose(): void }) {
                     {combination.map((key) => (
                       <KeyHint key={key} keys={key} />
                     ))}
-                    <span className="sr-only">{combination.join(' then ')}</span>
+                    <span className="sr-only">{combination.join(` ${t('then')} `)}</span>
                   </dt>
                   <dd>{what}</dd>
                 </div>
@@ -71,7 +72,7 @@ export function Help({ onClose }: { onClose(): void }) {
         ))}
         <label className="row">
           <input type="checkbox" checked={isOn} onChange={(event) => singleKeys.set(event.target.checked)} />
-          Single letters act. Switch this off when you speak to your computer.
+          {t('Single letters act. Switch this off when you speak to your computer.')}
         </label>
       </div>
     </Dialog>

@@ -6,6 +6,7 @@ import { useQuery } from '../api/query.ts'
 import { useThings } from '../api/things.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Foreign } from '../parts/text.tsx'
+import { t } from '../texts/texts.tsx'
 
 const namedQuery = graphql(`
   query Named($projectId: ID, $name: String!) {
@@ -33,33 +34,33 @@ export interface Place {
 }
 
 const operations: Place[] = [
-  ['unknown', 'Unknown calls'],
-  ['keys', 'Keys'],
-  ['secrets', 'Secrets'],
-  ['providers', 'Providers'],
-  ['files', 'Files'],
-  ['webhooks', 'Webhooks'],
-  ['slack', 'Slack'],
-  ['sessions', 'Sessions'],
-  ['audit', 'Audit'],
-  ['statistics', 'Statistics'],
-].map(([tab, name]) => ({ href: `/operations/${tab}`, name: name!, kind: 'screen' }))
+  ['unknown', t('Unknown calls')],
+  ['keys', t('Keys')],
+  ['secrets', t('Secrets')],
+  ['providers', t('Providers')],
+  ['files', t('Files')],
+  ['webhooks', t('Webhooks')],
+  ['slack', t('Slack')],
+  ['sessions', t('Sessions')],
+  ['audit', t('Audit')],
+  ['statistics', t('Statistics')],
+].map(([tab, name]) => ({ href: `/operations/${tab}`, name: name!, kind: t('screen') }))
 
 const views: Place[] = [
-  { href: '/approvals?view=decided', name: 'Decided', kind: 'screen' },
-  { href: '/approvals?view=grants', name: 'Grants', kind: 'screen' },
+  { href: '/approvals?view=decided', name: t('Decided'), kind: t('screen') },
+  { href: '/approvals?view=grants', name: t('Grants'), kind: t('screen') },
 ]
 
 /** Where the object with an id is; null for what is no id. Calls are looked up. */
 function placeOfId(text: string): Place | null {
   const prefix = /^([a-z]+)_[0-9a-z_]{1,40}$/.exec(text)?.[1]
   const pages: Record<string, [href: string, kind: string]> = {
-    apr: [`/approvals/${text}`, 'question'],
-    gen: [`/runs/${text}`, 'run'],
-    thr: [`/runs?thread=${text}`, 'runs of the thread'],
-    agt: [`/agents/${text}`, 'agent'],
-    tool: [`/tools/${text}`, 'tool'],
-    whk: [`/operations/webhooks/${text}`, 'webhook'],
+    apr: [`/approvals/${text}`, t('question')],
+    gen: [`/runs/${text}`, t('run')],
+    thr: [`/runs?thread=${text}`, t('runs of the thread')],
+    agt: [`/agents/${text}`, t('agent')],
+    tool: [`/tools/${text}`, t('tool')],
+    whk: [`/operations/webhooks/${text}`, t('webhook')],
   }
   const page = prefix === undefined ? undefined : pages[prefix]
   return page ? { href: page[0], name: text, kind: page[1] } : null
@@ -79,22 +80,26 @@ function usePlaces(typed: string, screens: readonly Place[]): Place[] {
     name.toLowerCase().includes(wanted),
   )
   if (id) return [id]
-  if (isCall) return call?.href ? [{ href: call.href, name: call.name, kind: 'call' }] : []
+  if (isCall) return call?.href ? [{ href: call.href, name: call.name, kind: t('call') }] : []
   if (!isNamed) return shown
   const tools = (found?.tools.nodes ?? []).map((one) => ({
     href: `/tools/${one.id}`,
     name: one.name,
-    kind: 'tool',
+    kind: t('tool'),
   }))
   const agents = (found?.agents.nodes ?? []).map((one) => ({
     href: `/agents/${one.id}`,
     name: one.name,
-    kind: 'agent',
+    kind: t('agent'),
   }))
   const q = encodeURIComponent(text.slice(0, 200))
   const searches = [
-    { href: `/runs?q=${q}`, name: `Runs with “${text}”`, kind: 'search' },
-    { href: `/approvals?view=decided&q=${q}`, name: `Decided with “${text}”`, kind: 'search' },
+    { href: `/runs?q=${q}`, name: t('Runs with “{text}”', { text }), kind: t('search') },
+    {
+      href: `/approvals?view=decided&q=${q}`,
+      name: t('Decided with “{text}”', { text }),
+      kind: t('search'),
+    },
   ]
   return [...shown, ...tools, ...agents, ...searches]
 }
@@ -128,13 +133,13 @@ export default function Palette({ screens, onClose }: Props) {
     if (event.key === 'Enter' && place && !event.nativeEvent.isComposing) open(place)
   }
   return (
-    <Dialog title="Go to" onClose={onClose}>
+    <Dialog title={t('Go to')} onClose={onClose}>
       <input
         ref={field}
         type="text"
         role="combobox"
-        aria-label="Screen, tool, agent or id"
-        placeholder="Screen, tool, agent or id"
+        aria-label={t('Screen, tool, agent or id')}
+        placeholder={t('Screen, tool, agent or id')}
         aria-expanded={places.length > 0}
         aria-controls={list}
         aria-activedescendant={places.length > 0 ? `${list}-${chosen}` : undefined}
@@ -147,7 +152,7 @@ export default function Palette({ screens, onClose }: Props) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div id={list} role="listbox" aria-label="Places" className="palette">
+      <div id={list} role="listbox" aria-label={t('Places')} className="palette">
         {places.map((place, index) => (
           <div
             key={place.href}
@@ -164,7 +169,7 @@ export default function Palette({ screens, onClose }: Props) {
           </div>
         ))}
       </div>
-      <output className="small mute">{places.length === 0 ? 'Nothing has this name or id.' : ''}</output>
+      <output className="small mute">{places.length === 0 ? t('Nothing has this name or id.') : ''}</output>
     </Dialog>
   )
 }

@@ -2,6 +2,7 @@
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
 import { Paused, pauseParts } from '../parts/paused.tsx'
+import { t } from '../texts/texts.tsx'
 
 const pausesQuery = graphql(
   `
@@ -24,7 +25,7 @@ export function PausedBar() {
   const pauses = data?.pauses.nodes ?? []
   if (pauses.length === 0) return null
   return (
-    <section className="paused" aria-label="What is paused">
+    <section className="paused" aria-label={t('What is paused')}>
       <ul>
         {pauses.map((pause) => (
           <li key={pause.id}>
@@ -32,7 +33,7 @@ export function PausedBar() {
           </li>
         ))}
       </ul>
-      {data?.pauses.pageInfo.hasNextPage && <p>And more.</p>}
+      {data?.pauses.pageInfo.hasNextPage && <p>{t('And more.')}</p>}
     </section>
   )
 }

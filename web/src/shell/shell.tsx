@@ -13,8 +13,10 @@ import { PausedBar } from './paused-bar.tsx'
 import { Mark } from './sign-in.tsx'
 import { Help } from './help.tsx'
 import { AlertsButton } from './alerts.tsx'
+import { LanguageButton } from './language.tsx'
 import { ThemeButton } from './theme.tsx'
 import { countText, usePending, useUnknown } from './summary.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Place {
   href: string
@@ -24,19 +26,19 @@ interface Place {
 }
 
 const places: Place[] = [
-  { href: '/approvals', name: 'Inbox', icon: 'inbox', key: 'i' },
-  { href: '/runs', name: 'Runs', icon: 'runs', key: 'r' },
-  { href: '/agents', name: 'Agents', icon: 'agents', key: 'a' },
-  { href: '/tools', name: 'Tools', icon: 'tools', key: 't' },
-  { href: '/upstreams', name: 'Upstreams', icon: 'upstreams', key: 'u' },
-  { href: '/operations', name: 'Operations', icon: 'operations', key: 'o' },
+  { href: '/approvals', name: t('Inbox'), icon: 'inbox', key: 'i' },
+  { href: '/runs', name: t('Runs'), icon: 'runs', key: 'r' },
+  { href: '/agents', name: t('Agents'), icon: 'agents', key: 'a' },
+  { href: '/tools', name: t('Tools'), icon: 'tools', key: 't' },
+  { href: '/upstreams', name: t('Upstreams'), icon: 'upstreams', key: 'u' },
+  { href: '/operations', name: t('Operations'), icon: 'operations', key: 'o' },
 ]
 
 /** The places that are tabs on a phone; the others are below More. */
 const tabs = 4
 
 const Palette = lazy(() => import('./palette.tsx'))
-const screens = places.map(({ href, name }) => ({ href, name, kind: 'screen' }))
+const screens = places.map(({ href, name }) => ({ href, name, kind: t('screen') }))
 
 const viewerQuery = graphql(`
   query Viewer($projectId: ID!) {
@@ -74,7 +76,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
     <div className="shell">
       <title>{`${pending ? `(${countText(pending)}) ` : ''}${here?.name ?? 'Gatehouse'} · Gatehouse`}</title>
       <a className="skip" href="#content">
-        Skip to the content
+        {t('Skip to the content')}
       </a>
       <header className="rail">
         <div className="rail-head">
@@ -89,11 +91,12 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
           <div className="row">
             <AlertsButton />
             <ThemeButton />
+            <LanguageButton />
             <button
               type="button"
               className="quiet"
-              aria-label="Keys"
-              title="Keys (?)"
+              aria-label={t('Keys|keyboard')}
+              title={t('Keys (?)')}
               onClick={() => setHelpOpen(true)}
             >
               ?
@@ -101,8 +104,8 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
             <button
               type="button"
               className="quiet"
-              aria-label="Sign out"
-              title="Sign out"
+              aria-label={t('Sign out')}
+              title={t('Sign out')}
               onClick={() => void signOut()}
             >
               <Icon name="leave" />
@@ -140,7 +143,7 @@ interface PlacesProps {
 function Places({ here, pending, unknown }: PlacesProps) {
   const [location] = useLocation()
   return (
-    <nav aria-label="Main">
+    <nav aria-label={t('Main')}>
       {places.map((place, at) => (
         <Link
           key={place.href}
@@ -150,16 +153,16 @@ function Places({ here, pending, unknown }: PlacesProps) {
         >
           <Icon name={place.icon} />
           <span>{place.name}</span>
-          {place.href === '/approvals' && <Count of={pending} what="waiting" />}
-          {place.href === '/operations' && <Count of={unknown} what="unknown calls" />}
+          {place.href === '/approvals' && <Count of={pending} what={t('waiting')} />}
+          {place.href === '/operations' && <Count of={unknown} what={t('unknown calls')} />}
         </Link>
       ))}
       {/* A new one for each place, so that it closes behind who goes there. */}
       <details key={location} className="rail-more">
         <summary data-current={places.indexOf(here ?? places[0]!) >= tabs || undefined}>
           <Icon name="operations" />
-          <span>More</span>
-          <Count of={unknown} what="unknown calls" />
+          <span>{t('More')}</span>
+          <Count of={unknown} what={t('unknown calls')} />
         </summary>
         <div>
           {places.slice(tabs).map(({ href, name: label, icon }) => (
@@ -190,7 +193,7 @@ function ModelNotice({ text }: { text: string }) {
     <div className="notice" role="note">
       <span>{text}</span>
       <button type="button" className="quiet" onClick={() => setShown(false)}>
-        Hide
+        {t('Hide')}
       </button>
     </div>
   )
@@ -202,7 +205,7 @@ function Projects({ projects, name }: { projects: readonly { id: string; name: s
   if (projects.length < 2) return <span className="cut strong">{name}</span>
   return (
     <select
-      aria-label="Project"
+      aria-label={t('Project')}
       value={current ?? ''}
       onChange={(event) => chooseProject(event.target.value)}
     >

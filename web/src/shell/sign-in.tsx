@@ -2,6 +2,7 @@
 import './shell.css'
 import { useState, type FormEvent } from 'react'
 import { signIn } from '../api/session.ts'
+import { t } from '../texts/texts.tsx'
 
 export function SignIn({ reason, loginPath }: { reason: string | null; loginPath: string | null }) {
   const [key, setKey] = useState('')
@@ -18,22 +19,22 @@ export function SignIn({ reason, loginPath }: { reason: string | null; loginPath
   }
   return (
     <main className="sign-in">
-      <title>Sign in · Gatehouse</title>
+      <title>{t('Sign in · Gatehouse')}</title>
       <h1>
         <Mark /> Gatehouse
       </h1>
-      <p className="mute">{reason ?? 'Approvals, runs and tools of your agents.'}</p>
+      <p className="mute">{reason ?? t('Approvals, runs and tools of your agents.')}</p>
       {loginPath && (
         <>
           <a className="button" href={`${loginPath}?to=${encodeURIComponent(location.pathname)}`}>
-            Sign in with your organisation
+            {t('Sign in with your organisation')}
           </a>
-          <p className="mute small">or with an API key</p>
+          <p className="mute small">{t('or with an API key')}</p>
         </>
       )}
       <form onSubmit={(event) => void submit(event)}>
         <label>
-          <span>API key</span>
+          <span>{t('API key')}</span>
           <input
             type="password"
             name="key"
@@ -51,7 +52,7 @@ export function SignIn({ reason, loginPath }: { reason: string | null; loginPath
           </p>
         )}
         <button type="submit" className="primary" disabled={isBusy || key === ''}>
-          {isBusy ? 'Signing in …' : 'Sign in'}
+          {isBusy ? t('Signing in …') : t('Sign in')}
         </button>
       </form>
     </main>

@@ -2,6 +2,7 @@
 import { useEffect } from 'react'
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
+import { numberText, t } from '../texts/texts.tsx'
 
 const countsQuery = graphql(`
   query Counts($projectId: ID) {
@@ -50,4 +51,4 @@ export const approvalTypes = [
 ] as const
 
 /** A count that fits on a badge. */
-export const countText = (count: number): string => (count > 10_000 ? 'many' : count.toLocaleString('en'))
+export const countText = (count: number): string => (count > 10_000 ? t('many') : numberText(count))

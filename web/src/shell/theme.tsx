@@ -1,8 +1,10 @@
 /** Light or dark, when it should not be what the system says. */
 import { useState } from 'react'
 import { Icon } from '../parts/icons.tsx'
+import { t } from '../texts/texts.tsx'
 
 const themes = ['system', 'light', 'dark'] as const
+const words = { system: t('system'), light: t('light'), dark: t('dark') }
 
 export function ThemeButton() {
   const [theme, setTheme] = useState<(typeof themes)[number]>('system')
@@ -16,8 +18,8 @@ export function ThemeButton() {
     <button
       type="button"
       className="quiet"
-      title={`Colours: ${theme}`}
-      aria-label={`Colours: ${theme}`}
+      title={t('Colours: {theme}', { theme: words[theme] })}
+      aria-label={t('Colours: {theme}', { theme: words[theme] })}
       onClick={change}
     >
       <Icon name="sun" />

@@ -5,6 +5,7 @@ import { JsonText, Value } from '../json-view.tsx'
 import { isObject, ordered } from '../ordered.ts'
 import { fieldOf } from '../schema-form-model.ts'
 import { Foreign, JsonPieces, largest, marked, sizeText } from '../text.tsx'
+import { t } from '../../texts/texts.tsx'
 
 type Schema = Record<string, unknown>
 
@@ -18,16 +19,18 @@ interface Props {
 
 export function ArgumentSheet({ names, values, schema, seen, refOf }: Props) {
   return (
-    <section aria-label="Arguments">
+    <section aria-label={t('Arguments')}>
       <h2>
-        Arguments
+        {t('Arguments')}
         {names.length > 0 && (
           <span className="seen-count" role="status">
-            {seen.size < names.length ? `${seen.size} of ${names.length} seen` : `all ${names.length} seen`}
+            {seen.size < names.length
+              ? t('{seen} of {count} seen', { seen: seen.size, count: names.length })
+              : t('all {count} seen', { count: names.length })}
           </span>
         )}
       </h2>
-      {names.length === 0 && <p className="mute">No arguments.</p>}
+      {names.length === 0 && <p className="mute">{t('No arguments.')}</p>}
       <dl className="sheet">
         {names.map((name) => (
           <div key={name} ref={refOf(name)}>
@@ -50,7 +53,7 @@ function AsJson({ values, schema }: { values: Record<string, unknown>; schema: S
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="sheet-json" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="small">As JSON</summary>
+      <summary className="small">{t('As JSON')}</summary>
       {isOpen && <JsonText value={ordered(values, schema)} />}
     </details>
   )
@@ -104,7 +107,10 @@ function Rest({ length }: { length: number }) {
   if (length <= largest) return null
   return (
     <p className="mute" data-folded>
-      The first {sizeText(largest)} of {sizeText(length)} are shown.
+      {t('The first {part} of {whole} are shown.', {
+        part: sizeText(largest),
+        whole: sizeText(length),
+      })}
     </p>
   )
 }

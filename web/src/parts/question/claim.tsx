@@ -5,6 +5,7 @@ import { Foreign } from '../text.tsx'
 import type { Question } from './documents.ts'
 import { useViewer } from '../../api/viewer.ts'
 import { useAction } from '../use-action.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const claimMutation = command('claimApproval')
 
@@ -30,8 +31,15 @@ export function ClaimState({ question: { claim } }: { question: Question }) {
   if (!claim) return null
   return (
     <span role="status">
-      <Foreign text={claim.by === me ? 'You are' : `${claim.byName} is`} max={100} /> on it,{' '}
-      <Countdown until={claim.until} />
+      {claim.by === me ? (
+        <T text="You are on it, {time}" time={<Countdown until={claim.until} />} />
+      ) : (
+        <T
+          text="{who} is on it, {time}"
+          who={<Foreign text={claim.byName} max={100} />}
+          time={<Countdown until={claim.until} />}
+        />
+      )}
     </span>
   )
 }
@@ -52,7 +60,7 @@ export function ClaimActions({ question, reload }: { question: Question; reload(
           disabled={isBusy}
           onClick={() => void releasing.act({ input: { approvalId } }).then(reload)}
         >
-          Not any more
+          {t('Not any more')}
         </button>
       ) : (
         !claim && (
@@ -61,7 +69,7 @@ export function ClaimActions({ question, reload }: { question: Question; reload(
             disabled={isBusy}
             onClick={() => void claiming.act({ input: { approvalId } }).then(reload)}
           >
-            I am on it
+            {t('I am on it')}
           </button>
         )
       )}
@@ -71,7 +79,7 @@ export function ClaimActions({ question, reload }: { question: Question; reload(
           disabled={isBusy}
           onClick={() => void extending.act({ input: { approvalId, until } }).then(reload)}
         >
-          One hour more
+          {t('One hour more')}
         </button>
       )}
     </p>

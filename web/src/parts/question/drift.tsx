@@ -5,6 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { Changes } from '../changes.tsx'
 import { shownChange } from '../version-diff.ts'
 import type { Question } from './documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const driftQuery = graphql(`
   query Drift($ids: [ID!]!) {
@@ -50,17 +51,26 @@ export function Drift({ question }: { question: Question }) {
   return (
     <>
       {changes.length > 0 ? (
-        <section aria-label="What changed" className="stack">
+        <section aria-label={t('What changed')} className="stack">
           <h3>
-            {tool && <Link href={`/tools/${tool.id}?tab=versions`}>What changed</Link>} since version{' '}
-            {toolVersion}
+            <T
+              text="{changes} since version {version}"
+              changes={
+                tool ? (
+                  <Link href={`/tools/${tool.id}?tab=versions`}>{t('What changed')}</Link>
+                ) : (
+                  t('What changed')
+                )
+              }
+              version={toolVersion}
+            />
           </h3>
-          <Changes changes={changes.map(shownChange)} label="What changed" />
+          <Changes changes={changes.map(shownChange)} label={t('What changed')} />
         </section>
       ) : (
-        tool && <p>The tool itself is as it was: the gate of its agent or project changed.</p>
+        tool && <p>{t('The tool itself is as it was: the gate of its agent or project changed.')}</p>
       )}
-      {next !== undefined && <Link href={`/approvals/${next}`}>Show the new question</Link>}
+      {next !== undefined && <Link href={`/approvals/${next}`}>{t('Show the new question')}</Link>}
     </>
   )
 }

@@ -4,6 +4,7 @@ import { Changes } from '../changes.tsx'
 import type { Issue } from '../../api/outcome.ts'
 import { SchemaForm, type FormState } from '../schema-form.tsx'
 import type { Edit } from './edit.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   schema: Record<string, unknown>
@@ -26,18 +27,18 @@ export function EditArguments({ schema, state, edit, issues, onChange, onCancel 
   const section = useRef<HTMLElement>(null)
   useEffect(() => section.current?.querySelector<HTMLElement>('input, textarea, select')?.focus(), [])
   return (
-    <section ref={section} className="stack" aria-label="Edit the arguments">
+    <section ref={section} className="stack" aria-label={t('Edit the arguments')}>
       <div className="row">
-        <h2>Edit the arguments</h2>
+        <h2>{t('Edit the arguments')}</h2>
         <button type="button" className="quiet spread" onClick={onCancel}>
-          Drop the changes
+          {t('Drop the changes')}
         </button>
       </div>
       <SchemaForm
         schema={schema}
         state={state}
         onChange={onChange}
-        label="Arguments to send"
+        label={t('Arguments to send')}
         issues={own}
         showsAll
       />
@@ -46,7 +47,7 @@ export function EditArguments({ schema, state, edit, issues, onChange, onCancel 
           {edit.message}
         </p>
       )}
-      {edit.state === 'changed' && <Changes changes={edit.changes} label="Changes" />}
+      {edit.state === 'changed' && <Changes changes={edit.changes} label={t('Changes')} />}
     </section>
   )
 }

@@ -3,6 +3,7 @@ import { changesBetween, type Change } from '../diff.ts'
 import { ordered } from '../ordered.ts'
 import type { FormState } from '../schema-form-values.ts'
 import type { Question } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 type Arguments = Record<string, unknown>
 
@@ -22,7 +23,7 @@ export type Edit =
 export function readEdit(before: Arguments, { value, fault }: FormState): Edit {
   if (fault !== null) return { state: 'broken', message: fault }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { state: 'broken', message: 'The arguments must be a JSON object.' }
+    return { state: 'broken', message: t('The arguments must be a JSON object.') }
   const changes = changesBetween(before, value)
   return changes.length === 0 ? { state: 'same' } : { state: 'changed', value: value as Arguments, changes }
 }

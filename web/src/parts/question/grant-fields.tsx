@@ -1,6 +1,7 @@
 /** Letting later calls pass as well: for whom, for which arguments, how many and how long. */
 import type { VariablesOf } from '../../api/document.ts'
 import type { decideMutation, Question } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 type GrantInput = NonNullable<VariablesOf<typeof decideMutation>['input']['grant']>
 
@@ -31,40 +32,42 @@ export function GrantFields({ question, value, onChange }: Props) {
   const holder = hasThread || value.holder === 'CALLER' ? value.holder : 'CALLER'
   return (
     <fieldset className="grant">
-      <legend className="sr-only">Later calls</legend>
+      <legend className="sr-only">{t('Later calls')}</legend>
       <label className="row">
         <input
           type="checkbox"
           checked={value.isOn}
           onChange={(event) => set({ isOn: event.target.checked, holder })}
         />
-        Let later calls pass as well
+        {t('Let later calls pass as well')}
       </label>
       {value.isOn && (
         <div className="grant-fields">
           <label>
-            <span>Calls of</span>
+            <span>{t('Calls of')}</span>
             <select
               value={holder}
               onChange={(event) => set({ holder: event.target.value as GrantChoice['holder'] })}
             >
-              {hasThread && <option value="THREAD">this thread, for the same requester</option>}
-              {question.agent && <option value="AGENT">this agent, in all runs of the same requester</option>}
-              <option value="CALLER">the same key or person</option>
+              {hasThread && <option value="THREAD">{t('this thread, for the same requester')}</option>}
+              {question.agent && (
+                <option value="AGENT">{t('this agent, in all runs of the same requester')}</option>
+              )}
+              <option value="CALLER">{t('the same key or person')}</option>
             </select>
           </label>
           <label>
-            <span>With</span>
+            <span>{t('With')}</span>
             <select
               value={value.scope}
               onChange={(event) => set({ scope: event.target.value as GrantChoice['scope'] })}
             >
-              <option value="EXACT">exactly these arguments</option>
-              <option value="TOOL">any arguments</option>
+              <option value="EXACT">{t('exactly these arguments')}</option>
+              <option value="TOOL">{t('any arguments')}</option>
             </select>
           </label>
           <label>
-            <span>At most, calls</span>
+            <span>{t('At most, calls')}</span>
             <input
               type="number"
               min={1}
@@ -76,13 +79,13 @@ export function GrantFields({ question, value, onChange }: Props) {
             />
           </label>
           <label>
-            <span>For</span>
+            <span>{t('For')}</span>
             <select value={value.hours} onChange={(event) => set({ hours: Number(event.target.value) })}>
-              <option value={0.25}>15 minutes</option>
-              <option value={1}>1 hour</option>
-              <option value={8}>8 hours</option>
-              <option value={24}>1 day</option>
-              <option value={168}>7 days</option>
+              <option value={0.25}>{t('15 minutes')}</option>
+              <option value={1}>{t('1 hour')}</option>
+              <option value={8}>{t('8 hours')}</option>
+              <option value={24}>{t('1 day')}</option>
+              <option value={168}>{t('7 days')}</option>
             </select>
           </label>
         </div>

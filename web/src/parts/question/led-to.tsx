@@ -5,6 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { Folded } from '../folded.tsx'
 import { Foreign, LongText, marked } from '../text.tsx'
 import { saidQuery, type Question } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 const askedQuery = graphql(`
   query Asked($id: ID!) {
@@ -37,12 +38,12 @@ type Asked = NonNullable<ReturnType<typeof useAsked>>
 export function Chain({ question, asked }: { question: Question; asked: Asked | null | undefined }) {
   const { agent } = question
   const agents = asked?.agents ?? (agent ? [agent] : [])
-  if (agents.length === 0) return <>a direct call</>
+  if (agents.length === 0) return <>{t('a direct call')}</>
   return agents.map(({ id, name }, at) => (
     <span key={id}>
       {at > 0 && <span className="mute"> → </span>}
       <Link href={`/agents/${id}`}>
-        <Foreign text={name ?? 'an agent'} max={80} />
+        <Foreign text={name ?? t('an agent')} max={80} />
       </Link>
     </span>
   ))
@@ -51,24 +52,24 @@ export function Chain({ question, asked }: { question: Question; asked: Asked | 
 export function UserAsked({ asked }: { asked: Asked }) {
   if (asked.messages.length === 0) return null
   return (
-    <section aria-label="What the user asked">
-      <h2>What the user asked</h2>
+    <section aria-label={t('What the user asked')}>
+      <h2>{t('What the user asked')}</h2>
       <ol className="asked">
         {asked.messages.map(({ role, text, isCut }, at) => (
           // Messages have no ids here, and never change places.
           // oxlint-disable-next-line react/no-array-index-key
           <li key={at}>
-            <span className="small mute">{role === 'USER' ? 'User' : 'Agent'}</span>
+            <span className="small mute">{role === 'USER' ? t('User') : t('Agent')}</span>
             <blockquote>
               {text === '[masked]' ? (
-                <span className="masked" title="It may have a value that is hidden.">
-                  hidden
+                <span className="masked" title={t('It may have a value that is hidden.')}>
+                  {t('hidden')}
                 </span>
               ) : (
-                <Folded name="the message">
+                <Folded name={t('the message')}>
                   <div className="long">
                     <bdi>{marked(text)}</bdi>
-                    {isCut && <span className="mute"> … the message is longer</span>}
+                    {isCut && <span className="mute"> {t('… the message is longer')}</span>}
                   </div>
                 </Folded>
               )}
@@ -86,8 +87,8 @@ export function Said({ generationId, stepIndex }: { generationId: string; stepIn
   const step = data?.generation?.steps[0]
   if (!step || step.text.trim() === '') return null
   return (
-    <section aria-label="What the model said">
-      <h2>The model said</h2>
+    <section aria-label={t('What the model said')}>
+      <h2>{t('The model said')}</h2>
       <blockquote>
         <LongText text={step.text} />
       </blockquote>

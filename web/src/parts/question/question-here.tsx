@@ -3,6 +3,7 @@ import { useQuery } from '../../api/query.ts'
 import { Empty, Failure, Skeleton } from '../states.tsx'
 import { questionQuery, questionTypes } from './documents.ts'
 import { QuestionPane } from './question.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   id: string
@@ -14,7 +15,7 @@ export function QuestionHere({ id, onDecided }: Props) {
   const { data, error, reload } = useQuery(questionQuery, { id }, { eventTypes: questionTypes })
   const question = data?.approval
   if (error !== null && !question) return <Failure error={error} retry={reload} />
-  if (question === null) return <Empty title="This question does not exist any more" />
+  if (question === null) return <Empty title={t('This question does not exist any more')} />
   if (!question) return <Skeleton lines={6} />
   const decided = () => {
     reload()

@@ -18,6 +18,7 @@ import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
 import { Chain, Said, useAsked, UserAsked } from './led-to.tsx'
 import { VerdictForm } from './verdict-form.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
   question: Question
@@ -47,12 +48,12 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
             </span>
             {tool?.annotations.destructiveHint && (
               <span className="badge tone-bad">
-                <Icon name="warn" /> destructive
+                <Icon name="warn" /> {t('destructive')}
               </span>
             )}
             {status === 'PENDING' && (
               <span>
-                <Countdown until={question.expiresAt} /> left
+                <T text="{time} left" time={<Countdown until={question.expiresAt} />} />
               </span>
             )}
             <ClaimState question={question} />
@@ -64,8 +65,8 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
         <Said generationId={question.generation.id} stepIndex={question.toolCall.stepIndex} />
       )}
       {asked?.description && (
-        <section aria-label="What the tool does">
-          <h2>What the tool does</h2>
+        <section aria-label={t('What the tool does')}>
+          <h2>{t('What the tool does')}</h2>
           <LongText text={asked.description} />
         </section>
       )}
@@ -107,30 +108,35 @@ function Details({ question }: { question: Question }) {
   const { generation, createdAt, toolName, toolVersion, escalatedAt } = question
   return (
     <details>
-      <summary className="mute small">Details</summary>
+      <summary className="mute small">{t('Details')}</summary>
       <dl className="facts">
-        <Fact name="Tool">
-          <span className="mono">
-            <Foreign text={toolName} max={80} />
-          </span>{' '}
-          version {toolVersion}
+        <Fact name={t('Tool')}>
+          <T
+            text="{tool} version {version}"
+            tool={
+              <span className="mono">
+                <Foreign text={toolName} max={80} />
+              </span>
+            }
+            version={toolVersion}
+          />
         </Fact>
         {generation && (
-          <Fact name="Run">
+          <Fact name={t('Run')}>
             <Link href={`/runs/${generation.id}${question.toolCall ? `?call=${question.toolCall.id}` : ''}`}>
-              show the run
+              {t('show the run')}
             </Link>
           </Fact>
         )}
-        <Fact name="Waiting since">
+        <Fact name={t('Waiting since')}>
           <Ago at={createdAt} />
         </Fact>
         {escalatedAt && (
-          <Fact name="Escalated">
+          <Fact name={t('Escalated')}>
             <Ago at={escalatedAt} />
           </Fact>
         )}
-        <Fact name="Id">
+        <Fact name={t('Id')}>
           <CopyId id={question.id} />
         </Fact>
       </dl>
@@ -143,21 +149,32 @@ function Votes({ question }: { question: Question }) {
   const approvals = votes.filter(({ verdict }) => verdict === 'APPROVE').length
   if (requirement.quorum === 1 && votes.length === 0 && requirement.approvers.length === 0) return null
   return (
-    <section aria-label="Votes">
-      <h2>Votes</h2>
+    <section aria-label={t('Votes')}>
+      <h2>{t('Votes')}</h2>
       <p className="mute">
         {requirement.quorum === 1
-          ? 'One approval is needed'
-          : `${approvals} of ${requirement.quorum} approvals by different people`}
+          ? t('One approval is needed')
+          : t('{approvals} of {quorum} approvals by different people', {
+              approvals,
+              quorum: requirement.quorum,
+            })}
         {requirement.approvers.length > 0 &&
-          `, by ${requirement.approvers.map((roles) => roles.map(wordsOf).join(' or ')).join(', and ')}`}
-        {requirement.excludeRequester && ', not by who asked'}.
+          t(', by {roles}', {
+            roles: requirement.approvers
+              .map((roles) => roles.map(wordsOf).join(` ${t('or')} `))
+              .join(`, ${t('and')} `),
+          })}
+        {requirement.excludeRequester && t(', not by who asked')}.
       </p>
       <ul className="votes">
         {votes.map((vote) => (
           <li key={vote.by}>
-            <Badge status={vote.verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED'} /> by{' '}
-            <Principal of={{ id: vote.by, name: vote.byName }} /> <Ago at={vote.at} />
+            <Badge status={vote.verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED'} />{' '}
+            <T
+              text="by {who} {time}"
+              who={<Principal of={{ id: vote.by, name: vote.byName }} />}
+              time={<Ago at={vote.at} />}
+            />
             {vote.reason && (
               <p>
                 <Foreign text={vote.reason} />
@@ -165,7 +182,7 @@ function Votes({ question }: { question: Question }) {
             )}
             {vote.note && (
               <p className="mute">
-                Note: <Foreign text={vote.note} />
+                <T text="Note: {note}" note={<Foreign text={vote.note} />} />
               </p>
             )}
           </li>
@@ -176,10 +193,10 @@ function Votes({ question }: { question: Question }) {
 }
 
 const voidWords: Record<string, string> = {
-  GENERATION_ENDED: 'The run ended before a verdict.',
-  TOOL_CHANGED: 'The tool or its gate changed; the call was asked about again.',
-  TOOL_DELETED: 'The tool was deleted.',
-  WITHDRAWN: 'The caller withdrew the call.',
+  GENERATION_ENDED: t('The run ended before a verdict.'),
+  TOOL_CHANGED: t('The tool or its gate changed; the call was asked about again.'),
+  TOOL_DELETED: t('The tool was deleted.'),
+  WITHDRAWN: t('The caller withdrew the call.'),
 }
 
 /** How the question ended. It stays, so that whoever was reading it sees what became of it. */
@@ -188,22 +205,22 @@ function Outcome({ question }: { question: Question }) {
   const last = votes.at(-1)
   const isVerdict = status === 'APPROVED' || status === 'REJECTED'
   return (
-    <section className="outcome" role="status" aria-label="Outcome">
+    <section className="outcome" role="status" aria-label={t('Outcome')}>
       <p>
         <Badge status={status} />{' '}
         {isVerdict && last && (
           <>
-            by <Principal of={{ id: last.by, name: last.byName }} />{' '}
+            <T text="by {who}" who={<Principal of={{ id: last.by, name: last.byName }} />} />{' '}
           </>
         )}
         {settledAt && <Moment at={settledAt} />}
       </p>
-      {status === 'EXPIRED' && <p>Nobody decided in time, so the call was rejected.</p>}
+      {status === 'EXPIRED' && <p>{t('Nobody decided in time, so the call was rejected.')}</p>}
       {status === 'VOIDED' && voidReason && <p>{voidWords[voidReason]}</p>}
       {status === 'VOIDED' && voidReason === 'TOOL_CHANGED' && <Drift question={question} />}
       {status === 'APPROVED' && toolCall && (
         <p>
-          The call: <Badge status={toolCall.status} />
+          {t('The call:')} <Badge status={toolCall.status} />
           {toolCall.errorCode && <span className="mono"> {toolCall.errorCode}</span>}
         </p>
       )}

@@ -13,6 +13,7 @@ import { editable, readEdit, type Edit } from './edit.ts'
 import { EditArguments } from './edit-arguments.tsx'
 import { GrantFields, grantInput, noGrant, type GrantChoice } from './grant-fields.tsx'
 import { useArmed } from './use-armed.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   question: Question
@@ -55,10 +56,10 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
     r: () => reasonField.current?.focus(),
   })
   return (
-    <section className="verdict" aria-label="Your verdict">
+    <section className="verdict" aria-label={t('Your verdict')}>
       {form === null ? (
         <button type="button" className="quiet" onClick={begin}>
-          Edit the arguments <KeyHint keys="e" />
+          {t('Edit the arguments')} <KeyHint keys="e" />
         </button>
       ) : (
         <EditArguments
@@ -81,8 +82,8 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
           ref={reasonField}
           rows={1}
           maxLength={2000}
-          aria-label="Reason, which the model reads"
-          placeholder="Reason, which the model reads"
+          aria-label={t('Reason, which the model reads')}
+          placeholder={t('Reason, which the model reads')}
           value={reason}
           onChange={(event) => setReason(event.target.value)}
         />
@@ -100,7 +101,7 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
           disabled={!isArmed || verdict.isRunning}
           onClick={() => give('REJECT')}
         >
-          Reject <KeyHint keys="mod+Backspace" />
+          {t('Reject')} <KeyHint keys="mod+Backspace" />
         </button>
         <More
           question={question}
@@ -110,10 +111,10 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
           grant={grant}
           setGrant={setGrant}
         />
-        {verdict.isRunning && <span className="mute">Sending …</span>}
+        {verdict.isRunning && <span className="mute">{t('Sending …')}</span>}
         {!isAllSeen && !verdict.isRunning && (
           <span className="unseen small" role="status">
-            Not everything has been on screen
+            {t('Not everything has been on screen')}
           </span>
         )}
       </div>
@@ -122,8 +123,8 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
 }
 
 function approveWord({ toolName }: Question, edit: Edit, isConfirming: boolean): string {
-  if (isConfirming) return `Approve ${toolName}?`
-  return edit.state === 'changed' ? 'Approve with changes' : 'Approve'
+  if (isConfirming) return t('Approve {tool}?', { tool: toolName })
+  return edit.state === 'changed' ? t('Approve with changes') : t('Approve')
 }
 
 interface MoreProps {
@@ -139,12 +140,12 @@ interface MoreProps {
 function More({ question, reload, note, setNote, grant, setGrant }: MoreProps) {
   return (
     <details className="verdict-more">
-      <summary>More</summary>
+      <summary>{t('More')}</summary>
       <div className="stack">
         <ClaimActions question={question} reload={reload} />
         <GrantFields question={question} value={grant} onChange={setGrant} />
         <label>
-          <span>Note for other approvers</span>
+          <span>{t('Note for other approvers')}</span>
           <textarea
             rows={1}
             maxLength={2000}
@@ -219,9 +220,9 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
 }
 
 function wordsFor(status: string, toolName: string): string {
-  if (status === 'APPROVED') return `Approved ${toolName}. The call runs now.`
-  if (status === 'REJECTED') return `Rejected ${toolName}. The agent is told.`
-  return `Your vote about ${toolName} counts; more are needed.`
+  if (status === 'APPROVED') return t('Approved {tool}. The call runs now.', { tool: toolName })
+  if (status === 'REJECTED') return t('Rejected {tool}. The agent is told.', { tool: toolName })
+  return t('Your vote about {tool} counts; more are needed.', { tool: toolName })
 }
 
 /** What is said to whoever was second. */
@@ -229,8 +230,15 @@ function lostWords(
   verdict: Verdict,
   first: { status: string; votes: readonly { byName: string }[] } | null,
 ): string {
-  const own = verdict === 'APPROVE' ? 'approval' : 'rejection'
   const by = first?.votes.at(-1)?.byName
-  const how = first ? `it was ${wordsOf(first.status)} before` : 'it was decided before'
-  return `Your ${own} did not count: ${how}${by ? ` by ${by}` : ''}.`
+  const status = first ? wordsOf(first.status) : null
+  const how =
+    status === null
+      ? t('it was decided before')
+      : by
+        ? t('it was {status} before by {by}', { status, by })
+        : t('it was {status} before', { status })
+  return verdict === 'APPROVE'
+    ? t('Your approval did not count: {how}.', { how })
+    : t('Your rejection did not count: {how}.', { how })
 }

@@ -4,6 +4,7 @@ import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { Foreign, LongText } from '../text.tsx'
 import type { Run } from './run-feed.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const inputQuery = graphql(`
   query RunInput($id: ID!) {
@@ -39,7 +40,7 @@ export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
       {!isPart && instructions !== null && instructions !== '' && (
         <li>
           <details>
-            <summary className="small mute">Instructions of the agent</summary>
+            <summary className="small mute">{t('Instructions of the agent')}</summary>
             <LongText text={instructions} />
           </details>
         </li>
@@ -47,15 +48,25 @@ export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
       {!isPart && !isFirst(run) && (
         <li className="small mute">
           <p>
-            It continues a thread. <Link href={`/runs?thread=${run.threadId}`}>The runs of the thread</Link>
+            <T
+              text="It continues a thread. {link}"
+              link={<Link href={`/runs?thread=${run.threadId}`}>{t('The runs of the thread')}</Link>}
+            />
           </p>
         </li>
       )}
       {run.retryOf && (
         <li className="small mute">
           <p>
-            {run.retryStep ? `It begins behind step ${run.retryStep} of ` : 'It was started again, after '}
-            <Link href={`/runs/${run.retryOf.id}?view=conversation`}>another run</Link>.
+            <T
+              text={
+                run.retryStep
+                  ? 'It begins behind step {step} of {run}.'
+                  : 'It was started again, after {run}.'
+              }
+              step={run.retryStep}
+              run={<Link href={`/runs/${run.retryOf.id}?view=conversation`}>{t('another run')}</Link>}
+            />
           </p>
         </li>
       )}
@@ -64,15 +75,19 @@ export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
         // oxlint-disable-next-line react/no-array-index-key
         <li key={at} data-role={role}>
           <p className="run-talk-head small mute">
-            <span>{role === 'ASSISTANT' ? 'Agent' : run.parent ? 'Parent agent' : 'User'}</span>
+            <span>{role === 'ASSISTANT' ? t('Agent') : run.parent ? t('Parent agent') : t('User')}</span>
           </p>
           <LongText text={content} />
           {attachments.length > 0 && (
             <p className="small mute">
-              Files:{' '}
-              <Foreign
-                text={attachments.map(({ filename, mediaType }) => filename ?? mediaType).join(', ')}
-                max={400}
+              <T
+                text="Files: {files}"
+                files={
+                  <Foreign
+                    text={attachments.map(({ filename, mediaType }) => filename ?? mediaType).join(', ')}
+                    max={400}
+                  />
+                }
               />
             </p>
           )}

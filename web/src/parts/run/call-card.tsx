@@ -13,6 +13,7 @@ import type { Call } from './call-documents.ts'
 import { ResultContent } from './result.tsx'
 import type { CallRow } from './run-documents.ts'
 import { useCall } from './use-call.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 export function CallCard({ call: row, onChoose }: { call: CallRow; onChoose(): void }) {
   const [isOpen, setOpen] = useState({ arguments: false, result: false })
@@ -24,7 +25,7 @@ export function CallCard({ call: row, onChoose }: { call: CallRow; onChoose(): v
   const inside = (draw: (call: Call) => React.ReactNode) =>
     call ? draw(call) : read.error !== null ? <Failure error={read.error} /> : <Skeleton lines={2} />
   return (
-    <li className="call-card" aria-label={`Call of ${name}`}>
+    <li className="call-card" aria-label={t('Call of {name}', { name })}>
       <div className="row">
         <button type="button" className="quiet mono" onClick={onChoose}>
           <Foreign text={name} max={80} />
@@ -45,20 +46,24 @@ export function CallCard({ call: row, onChoose }: { call: CallRow; onChoose(): v
       {approval && <Verdict approval={approval} edited={call?.editedArguments ?? []} />}
       {child && (
         <p className="small">
-          Answered by a run of{' '}
-          <Link href={`/runs/${child.id}`}>
-            <Foreign text={child.agent?.name ?? 'an agent'} max={80} />
-          </Link>{' '}
+          <T
+            text="Answered by a run of {name}"
+            name={
+              <Link href={`/runs/${child.id}`}>
+                <Foreign text={child.agent?.name ?? t('an agent')} max={80} />
+              </Link>
+            }
+          />{' '}
           <Badge status={child.status} />
         </p>
       )}
       <details onToggle={(event) => setOpen({ ...isOpen, arguments: event.currentTarget.open })}>
-        <summary>Arguments</summary>
+        <summary>{t('Arguments')}</summary>
         {isOpen.arguments && inside((one) => <Asked call={one} />)}
       </details>
       {settledAt !== null && (
         <details onToggle={(event) => setOpen({ ...isOpen, result: event.currentTarget.open })}>
-          <summary>Result</summary>
+          <summary>{t('Result')}</summary>
           {isOpen.result && inside((one) => <ResultContent call={one} />)}
         </details>
       )}
@@ -69,7 +74,7 @@ export function CallCard({ call: row, onChoose }: { call: CallRow; onChoose(): v
 function Asked({ call }: { call: Call }) {
   if (call.arguments) return <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
   return call.rawArguments === null ? (
-    <p className="mute">No arguments.</p>
+    <p className="mute">{t('No arguments.')}</p>
   ) : (
     <LongText mono text={call.rawArguments} />
   )
@@ -82,13 +87,13 @@ function Verdict({ approval, edited }: { approval: NonNullable<CallRow['approval
     <div className="call-verdict small">
       <p className="row">
         <Badge status={status} />
-        {settledAt === null ? 'a person must decide' : <Ago at={settledAt} />}
-        <Link href={`/approvals/${id}`}>the question</Link>
+        {settledAt === null ? t('a person must decide') : <Ago at={settledAt} />}
+        <Link href={`/approvals/${id}`}>{t('the question')}</Link>
       </p>
       <Votes votes={votes} status={status} />
       {edited.length > 0 && (
         <p>
-          With changes of: <Foreign text={edited.join(', ')} max={400} />
+          <T text="With changes of: {places}" places={<Foreign text={edited.join(', ')} max={400} />} />
         </p>
       )}
     </div>

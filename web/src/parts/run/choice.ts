@@ -1,8 +1,9 @@
 /** What of a run is looked at; it is in the address, so that a link shows the same. Pure. */
+import { t } from '../../texts/texts.tsx'
 export const views = [
-  { view: 'timeline', name: 'Timeline' },
-  { view: 'conversation', name: 'Conversation' },
-  { view: 'events', name: 'Events' },
+  { view: 'timeline', name: t('Timeline') },
+  { view: 'conversation', name: t('Conversation') },
+  { view: 'events', name: t('Events') },
 ] as const
 export type View = (typeof views)[number]['view']
 

@@ -15,6 +15,7 @@ import type { Run } from './run-feed.ts'
 import type { Choice } from './choice.ts'
 import { StepText } from './step-text.tsx'
 import type { Writing } from './writing.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   run: Run
@@ -31,7 +32,7 @@ export function Conversation({ run, writing, isPart = false, onChoose }: Props) 
     callsOf.set(index, [...(callsOf.get(index) ?? []), call])
   }
   return (
-    <ol className="run-talk" aria-label="Conversation">
+    <ol className="run-talk" aria-label={t('Conversation')}>
       <Asked run={run} isPart={isPart} />
       {run.steps.map((step) => (
         <li key={step.id} data-role="ASSISTANT">
@@ -40,9 +41,9 @@ export function Conversation({ run, writing, isPart = false, onChoose }: Props) 
               type="button"
               className="quiet"
               onClick={() => onChoose({ kind: 'step', id: step.id })}
-              aria-label={`Show step ${step.index}`}
+              aria-label={t('Show step {index}', { index: step.index })}
             >
-              Step {step.index}
+              {t('Step {index}', { index: step.index })}
             </button>
             <span>
               <ModelName model={step.model} />
@@ -78,7 +79,7 @@ function OnItsWay({ run, writing }: Pick<Props, 'run' | 'writing'>) {
     return (
       <li>
         <Empty
-          title={isEnded(run.status) ? 'The model said nothing' : 'The model has not said anything yet'}
+          title={isEnded(run.status) ? t('The model said nothing') : t('The model has not said anything yet')}
         />
       </li>
     )
@@ -86,14 +87,16 @@ function OnItsWay({ run, writing }: Pick<Props, 'run' | 'writing'>) {
   return (
     <li className="run-writing">
       <p className="run-talk-head small mute">
-        <span>Step {now.stepIndex}</span>
-        <Badge status="RUNNING" word="is being written" />
-        {now.attempt > 1 && <span>attempt {now.attempt}</span>}
+        <span>{t('Step {index}', { index: now.stepIndex })}</span>
+        <Badge status="RUNNING" word={t('is being written')} />
+        {now.attempt > 1 && <span>{t('attempt {attempt}', { attempt: now.attempt })}</span>}
       </p>
       <p className="long">
         {now.isPart && (
           <Fragment>
-            <span className="mute">You came in the middle; all of it stands here when it is done. </span>
+            <span className="mute">
+              {t('You came in the middle; all of it stands here when it is done.')}{' '}
+            </span>
             {' … '}
           </Fragment>
         )}

@@ -1,28 +1,29 @@
 /** What a model wrote in one step, its reasoning, and what Gatehouse said to it. */
 import { LongText } from '../text.tsx'
 import type { StepRow } from './run-documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
   return (
     <>
       {notice !== null && (
         <div className="run-note">
-          <p className="small mute">Gatehouse told the model</p>
+          <p className="small mute">{t('Gatehouse told the model')}</p>
           <LongText text={notice} />
         </div>
       )}
       {elided !== null && (
         <p className="run-note">
-          The model did not get the whole history:{' '}
-          {Object.entries(elided)
-            .map(([what, count]) => `${String(count)} ${what}`)
-            .join(', ')}{' '}
-          left out.
+          {t('The model did not get the whole history: {parts} left out.', {
+            parts: Object.entries(elided)
+              .map(([what, count]) => `${String(count)} ${what}`)
+              .join(', '),
+          })}
         </p>
       )}
       {reasoning !== '' && (
         <details className="run-reasoning">
-          <summary>Reasoning</summary>
+          <summary>{t('Reasoning')}</summary>
           <LongText text={reasoning} />
         </details>
       )}

@@ -7,6 +7,7 @@ import { Failure } from '../states.tsx'
 import { toast } from '../toasts.tsx'
 import { OutputField, readOutput, type Output } from '../output-field.tsx'
 import { submitMutation, type Call } from './call-documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
   call: Call
@@ -36,32 +37,32 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
     }
     const [outcome] = result.outcomes
     if (outcome?.error) setRefusal(outcome.error.message)
-    else toast(`Answered ${call.name}.`, { tone: 'good' })
+    else toast(t('Answered {name}.', { name: call.name }), { tone: 'good' })
     onDone()
   }
   return (
     <form
       className="run-form"
-      aria-label="Answer the call"
+      aria-label={t('Answer the call')}
       onSubmit={(event) => {
         event.preventDefault()
         void submit()
       }}
     >
       <p>
-        A client should run this and send its output. You can answer in its place
-        {call.deadlineAt !== null && (
-          <>
-            {' '}
-            (<Countdown until={call.deadlineAt} /> left)
-          </>
+        {call.deadlineAt === null ? (
+          t('A client should run this and send its output. You can answer in its place.')
+        ) : (
+          <T
+            text="A client should run this and send its output. You can answer in its place ({time} left)."
+            time={<Countdown until={call.deadlineAt} />}
+          />
         )}
-        .
       </p>
-      <OutputField output={output} label="Output" onChange={setOutput} />
+      <OutputField output={output} label={t('Output')} onChange={setOutput} />
       <label className="row check">
         <input type="checkbox" checked={isError} onChange={(event) => setError(event.target.checked)} />
-        It failed; the output is its error
+        {t('It failed; the output is its error')}
       </label>
       {output.isJson && isBroken && output.text.trim() !== '' && (
         <p className="tone-bad" role="alert">
@@ -76,7 +77,7 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
       {error !== null && <Failure error={error} />}
       <div>
         <button type="submit" className="primary" disabled={isBroken || isRunning}>
-          {isRunning ? 'Sending …' : 'Send the output'}
+          {isRunning ? t('Sending …') : t('Send the output')}
         </button>
       </div>
     </form>

@@ -3,6 +3,7 @@ import type { Issue } from '../../api/outcome.ts'
 import { changedNames } from '../../parts/rebase.ts'
 import type { AgentDetail, CreateInput, UpdateInput } from './documents.ts'
 import type { Written } from '../../parts/told-issues.ts'
+import { t } from '../../texts/texts.tsx'
 
 type Rule = NonNullable<CreateInput['stepRules']>[number]
 export const choices = ['AUTO', 'REQUIRED', 'NONE', 'TOOL'] as const
@@ -64,30 +65,30 @@ export const newDraft: AgentDraft = {
 
 /** How the fields are called on screen. */
 export const draftNames: Record<keyof AgentDraft, string> = {
-  name: 'Name',
-  model: 'Model',
-  instructions: 'Instructions',
-  toolIds: 'Tools',
-  agentIds: 'Agents that it may call',
-  activeToolIds: 'What its model sees',
-  toolChoice: 'Tool choice',
-  toolChoiceTool: 'Tool that it must call',
-  stepRules: 'Rules by step',
-  stopConditions: 'Stops after a call of',
-  maxSteps: 'Steps at most',
-  finalAnswerOnLimit: 'One last answer without tools when the steps are used up',
-  parallelToolCalls: 'Calls of one step run at the same time',
-  temperature: 'Temperature',
-  maxOutputTokens: 'Output tokens of one response at most',
-  maxContextMessages: 'Messages of the history at most',
-  tokensPerGeneration: 'Tokens of one run at most',
-  tokensPerDay: 'Tokens in 24 hours at most',
-  timeoutMs: 'Time limit of a run, in milliseconds',
-  clientTimeoutMs: 'Wait for a client, in milliseconds',
-  onClientTimeout: 'When the client is too late',
-  outputSchema: 'Schema of the answer',
-  mcpEnabled: 'Serve it to MCP clients',
-  errorProfile: 'Error codes for MCP clients',
+  name: t('Name'),
+  model: t('Model'),
+  instructions: t('Instructions'),
+  toolIds: t('Tools'),
+  agentIds: t('Agents that it may call'),
+  activeToolIds: t('What its model sees'),
+  toolChoice: t('Tool choice'),
+  toolChoiceTool: t('Tool that it must call'),
+  stepRules: t('Rules by step'),
+  stopConditions: t('Stops after a call of'),
+  maxSteps: t('Steps at most'),
+  finalAnswerOnLimit: t('One last answer without tools when the steps are used up'),
+  parallelToolCalls: t('Calls of one step run at the same time'),
+  temperature: t('Temperature'),
+  maxOutputTokens: t('Output tokens of one response at most'),
+  maxContextMessages: t('Messages of the history at most'),
+  tokensPerGeneration: t('Tokens of one run at most'),
+  tokensPerDay: t('Tokens in 24 hours at most'),
+  timeoutMs: t('Time limit of a run, in milliseconds'),
+  clientTimeoutMs: t('Wait for a client, in milliseconds'),
+  onClientTimeout: t('When the client is too late'),
+  outputSchema: t('Schema of the answer'),
+  mcpEnabled: t('Serve it to MCP clients'),
+  errorProfile: t('Error codes for MCP clients'),
 }
 
 const textOf = (value: number | null): string => (value === null ? '' : String(value))
@@ -209,7 +210,7 @@ function inputOf(draft: AgentDraft, issues: Issue[]): Record<string, unknown> {
 function numberFrom(text: string, name: string, issues: Issue[]): number | null {
   if (text.trim() === '') return null
   const value = Number(text)
-  if (!Number.isFinite(value)) issues.push({ path: ['input', name], message: 'must be a number' })
+  if (!Number.isFinite(value)) issues.push({ path: ['input', name], message: t('must be a number') })
   return value
 }
 
@@ -219,7 +220,7 @@ function schemaFrom(text: string, issues: Issue[]): unknown {
     return JSON.parse(text)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    issues.push({ path: ['input', 'outputSchema'], message: `is not JSON: ${message}` })
+    issues.push({ path: ['input', 'outputSchema'], message: t('is not JSON: {message}', { message }) })
     return null
   }
 }
@@ -234,22 +235,22 @@ export function rulesSchema(options: readonly { id: string; name: string }[]): R
     items: {
       type: 'object',
       properties: {
-        step: { ...step, description: 'One step, from 1; or a range:' },
+        step: { ...step, description: t('One step, from 1; or a range:') },
         fromStep: step,
         toStep: step,
         toolChoice: {
           oneOf: [
             {
-              title: 'a mode',
+              title: t('a mode'),
               type: 'object',
               properties: { mode: { enum: ['AUTO', 'REQUIRED', 'NONE'] } },
               required: ['mode'],
               additionalProperties: false,
             },
             {
-              title: 'one tool',
+              title: t('one tool'),
               type: 'object',
-              properties: { tool: { type: 'string', maxLength: 64, description: 'Its runtime name.' } },
+              properties: { tool: { type: 'string', maxLength: 64, description: t('Its runtime name.') } },
               required: ['tool'],
               additionalProperties: false,
             },
@@ -257,7 +258,7 @@ export function rulesSchema(options: readonly { id: string; name: string }[]): R
         },
         activeToolIds: {
           type: 'array',
-          description: 'What the model sees in these steps; an empty list: nothing.',
+          description: t('What the model sees in these steps; an empty list: nothing.'),
           items: ids.length > 1 ? { oneOf: ids } : { enum: ids.map((one) => one.const) },
         },
       },

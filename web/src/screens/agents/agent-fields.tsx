@@ -9,6 +9,7 @@ import { toolChoicesQuery } from './documents.ts'
 import { Picker, type Option } from './picker.tsx'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   draft: AgentDraft
@@ -20,9 +21,9 @@ type PartProps = DraftProps<AgentDraft>
 
 const kindWords = {
   HttpTool: 'http',
-  ClientTool: 'client',
+  ClientTool: t('client'),
   McpTool: 'mcp',
-  PlatformTool: 'platform',
+  PlatformTool: t('platform'),
 } as const
 
 export function AgentFields({ draft, onChange, issues }: Props) {
@@ -45,7 +46,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
     <div className="agent-fields">
       <div className="field-pair">
         {text('name', { isRequired: true })}
-        {text('model', { placeholder: 'the default of the installation', hint: 'As provider/model.' })}
+        {text('model', { placeholder: t('the default of the installation'), hint: t('As provider/model.') })}
       </div>
       {long('instructions', { rows: 6 })}
       <Picker
@@ -54,7 +55,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         chosen={draft.toolIds}
         onChange={(toolIds) => set({ toolIds })}
         showMore={tools.hasMore ? tools.showMore : undefined}
-        empty="This project has no tools yet."
+        empty={t('This project has no tools yet.')}
       />
       <Told issues={issuesAt(issues, ['toolIds'])} />
       <Picker
@@ -63,23 +64,23 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         chosen={draft.agentIds}
         onChange={(agentIds) => set({ agentIds })}
         showMore={agents.hasMore ? agents.showMore : undefined}
-        empty="This project has no agents yet."
+        empty={t('This project has no agents yet.')}
       />
       <Told issues={issuesAt(issues, ['agentIds'])} />
       <details>
-        <summary>What its model sees, and when</summary>
+        <summary>{t('What its model sees, and when')}</summary>
         <div className="agent-fields">
           <Visibility {...part} options={own} />
         </div>
       </details>
       <details>
-        <summary>Limits</summary>
+        <summary>{t('Limits')}</summary>
         <div className="agent-fields">
           <Limits {...part} />
         </div>
       </details>
       <details>
-        <summary>Answer and MCP</summary>
+        <summary>{t('Answer and MCP')}</summary>
         <div className="agent-fields">
           <Answer {...part} />
         </div>
@@ -103,7 +104,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
   return (
     <>
       <Check
-        label="The model sees all of its tools and agents"
+        label={t('The model sees all of its tools and agents')}
         value={draft.activeToolIds === null}
         onChange={(all) => set({ activeToolIds: all ? null : [...draft.toolIds, ...draft.agentIds] })}
       />
@@ -113,27 +114,32 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
           options={options}
           chosen={draft.activeToolIds}
           onChange={(activeToolIds) => set({ activeToolIds })}
-          empty="Choose its tools first."
+          empty={t('Choose its tools first.')}
         />
       )}
       <Told issues={issuesAt(issues, ['activeToolIds'])} />
       <div className="field-pair">
         {choice('toolChoice', [
-          { value: 'AUTO', name: 'the model decides' },
-          { value: 'REQUIRED', name: 'it must call a tool' },
-          { value: 'NONE', name: 'no tools' },
-          { value: 'TOOL', name: 'one tool in the first step' },
+          { value: 'AUTO', name: t('the model decides') },
+          { value: 'REQUIRED', name: t('it must call a tool') },
+          { value: 'NONE', name: t('no tools') },
+          { value: 'TOOL', name: t('one tool in the first step') },
         ])}
         {draft.toolChoice === 'TOOL' &&
-          text('toolChoiceTool', { name: 'toolChoice', hint: 'Its runtime name, as the surface shows it.' })}
+          text('toolChoiceTool', {
+            name: 'toolChoice',
+            hint: t('Its runtime name, as the surface shows it.'),
+          })}
       </div>
       {long('stopConditions', {
         isMono: true,
         rows: 2,
-        hint: 'Runtime names of tools, one a line; a call of one ends the run.',
+        hint: t('Runtime names of tools, one a line; a call of one ends the run.'),
       })}
       <section className="step-rules" aria-label={draftNames.stepRules}>
-        <span className="label">{draftNames.stepRules}; the first that covers a step applies</span>
+        <span className="label">
+          {t('{name}; the first that covers a step applies', { name: draftNames.stepRules })}
+        </span>
         <SchemaForm
           schema={rulesSchema(options)}
           state={rules}
@@ -156,15 +162,15 @@ function Limits(part: PartProps) {
       <div className="field-pair">
         {text('maxSteps', { placeholder: '20' })}
         {text('timeoutMs', { placeholder: '86400000' })}
-        {text('tokensPerGeneration', { placeholder: 'no limit', name: 'budget' })}
-        {text('tokensPerDay', { placeholder: 'no limit', name: 'budget' })}
-        {text('maxOutputTokens', { placeholder: "the provider's own" })}
-        {text('maxContextMessages', { placeholder: 'what fits the model' })}
-        {text('temperature', { placeholder: "the provider's own" })}
+        {text('tokensPerGeneration', { placeholder: t('no limit'), name: 'budget' })}
+        {text('tokensPerDay', { placeholder: t('no limit'), name: 'budget' })}
+        {text('maxOutputTokens', { placeholder: t("the provider's own") })}
+        {text('maxContextMessages', { placeholder: t('what fits the model') })}
+        {text('temperature', { placeholder: t("the provider's own") })}
         {text('clientTimeoutMs', { placeholder: '600000' })}
         {choice('onClientTimeout', [
-          { value: 'CONTINUE', name: 'the model is told, the run goes on' },
-          { value: 'EXPIRE', name: 'the run ends' },
+          { value: 'CONTINUE', name: t('the model is told, the run goes on') },
+          { value: 'EXPIRE', name: t('the run ends') },
         ])}
       </div>
       {check('finalAnswerOnLimit')}
@@ -180,15 +186,15 @@ function Answer(part: PartProps) {
       {long('outputSchema', {
         isMono: true,
         rows: 5,
-        placeholder: 'none: the answer is text',
-        hint: 'JSON Schema; an answer that does not match is repaired once.',
+        placeholder: t('none: the answer is text'),
+        hint: t('JSON Schema; an answer that does not match is repaired once.'),
       })}
       {check('mcpEnabled')}
       <div className="field-pair">
         {choice('errorProfile', [
-          { value: 'AUTO', name: 'by the client' },
-          { value: 'SPEC', name: 'of the newest specification' },
-          { value: 'SEED', name: '-32601, -32602 and -32003' },
+          { value: 'AUTO', name: t('by the client') },
+          { value: 'SPEC', name: t('of the newest specification') },
+          { value: 'SEED', name: t('-32601, -32602 and -32003') },
         ])}
       </div>
     </>

@@ -4,6 +4,7 @@ import { newPolicy, type Policy } from '../../parts/gate-draft.ts'
 import { gateText } from '../../parts/gate-words.tsx'
 import { updateAgentMutation, type AgentDetail } from './documents.ts'
 import { GateForm, useGateForm } from '../../parts/gate-form.tsx'
+import { t } from '../../texts/texts.tsx'
 
 const noGate: Policy = { ...newPolicy, mode: 'NEVER' }
 
@@ -18,10 +19,10 @@ export function AgentGate({ agent, reload }: { agent: AgentDetail; reload(): voi
   const update = useMutation(updateAgentMutation)
   const { id, version: expectedVersion } = agent
   return (
-    <section className="stack agent-gate" aria-label="Gate">
+    <section className="stack agent-gate" aria-label={t('Gate')}>
       <p className="mute">
-        {agent.gate ? `Now: ${gateText(agent.gate)}` : 'It has none of its own.'} It adds to the gates of its
-        tools, and can only be stricter.
+        {agent.gate ? t('Now: {gate}', { gate: gateText(agent.gate) }) : t('It has none of its own.')}{' '}
+        {t('It adds to the gates of its tools, and can only be stricter.')}
       </p>
       <GateForm
         form={form}

@@ -13,18 +13,19 @@ import { Definition } from './definition.tsx'
 import { agentQuery, agentTypes, type AgentDetail } from './documents.ts'
 import { Surface } from './surface.tsx'
 import { TryAgent } from './try.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 const tabs: Tabs<AgentDetail> = [
   {
     tab: 'definition',
-    name: 'Definition',
+    name: t('Definition'),
     render: (agent, reload) => <Definition agent={agent} reload={reload} />,
   },
-  { tab: 'surface', name: 'Surface', render: ({ id }) => <Surface id={id} /> },
-  { tab: 'gate', name: 'Gate', render: (agent, reload) => <AgentGate agent={agent} reload={reload} /> },
-  { tab: 'mcp', name: 'MCP', render: (agent) => <Connect agent={agent} /> },
-  { tab: 'try', name: 'Try', render: (agent) => <TryAgent agent={agent} /> },
-  { tab: 'versions', name: 'Versions', render: ({ id }) => <Versions id={id} /> },
+  { tab: 'surface', name: t('Surface'), render: ({ id }) => <Surface id={id} /> },
+  { tab: 'gate', name: t('Gate'), render: (agent, reload) => <AgentGate agent={agent} reload={reload} /> },
+  { tab: 'mcp', name: t('MCP'), render: (agent) => <Connect agent={agent} /> },
+  { tab: 'try', name: t('Try'), render: (agent) => <TryAgent agent={agent} /> },
+  { tab: 'versions', name: t('Versions'), render: ({ id }) => <Versions id={id} /> },
 ]
 
 export function AgentScreen({ id }: { id: string }) {
@@ -40,16 +41,16 @@ export function AgentScreen({ id }: { id: string }) {
       tabs={tabs}
       renderHead={({ id: agentId, model, gate, version }) => (
         <>
-          <span className="mute">{model ?? 'default model'}</span>
+          <span className="mute">{model ?? t('default model')}</span>
           {gate && <GateBadge gate={gate} />}
-          <Link href={`/runs?agent=${agentId}`}>Runs</Link>
+          <Link href={`/runs?agent=${agentId}`}>{t('Runs')}</Link>
           <PauseButton
             target={{ agentId }}
-            word="Pause this agent"
-            effect="Its runs, and the runs below them, take no further step and send no call."
+            word={t('Pause this agent')}
+            effect={t('Its runs, and the runs below them, take no further step and send no call.')}
           />
           <span className="spread small mute row">
-            version {version} <CopyId id={agentId} />
+            <T text="version {version} {id}" version={version} id={<CopyId id={agentId} />} />
           </span>
         </>
       )}

@@ -8,12 +8,15 @@ import { ListPage, nameIn } from '../../parts/list-page.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { agentsQuery, agentTypes, type AgentRow } from './documents.ts'
+import { t, plural } from '../../texts/texts.tsx'
 
 const noAgents = {
-  title: 'No agents yet',
-  text: 'An agent is a model with instructions and tools. Programs start its runs, and MCP clients use its tools.',
+  title: t('No agents yet'),
+  text: t(
+    'An agent is a model with instructions and tools. Programs start its runs, and MCP clients use its tools.',
+  ),
 }
-const noneLikeThis = { title: 'No agent is like this', text: 'Change the word above.' }
+const noneLikeThis = { title: t('No agent is like this'), text: t('Change the word above.') }
 
 export function Agents() {
   const [params] = useSearchParams()
@@ -21,20 +24,18 @@ export function Agents() {
   const pages = usePages(agentsQuery, { name }, (data) => data.agents, { eventTypes: agentTypes })
   return (
     <ListPage
-      title="Agents"
+      title={t('Agents')}
       list="/agents"
       kind="agent"
       bodyClass="agent-list"
       pages={pages}
-      label="Agents"
-      columns={['Agent', 'May call', 'Gate', 'Changed']}
+      label={t('Agents')}
+      columns={[t('Agent'), t('May call'), t('Gate'), t('Changed')]}
       empty={name === null ? noAgents : noneLikeThis}
       renderRow={(agent) => <Row key={agent.id} agent={agent} />}
     />
   )
 }
-
-const countText = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
 function Row({ agent }: { agent: AgentRow }) {
   const { toolIds, agentIds, collidingNames } = agent
@@ -44,24 +45,28 @@ function Row({ agent }: { agent: AgentRow }) {
         <Link href={`/agents/${agent.id}`}>
           <Foreign text={agent.name} max={100} />
         </Link>
-        <div className="small mute">{agent.model ?? 'default model'}</div>
+        <div className="small mute">{agent.model ?? t('default model')}</div>
       </td>
       <td>
-        {countText(toolIds.length, 'tool')}
-        {agentIds.length > 0 && `, ${countText(agentIds.length, 'agent')}`}
+        {plural(toolIds.length, '1 tool', '{count} tools')}
+        {agentIds.length > 0 && `, ${plural(agentIds.length, '1 agent', '{count} agents')}`}
         {collidingNames.length > 0 && (
           <div className="badge tone-warn small">
-            <Icon name="warn" /> {countText(collidingNames.length, 'name')} twice
+            <Icon name="warn" /> {plural(collidingNames.length, '1 name twice', '{count} names twice')}
           </div>
         )}
-        {agent.mcp.enabled && <div className="small mute">served to MCP clients</div>}
+        {agent.mcp.enabled && <div className="small mute">{t('served to MCP clients')}</div>}
       </td>
       <td>
-        {agent.gate ? <GateBadge gate={agent.gate} /> : <span className="mute">those of its tools</span>}
+        {agent.gate ? (
+          <GateBadge gate={agent.gate} />
+        ) : (
+          <span className="mute">{t('those of its tools')}</span>
+        )}
       </td>
       <td className="nowrap">
         <Ago at={agent.updatedAt} />
-        <div className="small mute">version {agent.version}</div>
+        <div className="small mute">{t('version {version}', { version: agent.version })}</div>
       </td>
     </tr>
   )

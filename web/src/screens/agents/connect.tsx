@@ -4,30 +4,35 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import type { AgentDetail } from './documents.ts'
 import { mcpConfig } from './mcp-config.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 export function Connect({ agent }: { agent: AgentDetail }) {
   const url = `${location.origin}/mcp/${agent.id}`
   return (
-    <section className="stack connect" aria-label="MCP clients">
+    <section className="stack connect" aria-label={t('MCP clients')}>
       {!agent.mcp.enabled && (
         <p className="tone-warn">
-          It is not served to MCP clients now: switch that on in its{' '}
-          <Link href={`/agents/${agent.id}`}>definition</Link>.
+          <T
+            text="It is not served to MCP clients now: switch that on in its {link}."
+            link={<Link href={`/agents/${agent.id}`}>{t('definition')}</Link>}
+          />
         </p>
       )}
       <p>
-        <span className="label">Address</span>
-        <CopyId id={url} label="address" />
+        <span className="label">{t('Address')}</span>
+        <CopyId id={url} label={t('address')} />
       </p>
-      <h2>For clients with mcpServers</h2>
-      <CopyText text={mcpConfig(agent.name, url)} label="snippet" />
+      <h2>{t('For clients with mcpServers')}</h2>
+      <CopyText text={mcpConfig(agent.name, url)} label={t('snippet')} />
       <p className="mute">
-        Put an API key of this project in place of gh_…; one that is bound to this agent may do nothing else.{' '}
-        <Link href="/operations/keys">Create a key</Link>
+        <T
+          text="Put an API key of this project in place of gh_…; one that is bound to this agent may do nothing else. {link}"
+          link={<Link href="/operations/keys">{t('Create a key')}</Link>}
+        />
       </p>
-      <h2>To look at it from a shell</h2>
+      <h2>{t('To look at it from a shell')}</h2>
       <CopyText
-        label="command"
+        label={t('command')}
         text={`curl -s ${url} \\\n  -H 'X-Agent-API-Key: gh_…' \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`}
       />
     </section>

@@ -13,6 +13,7 @@ import {
   updateAgentMutation,
   type AgentDetail,
 } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function NewAgent() {
   const projectId = useProject()
@@ -53,7 +54,7 @@ export function Definition({ agent, reload }: { agent: AgentDetail; reload(): vo
         isRunning={isRunning}
         remove={(done) => act({ input: { id: agent.id } }, done, 'good')}
       >
-        Its runs are kept, and running ones go on.
+        {t('Its runs are kept, and running ones go on.')}
       </DeleteDefinition>
     </EditForm>
   )

@@ -1,6 +1,7 @@
 /** Choosing several of a long list by their names. */
 import { useState } from 'react'
 import { Foreign } from '../../parts/text.tsx'
+import { t, language } from '../../texts/texts.tsx'
 
 export interface Option {
   id: string
@@ -22,22 +23,24 @@ export function Picker({ label, options, chosen, onChange, showMore, empty }: Pr
   const [text, setText] = useState('')
   const [isOpen, setOpen] = useState(false)
   const set = new Set(chosen)
+  // Nouns have a capital in German wherever they stand.
+  const noun = language === 'de' ? label : label.toLowerCase()
   const names = new Map(options.map((one) => [one.id, one.name]))
   const search = text.trim().toLowerCase()
   const shown = options.filter(({ name, about = '' }) => `${name} ${about}`.toLowerCase().includes(search))
   const toggle = (id: string) => onChange(set.has(id) ? chosen.filter((one) => one !== id) : [...chosen, id])
   return (
     <fieldset className="picker">
-      <legend className="label">{`${label}: ${chosen.length} chosen`}</legend>
+      <legend className="label">{t('{label}: {count} chosen', { label, count: chosen.length })}</legend>
       {chosen.length > 0 && (
-        <ul className="picked" aria-label={`Chosen ${label.toLowerCase()}`}>
+        <ul className="picked" aria-label={t('Chosen {label}', { label: noun })}>
           {chosen.map((id) => (
             <li key={id}>
               <Foreign text={names.get(id) ?? id} max={64} />
               <button
                 type="button"
                 className="quiet"
-                aria-label={`Remove ${names.get(id) ?? id}`}
+                aria-label={t('Remove {name}', { name: names.get(id) ?? id })}
                 onClick={() => toggle(id)}
               >
                 ×
@@ -47,15 +50,15 @@ export function Picker({ label, options, chosen, onChange, showMore, empty }: Pr
         </ul>
       )}
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>Choose</summary>
+        <summary>{t('Choose')}</summary>
         {options.length === 0 ? (
           <p className="mute">{empty}</p>
         ) : (
           <>
             <input
               type="search"
-              aria-label={`Filter ${label.toLowerCase()}`}
-              placeholder="Filter by name"
+              aria-label={t('Filter {label}', { label: noun })}
+              placeholder={t('Filter by name')}
               value={text}
               onChange={(event) => setText(event.target.value)}
             />
@@ -72,7 +75,7 @@ export function Picker({ label, options, chosen, onChange, showMore, empty }: Pr
             </ul>
             {showMore && (
               <button type="button" className="quiet" onClick={showMore}>
-                Read more of them
+                {t('Read more of them')}
               </button>
             )}
           </>

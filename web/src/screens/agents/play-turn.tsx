@@ -16,6 +16,7 @@ import { useRunFeed } from '../../parts/run/use-run-feed.ts'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const cancelMutation = command('cancelGeneration')
 
@@ -38,7 +39,7 @@ export function PlayTurn({ id, isFirst, onEnd }: Props) {
   }, [isOver])
   if (!run) return error === null ? <Skeleton /> : <Failure error={error} retry={feed.reload} />
   return (
-    <article className="play-turn" aria-label="Run">
+    <article className="play-turn" aria-label={t('Run')}>
       <Conversation
         run={run}
         writing={feed.writing}
@@ -56,7 +57,7 @@ export function PlayTurn({ id, isFirst, onEnd }: Props) {
         <span role="status">
           <Badge status={run.status} />
         </span>
-        <Link href={`/runs/${id}`}>The run</Link>
+        <Link href={`/runs/${id}`}>{t('The run')}</Link>
         {!isOver && <Stop run={run} />}
       </footer>
     </article>
@@ -67,10 +68,10 @@ function Stop({ run: { id, cancelRequestedAt } }: { run: Run }) {
   const { act, isRunning } = useAction(cancelMutation)
   const isStopping = isRunning || cancelRequestedAt !== null
   const stop = () =>
-    void act({ input: { generationId: id, reason: 'Stopped in a trial.' } }, 'It is being stopped.')
+    void act({ input: { generationId: id, reason: t('Stopped in a trial.') } }, t('It is being stopped.'))
   return (
     <button type="button" className="danger spread" disabled={isStopping} onClick={stop}>
-      <Icon name="pause" /> {isStopping ? 'Stopping …' : 'Stop'}
+      <Icon name="pause" /> {isStopping ? t('Stopping …') : t('Stop')}
     </button>
   )
 }
@@ -82,17 +83,19 @@ function Open({ run }: { run: Run }) {
   return (
     <>
       {toolCalls.map(({ id, name }) => (
-        <section key={id} aria-label={`Output of ${name}`}>
+        <section key={id} aria-label={t('Output of {name}', { name })}>
           <h3>
-            The agent waits for <Foreign text={name} max={80} />
+            <T text="The agent waits for {name}" name={<Foreign text={name} max={80} />} />
           </h3>
           <ClientCall id={id} run={run} />
         </section>
       ))}
       {question && (
-        <section aria-label="The agent asks">
+        <section aria-label={t('The agent asks')}>
           <QuestionHere key={question.id} id={question.id} />
-          {approvals.length > 1 && <p className="small mute">{approvals.length - 1} more will follow.</p>}
+          {approvals.length > 1 && (
+            <p className="small mute">{t('{count} more will follow.', { count: approvals.length - 1 })}</p>
+          )}
         </section>
       )}
     </>

@@ -9,6 +9,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { agentTypes } from './documents.ts'
 import { actionsQuery, surfaceQuery } from './surface-documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 type Agent = NonNullable<ResultOf<typeof surfaceQuery>['agent']>
 type Tool = NonNullable<Agent['tools'][number]>
@@ -21,28 +22,32 @@ export function Surface({ id }: { id: string }) {
   const isSeen = (one: string) => agent.activeToolIds === null || agent.activeToolIds.includes(one)
   const lost = [...agent.tools, ...agent.agents].filter((one) => one === null).length
   if (agent.tools.length + agent.agents.length === 0)
-    return <Empty title="It may call nothing">Choose its tools in its definition.</Empty>
+    return <Empty title={t('It may call nothing')}>{t('Choose its tools in its definition.')}</Empty>
   return (
-    <section className="stack" aria-label="Surface">
+    <section className="stack" aria-label={t('Surface')}>
       {agent.collidingNames.length > 0 && (
         <div className="failure" role="alert">
           <p>
-            Several of its tools have the name <span className="mono">{agent.collidingNames.join(', ')}</span>{' '}
-            since an upstream changed. The first of them is called.
+            <T
+              text="Several of its tools have the name {names} since an upstream changed. The first of them is called."
+              names={<span className="mono">{agent.collidingNames.join(', ')}</span>}
+            />
           </p>
         </div>
       )}
       {agent.gate && agent.gate.mode !== 'NEVER' && (
-        <p className="mute">The agent has a gate of its own: the stricter of both counts.</p>
+        <p className="mute">{t('The agent has a gate of its own: the stricter of both counts.')}</p>
       )}
-      {lost > 0 && <p className="mute">{lost} more were deleted, or are hidden from you.</p>}
-      <div className="table-scroll surface" role="region" aria-label="What it may call" tabIndex={0}>
+      {lost > 0 && (
+        <p className="mute">{t('{count} more were deleted, or are hidden from you.', { count: lost })}</p>
+      )}
+      <div className="table-scroll surface" role="region" aria-label={t('What it may call')} tabIndex={0}>
         <table>
           <thead>
             <tr>
-              <th scope="col">Name that the model sees</th>
-              <th scope="col">Runs</th>
-              <th scope="col">Gate</th>
+              <th scope="col">{t('Name that the model sees')}</th>
+              <th scope="col">{t('Runs|verb')}</th>
+              <th scope="col">{t('Gate')}</th>
             </tr>
           </thead>
           {agent.tools.map((tool) => tool && <ToolRows key={tool.id} tool={tool} isSeen={isSeen(tool.id)} />)}
@@ -57,12 +62,12 @@ export function Surface({ id }: { id: string }) {
                       </Link>
                       <Hidden isSeen={isSeen(child.id)} />
                     </td>
-                    <td>an agent</td>
+                    <td>{t('an agent')}</td>
                     <td>
                       {child.gate ? (
                         <GateBadge gate={child.gate} />
                       ) : (
-                        <span className="mute">those of its tools</span>
+                        <span className="mute">{t('those of its tools')}</span>
                       )}
                     </td>
                   </tr>
@@ -76,12 +81,12 @@ export function Surface({ id }: { id: string }) {
 }
 
 const Hidden = ({ isSeen }: { isSeen: boolean }) =>
-  isSeen ? null : <span className="small mute"> hidden from the model</span>
+  isSeen ? null : <span className="small mute"> {t('hidden from the model')}</span>
 
 const where = {
-  HttpTool: 'an HTTP endpoint',
-  ClientTool: 'in your program; MCP clients do not see it',
-  McpTool: 'a foreign MCP server',
+  HttpTool: t('an HTTP endpoint'),
+  ClientTool: t('in your program; MCP clients do not see it'),
+  McpTool: t('a foreign MCP server'),
   PlatformTool: 'Gatehouse',
 } as const
 
@@ -100,7 +105,7 @@ function ToolRows({ tool, isSeen }: { tool: Tool; isSeen: boolean }) {
               type="button"
               className="quiet fold"
               aria-expanded={isOpen}
-              aria-label={`Actions of ${tool.name}`}
+              aria-label={t('Actions of {name}', { name: tool.name })}
               onClick={() => setOpen(!isOpen)}
             >
               <Icon name="chevron" />
@@ -126,7 +131,7 @@ function ToolRows({ tool, isSeen }: { tool: Tool; isSeen: boolean }) {
       {isOpen && read && rows.length === 0 && (
         <tr>
           <td colSpan={3} className="mute action-name">
-            It serves no actions now.
+            {t('It serves no actions now.')}
           </td>
         </tr>
       )}

@@ -7,6 +7,7 @@ import { useKeys } from '../../parts/keys.ts'
 import { pressFor, randomKey, type Press } from '../../parts/press.ts'
 import { startMutation, type AgentDetail } from './documents.ts'
 import { PlayTurn } from './play-turn.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Turn {
   id: string
@@ -50,7 +51,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
       ))}
       <form onSubmit={submit}>
         <label>
-          <span>Message to {agent.name}</span>
+          <span>{t('Message to {name}', { name: agent.name })}</span>
           <textarea
             rows={turns.length === 0 ? 5 : 2}
             value={prompt}
@@ -60,17 +61,19 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
         </label>
         <p className="small mute">
           {isWaiting
-            ? 'The next message can be sent when this answer has ended.'
-            : 'It runs for real, with your rights: tools are called, and calls that a gate stops are asked here and in the inbox.'}
+            ? t('The next message can be sent when this answer has ended.')
+            : t(
+                'It runs for real, with your rights: tools are called, and calls that a gate stops are asked here and in the inbox.',
+              )}
         </p>
         <Refusal message={refused?.message ?? null} />
         <div className="row">
           <button type="submit" className="primary" disabled={!isReady}>
-            {isRunning ? 'Sending …' : 'Send'} <KeyHint keys="mod+Enter" />
+            {isRunning ? t('Sending …') : t('Send')} <KeyHint keys="mod+Enter" />
           </button>
           {turns.length > 0 && (
             <button type="button" onClick={begin}>
-              New conversation
+              {t('New conversation')}
             </button>
           )}
         </div>

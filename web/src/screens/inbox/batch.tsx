@@ -1,12 +1,14 @@
 /** Deciding about several questions: one verdict after the other, each with an outcome of its own. */
 import { useRef, useState } from 'react'
 import { ask, messageOf } from '../../api/client.ts'
+import { wordsOf } from '../../parts/badge.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { decideMutation, type Question } from '../../parts/question/documents.ts'
 import { totalsOf } from './totals.ts'
+import { t, T, plural, locale } from '../../texts/texts.tsx'
 
 type Verdict = 'APPROVE' | 'REJECT'
 
@@ -16,15 +18,15 @@ export function Batch({ questions, onDone }: { questions: readonly Question[]; o
     <>
       {questions.length > 0 && (
         <div className="batch">
-          <span>{questions.length} chosen</span>
+          <span>{t('{count} chosen', { count: questions.length })}</span>
           <button type="button" onClick={() => setAsked({ verdict: 'APPROVE', questions })}>
-            Approve …
+            {t('Approve …')}
           </button>
           <button type="button" onClick={() => setAsked({ verdict: 'REJECT', questions })}>
-            Reject …
+            {t('Reject …')}
           </button>
           <button type="button" className="quiet spread" onClick={onDone}>
-            Choose none
+            {t('Choose none')}
           </button>
         </div>
       )}
@@ -53,7 +55,6 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
   const [isRunning, setRunning] = useState(false)
   const stopped = useRef(false)
   const isDone = outcomes.size === questions.length
-  const word = verdict === 'APPROVE' ? 'Approve' : 'Reject'
   const run = async () => {
     setRunning(true)
     for (const question of questions) {
@@ -69,7 +70,11 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
   }
   return (
     <Dialog
-      title={`${word} ${questions.length} ${questions.length === 1 ? 'call' : 'calls'}?`}
+      title={
+        verdict === 'APPROVE'
+          ? plural(questions.length, 'Approve 1 call?', 'Approve {count} calls?')
+          : plural(questions.length, 'Reject 1 call?', 'Reject {count} calls?')
+      }
       onClose={close}
     >
       <ul className="batch-list">
@@ -80,32 +85,21 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
               {question.tool?.annotations.destructiveHint && (
                 <span className="tone-bad">
                   {' '}
-                  <Icon name="warn" /> destructive
+                  <Icon name="warn" /> {t('destructive')}
                 </span>
               )}
               <span className="small mute">
                 {' '}
-                <Foreign text={question.agent?.name ?? 'direct call'} max={60} />
+                <Foreign text={question.agent?.name ?? t('direct call')} max={60} />
               </span>
             </span>
             <span role="status">{outcomes.get(question.id)}</span>
           </li>
         ))}
       </ul>
-      {totalsOf(questions).map(({ toolName, count, sums }) => (
-        <p key={toolName}>
-          {count} calls of <Foreign text={toolName} max={80} /> together:{' '}
-          {sums.map(({ name, sum }, at) => (
-            <span key={name}>
-              {at > 0 && ', '}
-              <Foreign text={name} max={80} />{' '}
-              <b>{sum.toLocaleString('en', { maximumFractionDigits: 12 })}</b>
-            </span>
-          ))}
-        </p>
-      ))}
+      <Totals questions={questions} />
       <label>
-        <span>Reason, which the models read</span>
+        <span>{t('Reason, which the models read')}</span>
         <textarea
           rows={1}
           maxLength={2000}
@@ -117,7 +111,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
       <div className="batch-buttons">
         {isDone ? (
           <button type="button" className="primary" onClick={close}>
-            Close
+            {t('Close')}
           </button>
         ) : (
           <button
@@ -126,12 +120,31 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
             disabled={isRunning}
             onClick={() => void run()}
           >
-            {isRunning ? 'Sending …' : `${word} ${questions.length}`}
+            {isRunning
+              ? t('Sending …')
+              : verdict === 'APPROVE'
+                ? t('Approve {count}', { count: questions.length })
+                : t('Reject {count}', { count: questions.length })}
           </button>
         )}
       </div>
     </Dialog>
   )
+}
+
+/** What the calls of each tool come to. */
+function Totals({ questions }: { questions: readonly Question[] }) {
+  return totalsOf(questions).map(({ toolName, count, sums }) => (
+    <p key={toolName}>
+      <T text="{count} calls of {tool} together:" count={count} tool={<Foreign text={toolName} max={80} />} />{' '}
+      {sums.map(({ name, sum }, at) => (
+        <span key={name}>
+          {at > 0 && ', '}
+          <Foreign text={name} max={80} /> <b>{sum.toLocaleString(locale, { maximumFractionDigits: 12 })}</b>
+        </span>
+      ))}
+    </p>
+  ))
 }
 
 async function decideOne(question: Question, verdict: Verdict, reason: string): Promise<string> {
@@ -146,8 +159,8 @@ async function decideOne(question: Question, verdict: Verdict, reason: string): 
     })
     if (decideApproval.__typename !== 'DecideApprovalPayload') return decideApproval.message
     const status = decideApproval.approval?.status
-    if (!status) return 'taken'
-    return status === 'PENDING' ? 'your vote counts, more are needed' : status.toLowerCase()
+    if (!status) return t('taken')
+    return status === 'PENDING' ? t('your vote counts, more are needed') : wordsOf(status)
   } catch (error) {
     return messageOf(error)
   }

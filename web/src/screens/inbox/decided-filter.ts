@@ -1,13 +1,14 @@
 /** What the list of decided questions is narrowed to, as the address has it and as the API takes it. Pure. */
 import { boundsOf, membersOf, rangeOf, type TimeRange } from '../../parts/time-range.ts'
+import { t } from '../../texts/texts.tsx'
 
 export const outcomes = ['APPROVED', 'REJECTED', 'EXPIRED', 'VOIDED'] as const
 export type Outcome = (typeof outcomes)[number]
 
 export const groupings = [
-  { by: null, name: 'Not grouped' },
-  { by: 'TOOL', name: 'By tool' },
-  { by: 'AGENT', name: 'By agent' },
+  { by: null, name: t('Not grouped') },
+  { by: 'TOOL', name: t('By tool') },
+  { by: 'AGENT', name: t('By agent') },
 ] as const
 
 export interface DecidedFilter {

@@ -8,6 +8,7 @@ import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Votes } from '../../parts/votes.tsx'
 import type { DecidedRow } from './decided-documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 /** How many changed places are listed in a row. */
 const mostChanges = 3
@@ -29,12 +30,16 @@ export function DecidedTableRow({ row }: { row: DecidedRow }) {
         {voidReason !== null && <div className="small mute">{wordsOf(voidReason)}</div>}
       </td>
       <td>
-        {votes.length === 0 ? <span className="mute">nobody</span> : <Votes votes={votes} status={status} />}
+        {votes.length === 0 ? (
+          <span className="mute">{t('nobody')}</span>
+        ) : (
+          <Votes votes={votes} status={status} />
+        )}
       </td>
       <td className="decided-changes">
         <Edit row={row} />
       </td>
-      <td>{agent ? <Foreign text={agent.name} max={60} /> : <span className="mute">direct</span>}</td>
+      <td>{agent ? <Foreign text={agent.name} max={60} /> : <span className="mute">{t('direct')}</span>}</td>
       <td>
         <Run row={row} />
       </td>
@@ -45,18 +50,20 @@ export function DecidedTableRow({ row }: { row: DecidedRow }) {
 }
 
 function Run({ row: { generation, toolCall } }: { row: DecidedRow }) {
-  if (!generation) return <span className="mute">none</span>
+  if (!generation) return <span className="mute">{t('none')}</span>
   const call = toolCall ? `?call=${toolCall.id}` : ''
-  return <Link href={`/runs/${generation.id}${call}`}>show the run</Link>
+  return <Link href={`/runs/${generation.id}${call}`}>{t('show the run')}</Link>
 }
 
 function Edit({ row: { originalArguments, arguments: current } }: { row: DecidedRow }) {
   const changes = changesBetween(originalArguments, current)
-  if (changes.length === 0) return <span className="mute">nothing</span>
+  if (changes.length === 0) return <span className="mute">{t('nothing')}</span>
   return (
     <>
-      <Changes label="Changed arguments" changes={changes.slice(0, mostChanges)} />
-      {changes.length > mostChanges && <p className="small mute">and {changes.length - mostChanges} more</p>}
+      <Changes label={t('Changed arguments')} changes={changes.slice(0, mostChanges)} />
+      {changes.length > mostChanges && (
+        <p className="small mute">{t('and {count} more', { count: changes.length - mostChanges })}</p>
+      )}
     </>
   )
 }

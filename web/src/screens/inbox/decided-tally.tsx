@@ -8,6 +8,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { tallyQuery, type Tally } from './decided-documents.ts'
 import { groupings, type inputOf } from './decided-filter.ts'
 import { questionTypes } from '../../parts/question/documents.ts'
+import { t, numberText } from '../../texts/texts.tsx'
 
 interface Props {
   filter: ReturnType<typeof inputOf>
@@ -20,11 +21,11 @@ export function DecidedTally({ filter, by, onNarrow }: Props) {
   const read = useQuery(tallyQuery, { filter, by }, { eventTypes: questionTypes })
   const tally = read.data?.approvalTally
   return (
-    <section aria-label="Numbers">
+    <section aria-label={t('Numbers')}>
       <div className="row">
         <output>{tally && totalText(tally)}</output>
         <Segments
-          label="Groups"
+          label={t('Groups')}
           value={by}
           options={groupings.map((one) => ({ value: one.by, name: one.name }))}
           onChange={(next) => go({ group: next?.toLowerCase() ?? null })}
@@ -39,14 +40,16 @@ export function DecidedTally({ filter, by, onNarrow }: Props) {
 }
 
 const words = ['approved', 'rejected', 'expired', 'voided'] as const
-const number = (value: number) => value.toLocaleString('en')
+const wordOf = { approved: t('approved'), rejected: t('rejected'), expired: t('expired'), voided: t('void') }
 
 /** `214 approved, 9 rejected`; counting has an end. */
 function totalText({ total, isComplete }: Tally): string {
   const parts = words
     .filter((word) => word === 'approved' || word === 'rejected' || total[word] > 0)
-    .map((word) => `${number(total[word])} ${word === 'voided' ? 'void' : word}`)
-  return isComplete ? parts.join(', ') : `More than 10,000; of 10,000 counted: ${parts.join(', ')}`
+    .map((word) => `${numberText(total[word])} ${wordOf[word]}`)
+  return isComplete
+    ? parts.join(', ')
+    : t('More than 10,000; of 10,000 counted: {parts}', { parts: parts.join(', ') })
 }
 
 interface GroupsProps {
@@ -57,11 +60,17 @@ interface GroupsProps {
 
 function Groups({ groups, by, onNarrow }: GroupsProps) {
   const nameOf = ({ id, toolName, agent }: Tally['groups'][number]) =>
-    toolName ?? agent?.name ?? (id === null ? 'direct calls' : 'deleted agent')
+    toolName ?? agent?.name ?? (id === null ? t('direct calls') : t('deleted agent'))
   return (
     <Table
-      label={by === 'TOOL' ? 'By tool' : 'By agent'}
-      columns={[by === 'TOOL' ? 'Tool' : 'Agent', 'Approved', 'Rejected', 'Expired', 'Void']}
+      label={by === 'TOOL' ? t('By tool') : t('By agent')}
+      columns={[
+        by === 'TOOL' ? t('Tool') : t('Agent'),
+        t('Approved'),
+        t('Rejected'),
+        t('Expired'),
+        t('Void'),
+      ]}
     >
       {groups.map((group) => (
         <tr key={group.id}>
@@ -75,7 +84,7 @@ function Groups({ groups, by, onNarrow }: GroupsProps) {
             )}
           </td>
           {words.map((word) => (
-            <td key={word}>{number(group[word])}</td>
+            <td key={word}>{numberText(group[word])}</td>
           ))}
         </tr>
       ))}

@@ -19,8 +19,18 @@ import { filterOf, inputOf, isNarrowed, noFilter, outcomes } from './decided-fil
 import { DecidedTableRow } from './decided-row.tsx'
 import { DecidedTally } from './decided-tally.tsx'
 import { questionTypes } from '../../parts/question/documents.ts'
+import { t } from '../../texts/texts.tsx'
 
-const columns = ['Call', 'Outcome', 'Decided by', 'Changed', 'Agent', 'Run', 'Result', 'When']
+const columns = [
+  t('Call'),
+  t('Outcome'),
+  t('Decided by'),
+  t('Changed'),
+  t('Agent'),
+  t('Run'),
+  t('Result'),
+  t('When'),
+]
 
 /** The columns of a file. */
 const exported: { name: string; of(row: DecidedRow): unknown }[] = [
@@ -73,15 +83,18 @@ export function Decided() {
       />
       <Listing
         pages={pages}
-        label="Decided"
+        label={t('Decided')}
         columns={columns}
         empty={
           isNarrowed(params)
             ? {
-                title: 'Nothing is like this',
-                text: 'A search finds whole words; the last one may be a beginning.',
+                title: t('Nothing is like this'),
+                text: t('A search finds whole words; the last one may be a beginning.'),
               }
-            : { title: 'None yet', text: 'What people decided stands here, with the call that it led to.' }
+            : {
+                title: t('None yet'),
+                text: t('What people decided stands here, with the call that it led to.'),
+              }
         }
         renderRow={(one) => <DecidedTableRow key={one.id} row={one} />}
       />
@@ -97,7 +110,7 @@ function DecidedFilters({ shown }: { shown: readonly DecidedRow[] }) {
   return (
     <Filters>
       <SearchField
-        label="Words or an id"
+        label={t('Words or an id')}
         value={filter.search}
         most={200}
         isFirst
@@ -111,22 +124,22 @@ function DecidedFilters({ shown }: { shown: readonly DecidedRow[] }) {
       <ToolField value={filter.toolId} onChange={(tool) => go({ tool })} />
       <AgentField value={filter.agentId} onChange={(agent) => go({ agent })} />
       <PrincipalField
-        label="Decided by"
+        label={t('Decided by')}
         value={filter.decidedBy}
         shown={voters}
         onChange={(by) => go({ by })}
       />
       <TimeField range={filter.range} onChange={(range) => go(membersOf(range))} />
       <ChoiceField
-        label="Order"
-        any="Newest outcome first"
+        label={t('Order')}
+        any={t('Newest outcome first')}
         value={filter.isByQuestion ? 'asked' : null}
-        options={[{ value: 'asked', name: 'Newest question first' }]}
+        options={[{ value: 'asked', name: t('Newest question first') }]}
         onChange={(sort) => go({ sort })}
       />
       {isNarrowed(params) && (
         <button type="button" className="quiet" onClick={() => go(noFilter)}>
-          Clear
+          {t('Clear')}
         </button>
       )}
     </Filters>

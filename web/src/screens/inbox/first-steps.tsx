@@ -6,6 +6,7 @@ import { graphql, type ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { Icon } from '../../parts/icons.tsx'
 import { Empty } from '../../parts/states.tsx'
+import { t } from '../../texts/texts.tsx'
 
 const stepsQuery = graphql(`
   query FirstSteps($projectId: ID) {
@@ -57,32 +58,32 @@ function stepsOf({ tools, agents, generations, approvals }: ResultOf<typeof step
     {
       isDone: tool !== undefined,
       href: '/tools/new',
-      name: 'A tool',
-      about: 'Something that an agent can do, such as a request to a server of yours.',
+      name: t('A tool'),
+      about: t('Something that an agent can do, such as a request to a server of yours.'),
     },
     {
       isDone: tools.nodes.some(({ gate }) => gate.mode !== 'NEVER'),
       href: tool ? `/tools/${tool.id}?tab=gate` : '/tools/new',
-      name: 'A gate',
-      about: 'The rule that stops a call until a person decides.',
+      name: t('A gate'),
+      about: t('The rule that stops a call until a person decides.'),
     },
     {
       isDone: agent !== undefined,
       href: '/agents/new',
-      name: 'An agent',
-      about: 'A model with instructions and tools.',
+      name: t('An agent'),
+      about: t('A model with instructions and tools.'),
     },
     {
       isDone: generations.nodes.length > 0,
       href: agent ? `/agents/${agent.id}` : '/agents/new',
-      name: 'A run',
-      about: 'Say something to the agent on its page.',
+      name: t('A run'),
+      about: t('Say something to the agent on its page.'),
     },
     {
       isDone: approvals.nodes.length > 0,
       href: agent ? `/agents/${agent.id}` : '/agents/new',
-      name: 'A decision',
-      about: 'Ask for what the gate stops: the question stands here, and on the page of the run.',
+      name: t('A decision'),
+      about: t('Ask for what the gate stops: the question stands here, and on the page of the run.'),
     },
   ]
 }
@@ -97,20 +98,24 @@ export function FirstSteps() {
   const next = steps.find(({ isDone }) => !isDone)
   if (!next)
     return (
-      <Empty title="Nothing waits for you">
-        When an agent wants to do something that needs a person, the question stands here at once.
+      <Empty title={t('Nothing waits for you')}>
+        {t('When an agent wants to do something that needs a person, the question stands here at once.')}
       </Empty>
     )
   return (
     <section className="empty first-steps" aria-labelledby="first-steps">
-      <h2 id="first-steps">Nothing waits for you yet</h2>
-      <p>When an agent wants to do something that needs a person, the question stands here. To get there:</p>
+      <h2 id="first-steps">{t('Nothing waits for you yet')}</h2>
+      <p>
+        {t(
+          'When an agent wants to do something that needs a person, the question stands here. To get there:',
+        )}
+      </p>
       <ol>
         {steps.map((step) => (
           <li key={step.name} data-done={step.isDone || undefined}>
             <span className="first-steps-mark">
               {step.isDone && <Icon name="check" />}
-              <span className="sr-only">{step.isDone ? 'done: ' : 'to do: '}</span>
+              <span className="sr-only">{step.isDone ? `${t('done:')} ` : `${t('to do:')} `}</span>
             </span>
             <span>
               {step === next ? (

@@ -9,11 +9,12 @@ import { Foreign } from '../../parts/text.tsx'
 import { grantsQuery, revokeMutation } from './documents.ts'
 import { Listing } from '../../parts/listing.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t } from '../../texts/texts.tsx'
 
 const scopes = {
-  EXACT: 'the same arguments',
-  SCHEMA: 'arguments that match a schema',
-  TOOL: 'any arguments',
+  EXACT: t('the same arguments'),
+  SCHEMA: t('arguments that match a schema'),
+  TOOL: t('any arguments'),
 } as const
 
 export function Grants() {
@@ -22,16 +23,29 @@ export function Grants() {
   })
   const { act, isRunning } = useAction(revokeMutation)
   const revoke = ({ id: grantId, toolName }: Grant) =>
-    act({ input: { grantId } }, `Calls of ${toolName} are asked about again.`).then(pages.reload)
+    act({ input: { grantId } }, t('Calls of {tool} are asked about again.', { tool: toolName })).then(
+      pages.reload,
+    )
   return (
     <div className="screen-body">
       <Listing
         pages={pages}
-        label="Grants"
-        columns={['Tool', 'Covers', 'Holder', 'Used', 'Ends in', 'Given by', 'Given', '']}
+        label={t('Grants')}
+        columns={[
+          t('Tool'),
+          t('Covers'),
+          t('Holder'),
+          t('Used'),
+          t('Ends in'),
+          t('Given by'),
+          t('Given'),
+          '',
+        ]}
         empty={{
-          title: 'No grants',
-          text: 'When somebody approves a call and lets later ones pass as well, that stands here until it ends.',
+          title: t('No grants'),
+          text: t(
+            'When somebody approves a call and lets later ones pass as well, that stands here until it ends.',
+          ),
         }}
         renderRow={(grant) => (
           <Row key={grant.id} grant={grant} isRunning={isRunning} revoke={() => void revoke(grant)} />
@@ -57,9 +71,7 @@ function Row({ grant, isRunning, revoke }: { grant: Grant; isRunning: boolean; r
           <CopyId id={grant.agentId ?? grant.threadId ?? ''} />
         )}
       </td>
-      <td>
-        {grant.uses} of {grant.maxUses}
-      </td>
+      <td>{t('{uses} of {most}', { uses: grant.uses, most: grant.maxUses })}</td>
       <td>
         <Countdown until={grant.expiresAt} />
       </td>
@@ -77,7 +89,7 @@ function Row({ grant, isRunning, revoke }: { grant: Grant; isRunning: boolean; r
       </td>
       <td>
         <button type="button" className="danger" disabled={isRunning} onClick={revoke}>
-          Revoke
+          {t('Revoke')}
         </button>
       </td>
     </tr>

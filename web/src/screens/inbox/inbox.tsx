@@ -1,6 +1,6 @@
 /** The inbox: what waits for a person, the soonest deadline first, with the chosen question beside the list. */
 import './inbox.css'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { lazy, useCallback, useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { useQuery } from '../../api/query.ts'
 import { useAddress } from '../../parts/address.ts'
@@ -9,20 +9,22 @@ import { Icon } from '../../parts/icons.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Batch } from './batch.tsx'
-import { Decided } from './decided.tsx'
 import { questionQuery, questionTypes, type Question } from '../../parts/question/documents.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { Grants } from './grants.tsx'
 import { QuestionPane } from '../../parts/question/question.tsx'
 import { QuestionList } from './question-list.tsx'
 import { nextRow } from './rows.ts'
 import { useQuestions, type Questions } from './use-questions.ts'
 import { SegmentLinks } from '../../parts/segments.tsx'
+import { t } from '../../texts/texts.tsx'
+
+const Decided = lazy(async () => ({ default: (await import('./decided.tsx')).Decided }))
+const Grants = lazy(async () => ({ default: (await import('./grants.tsx')).Grants }))
 
 const views = [
-  { view: 'waiting', name: 'Waiting', href: '/approvals' },
-  { view: 'decided', name: 'Decided', href: '/approvals?view=decided' },
-  { view: 'grants', name: 'Grants', href: '/approvals?view=grants' },
+  { view: 'waiting', name: t('Waiting'), href: '/approvals' },
+  { view: 'decided', name: t('Decided'), href: '/approvals?view=decided' },
+  { view: 'grants', name: t('Grants'), href: '/approvals?view=grants' },
 ] as const
 
 export function Inbox({ id }: { id: string | null }) {
@@ -31,8 +33,11 @@ export function Inbox({ id }: { id: string | null }) {
   return (
     <>
       <header className={id ? 'screen-head has-chosen' : 'screen-head'}>
-        <h1>Inbox</h1>
-        <SegmentLinks label="Views" links={views.map((one) => ({ ...one, isCurrent: one.view === view }))} />
+        <h1>{t('Inbox')}</h1>
+        <SegmentLinks
+          label={t('Views')}
+          links={views.map((one) => ({ ...one, isCurrent: one.view === view }))}
+        />
       </header>
       {view === 'decided' && !id ? <Decided /> : view === 'grants' && !id ? <Grants /> : <Waiting id={id} />}
     </>
@@ -77,7 +82,7 @@ function Waiting({ id }: { id: string | null }) {
       <div className="inbox-list">
         <div className="inbox-search">
           <SearchField
-            label="Words or an id"
+            label={t('Words or an id')}
             value={search}
             most={200}
             isFirst
@@ -91,8 +96,8 @@ function Waiting({ id }: { id: string | null }) {
           ) : search === '' ? (
             <FirstSteps />
           ) : (
-            <Empty title="No question is like this">
-              A search finds whole words; the last one may be a beginning.
+            <Empty title={t('No question is like this')}>
+              {t('A search finds whole words; the last one may be a beginning.')}
             </Empty>
           ))}
       </div>
@@ -100,7 +105,7 @@ function Waiting({ id }: { id: string | null }) {
         {id ? (
           <Chosen key={id} id={id} questions={questions} leave={leave} />
         ) : (
-          questions.ids.length > 0 && <Empty title="Choose a question" />
+          questions.ids.length > 0 && <Empty title={t('Choose a question')} />
         )}
       </div>
     </div>
@@ -183,13 +188,18 @@ function Chosen({ id, questions, leave }: ChosenProps) {
   if (own.error && !question) return <Failure error={own.error} retry={own.reload} />
   if (question === null)
     return (
-      <Empty title="This question does not exist any more">
-        <Link href="/approvals">Back to the inbox</Link>
+      <Empty title={t('This question does not exist any more')}>
+        <Link href="/approvals">{t('Back to the inbox')}</Link>
       </Empty>
     )
   if (!question) return <Skeleton lines={6} />
   const back = (
-    <button type="button" className="quiet back" aria-label="Back to the list" onClick={() => leave(null)}>
+    <button
+      type="button"
+      className="quiet back"
+      aria-label={t('Back to the list')}
+      onClick={() => leave(null)}
+    >
       <Icon name="back" />
     </button>
   )

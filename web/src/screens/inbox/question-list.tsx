@@ -6,6 +6,7 @@ import { Sentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { Question } from '../../parts/question/documents.ts'
 import type { Questions } from './use-questions.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   questions: Questions
@@ -21,10 +22,10 @@ export function QuestionList({ questions, query, chosen, marked, onMark }: Props
     <>
       {questions.waiting > 0 && (
         <button type="button" className="more" onClick={questions.showWaiting}>
-          {questions.waiting} new
+          {t('{count} new', { count: questions.waiting })}
         </button>
       )}
-      <ul className="rows" aria-label="Questions that wait">
+      <ul className="rows" aria-label={t('Questions that wait')}>
         {questions.ids.map((id) => {
           const question = questions.rows.get(id)
           return (
@@ -44,7 +45,7 @@ export function QuestionList({ questions, query, chosen, marked, onMark }: Props
       </ul>
       {questions.hasMore && (
         <button type="button" className="more" onClick={questions.showMore}>
-          Show 100 more
+          {t('Show 100 more')}
         </button>
       )}
     </>
@@ -66,7 +67,7 @@ function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
     <li className="question-row" data-chosen={isChosen || undefined}>
       <label className="mark-box">
         <input type="checkbox" checked={isMarked} onChange={onMark} />
-        <span className="sr-only">Choose {sentenceText(summary)}</span>
+        <span className="sr-only">{t('Choose {summary}', { summary: sentenceText(summary) })}</span>
       </label>
       <Link href={href} aria-current={isChosen ? 'true' : undefined}>
         <span className="question-name">
@@ -74,20 +75,20 @@ function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
             <Sentence of={summary} />
           </span>
           {tool?.annotations.destructiveHint && (
-            <span className="tone-bad" title="destructive">
+            <span className="tone-bad" title={t('destructive')}>
               <Icon name="warn" />
-              <span className="sr-only">destructive</span>
+              <span className="sr-only">{t('destructive')}</span>
             </span>
           )}
         </span>
-        <span className="question-left small">{isOpen ? <Countdown until={expiresAt} /> : 'settled'}</span>
+        <span className="question-left small">{isOpen ? <Countdown until={expiresAt} /> : t('settled')}</span>
         <span className="question-agent small mute cut">
           {claim ? (
-            <Foreign text={`${claim.byName} is on it`} max={60} />
+            <Foreign text={t('{who} is on it', { who: claim.byName })} max={60} />
           ) : agent ? (
             <Foreign text={agent.name} max={60} />
           ) : (
-            'direct call'
+            t('direct call')
           )}
         </span>
       </Link>

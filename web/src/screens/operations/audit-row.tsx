@@ -1,7 +1,7 @@
 /** One entry of the audit: what was done to what, with the question and the call that it is about. */
 import { Link } from 'wouter'
 import type { Thing } from '../../api/things.ts'
-import { Badge } from '../../parts/badge.tsx'
+import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
@@ -9,9 +9,19 @@ import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { wayOf } from '../../parts/votes.tsx'
 import type { Entry } from './audit-documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const tones: Record<string, string> = { ALLOWED: 'tone-good', DENIED: 'tone-bad', EXECUTED: 'tone-work' }
 const verdicts: Record<string, string> = { APPROVE: 'APPROVED', REJECT: 'REJECTED' }
+
+/** What can be acted on, as far as it has a page. */
+const nouns: Record<string, string> = {
+  tool: t('tool'),
+  agent: t('agent'),
+  key: t('key'),
+  generation: t('generation'),
+  approval: t('approval'),
+}
 
 type Things = ReadonlyMap<string, Thing>
 
@@ -49,10 +59,10 @@ export function AuditRow({ entry, things, isOpen, onToggle, onNarrow }: RowProps
             <JsonText value={entry.details} />
             <div className="row audit-narrow">
               <button type="button" className="quiet" onClick={() => onNarrow({ action: entry.action })}>
-                Only this action
+                {t('Only this action')}
               </button>
               <button type="button" className="quiet" onClick={() => onNarrow({ on: entry.resource })}>
-                Only this resource
+                {t('Only this resource')}
               </button>
             </div>
           </>
@@ -63,7 +73,7 @@ export function AuditRow({ entry, things, isOpen, onToggle, onNarrow }: RowProps
       </td>
       <td className="actions">
         <button type="button" className="quiet" aria-expanded={isOpen} onClick={onToggle}>
-          Details
+          {t('Details')}
         </button>
       </td>
     </tr>
@@ -73,7 +83,7 @@ export function AuditRow({ entry, things, isOpen, onToggle, onNarrow }: RowProps
 /** A verdict says which one it was. */
 function Outcome({ entry: { action, outcome, details } }: { entry: Entry }) {
   const verdict = typeof details['verdict'] === 'string' ? verdicts[details['verdict']] : undefined
-  if (action !== 'approvals:Decide' || outcome !== 'ALLOWED' || !verdict) return outcome.toLowerCase()
+  if (action !== 'approvals:Decide' || outcome !== 'ALLOWED' || !verdict) return wordsOf(outcome)
   return <Badge status={verdict} />
 }
 
@@ -99,6 +109,7 @@ function What({ entry, things }: NamedProps) {
 /** What was acted on, by name and as a link where this person may read it. */
 function Resource({ entry, things }: NamedProps) {
   const thing = things.get(idsOf(entry).subject)
+  const kind = entry.resource.slice(0, entry.resource.indexOf('/'))
   if (!thing?.href)
     return (
       <span className="mono small">
@@ -107,7 +118,7 @@ function Resource({ entry, things }: NamedProps) {
     )
   return (
     <Link href={thing.href} title={entry.resource} className="cell-link">
-      {entry.resource.slice(0, entry.resource.indexOf('/'))} <Foreign text={thing.name} max={80} />
+      {nouns[kind] ?? kind} <Foreign text={thing.name} max={80} />
     </Link>
   )
 }
@@ -123,23 +134,27 @@ function About({ entry, things }: NamedProps) {
     <div className="small row">
       {isKnown && (
         <Link href={`/approvals/${approvalId}`} className="cell-link">
-          show the question
+          {t('show the question')}
         </Link>
       )}
       {question && (
         <Link href={`/approvals/${question.id}`} className="cell-link">
-          {question.status.toLowerCase()}
+          {wordsOf(question.status)}
           {question.decision && (
             <>
-              {' by '}
-              <Foreign text={question.decision.byName} max={60} /> {wayOf(question.decision.via)}
+              {' '}
+              <T
+                text="by {who} {way}"
+                who={<Foreign text={question.decision.byName} max={60} />}
+                way={wayOf(question.decision.via)}
+              />
             </>
           )}
         </Link>
       )}
       {call?.href && (
         <Link href={call.href} className="cell-link">
-          show the call
+          {t('show the call')}
         </Link>
       )}
     </div>

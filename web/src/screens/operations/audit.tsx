@@ -15,6 +15,8 @@ import { PrincipalField } from '../../parts/principal-field.tsx'
 import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
 import { auditQuery, type Entry } from './audit-documents.ts'
 import { AuditRow, idsOf } from './audit-row.tsx'
+import { wordsOf } from '../../parts/badge.tsx'
+import { t } from '../../texts/texts.tsx'
 
 const ownActionsQuery = graphql(`
   query OwnActions {
@@ -71,28 +73,28 @@ export function Audit() {
   return (
     <>
       <p className="row">
-        <span className="mute">Every change, refusal and execution, newest first.</span>
+        <span className="mute">{t('Every change, refusal and execution, newest first.')}</span>
         <button type="button" className="spread" onClick={pages.reload}>
-          Refresh
+          {t('Refresh')}
         </button>
       </p>
       <Filters>
         <Actions value={params.get('action') ?? ''} onChange={(action) => replace({ action })} />
         <SearchField
-          label="Resource"
+          label={t('Resource')}
           value={params.get('on') ?? ''}
           most={200}
           onChange={(on) => replace({ on })}
         />
         <ChoiceField
-          label="Outcome"
-          any="Any outcome"
+          label={t('Outcome')}
+          any={t('Any outcome')}
           value={filter.outcome}
-          options={outcomes.map((value) => ({ value, name: value.toLowerCase() }))}
+          options={outcomes.map((value) => ({ value, name: wordsOf(value) }))}
           onChange={(outcome) => go({ outcome })}
         />
         <PrincipalField
-          label="By"
+          label={t('By')}
           value={filter.principalId}
           shown={pages.nodes.map((entry) => entry.principal)}
           hasSystem
@@ -101,7 +103,7 @@ export function Audit() {
         <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
         {search !== '' && (
           <button type="button" className="quiet" onClick={() => go(nothing)}>
-            Clear
+            {t('Clear')}
           </button>
         )}
       </Filters>
@@ -112,12 +114,12 @@ export function Audit() {
       />
       <Listing
         pages={pages}
-        label="Audit entries"
-        columns={['Action', 'Outcome', 'By', 'On', 'When', '']}
+        label={t('Audit entries')}
+        columns={[t('Action'), t('Outcome'), t('By'), t('On'), t('When'), '']}
         empty={
           search === ''
-            ? { title: 'Nothing yet', text: 'What people and programs do stands here.' }
-            : { title: 'No entry is like this', text: 'Actions and resources are compared as a whole.' }
+            ? { title: t('Nothing yet'), text: t('What people and programs do stands here.') }
+            : { title: t('No entry is like this'), text: t('Actions and resources are compared as a whole.') }
         }
         renderRow={(entry) => (
           <AuditRow
@@ -145,7 +147,7 @@ function Actions({ value, onChange }: ActionsProps) {
   const actions = useQuery(ownActionsQuery, {}).data?.viewer.permissions ?? []
   return (
     <>
-      <SearchField label="Action" value={value} suggestions={id} isFirst onChange={onChange} />
+      <SearchField label={t('Action')} value={value} suggestions={id} isFirst onChange={onChange} />
       <datalist id={id}>
         {actions.map(({ action }) => (
           <option key={action} value={action} />

@@ -1,4 +1,5 @@
 /** The name that people give a browser, out of what it says about itself. */
+import { t } from '../../texts/texts.tsx'
 
 const browsers: [RegExp, string][] = [
   [/\bEdgA?\/(\d+)/, 'Edge'],
@@ -22,7 +23,8 @@ export function browserName(userAgent: string): string {
     const version = pattern.exec(userAgent)?.[1]
     if (version === undefined) continue
     const system = systems.find(([one]) => one.test(userAgent))
-    return `${name} ${version}${system ? ` on ${system[1]}` : ''}`
+    const browser = `${name} ${version}`
+    return system ? t('{browser} on {system}', { browser, system: system[1] }) : browser
   }
   return userAgent
 }

@@ -9,6 +9,7 @@ import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t } from '../../texts/texts.tsx'
 
 const filesQuery = graphql(`
   query Files($projectId: ID, $after: String) {
@@ -40,9 +41,9 @@ export function Files() {
   return (
     <Listing
       pages={pages}
-      label="Files"
-      columns={['Name', 'Type', 'Size', 'Uploaded', 'Id', '']}
-      empty={{ title: 'No files', text: 'Attachments of messages and calls stand here.' }}
+      label={t('Files')}
+      columns={[t('Name'), t('Type'), t('Size'), t('Uploaded'), t('Id'), '']}
+      empty={{ title: t('No files'), text: t('Attachments of messages and calls stand here.') }}
       renderRow={(file) => (
         <tr key={file.id}>
           <td>
@@ -57,7 +58,9 @@ export function Files() {
           <td>
             <Foreign text={file.contentType} max={60} />
           </td>
-          <td>{file.size === null ? <span className="mute">no bytes yet</span> : bytesText(file.size)}</td>
+          <td>
+            {file.size === null ? <span className="mute">{t('no bytes yet')}</span> : bytesText(file.size)}
+          </td>
           <td>
             <Ago at={file.createdAt} />
           </td>
@@ -66,14 +69,17 @@ export function Files() {
           </td>
           <td className="actions">
             <Confirm
-              word="Delete"
-              question={`Delete ${file.filename}?`}
+              word={t('Delete')}
+              question={t('Delete {name}?', { name: file.filename })}
               isBusy={isRunning}
               onConfirm={() =>
-                void act({ input: { fileId: file.id } }, `${file.filename} is deleted.`).then(pages.reload)
+                void act(
+                  { input: { fileId: file.id } },
+                  t('{name} is deleted.', { name: file.filename }),
+                ).then(pages.reload)
               }
             >
-              <p>Its links end, and models that refer to it learn that it was deleted.</p>
+              <p>{t('Its links end, and models that refer to it learn that it was deleted.')}</p>
             </Confirm>
           </td>
         </tr>

@@ -7,9 +7,11 @@ import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
+import { wordsOf } from '../../parts/badge.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { NewKey } from './new-key.tsx'
 import { RevokeKey } from './revoke-key.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 const keysQuery = graphql(
   `
@@ -53,17 +55,17 @@ export function Keys() {
     <>
       <p className="row">
         <span className="mute">
-          A key is a person or a program. People are invited with a link; a secret is shown once.
+          {t('A key is a person or a program. People are invited with a link; a secret is shown once.')}
         </span>
         <button type="button" className="primary spread" onClick={() => setOpen(true)}>
-          <Icon name="plus" /> New key
+          <Icon name="plus" /> {t('New key')}
         </button>
       </p>
       <Listing
         pages={pages}
-        label="API keys"
-        columns={['Name', 'May', 'Made', 'Last used', 'Ends', '']}
-        empty={{ title: 'No keys', text: 'Keys of this project stand here.' }}
+        label={t('API keys')}
+        columns={[t('Name'), t('May'), t('Made'), t('Last used'), t('Ends'), '']}
+        empty={{ title: t('No keys'), text: t('Keys of this project stand here.') }}
         renderRow={(key) => (
           <tr key={key.id}>
             <td>
@@ -72,40 +74,40 @@ export function Keys() {
             </td>
             <td>
               {key.agent
-                ? `use ${key.agent.name} over MCP`
+                ? t('use {name} over MCP', { name: key.agent.name })
                 : key.role
-                  ? key.role.toLowerCase()
-                  : 'by its own policy'}
-              {!key.votes && <div className="small mute">a program, never votes</div>}
+                  ? wordsOf(key.role)
+                  : t('by its own policy')}
+              {!key.votes && <div className="small mute">{t('a program, never votes')}</div>}
             </td>
             <td>
               <Ago at={key.createdAt} />
               {key.creator && (
                 <div className="small">
-                  by <Principal of={key.creator} />
+                  <T text="by {who}" who={<Principal of={key.creator} />} />
                 </div>
               )}
             </td>
             <td>
               {key.invitedUntil ? (
-                <span className="tone-warn" title="Nobody has accepted the invitation">
-                  invited, until <Moment at={key.invitedUntil} />
+                <span className="tone-warn" title={t('Nobody has accepted the invitation')}>
+                  <T text="invited, until {time}" time={<Moment at={key.invitedUntil} />} />
                 </span>
               ) : key.lastUsedAt ? (
                 <Ago at={key.lastUsedAt} />
               ) : (
-                <span className="mute">never</span>
+                <span className="mute">{t('never')}</span>
               )}
             </td>
             <td>
               {key.revokedAt ? (
                 <span className="tone-bad">
-                  revoked <Ago at={key.revokedAt} />
+                  <T text="revoked {time}" time={<Ago at={key.revokedAt} />} />
                 </span>
               ) : key.expiresAt ? (
                 <Moment at={key.expiresAt} />
               ) : (
-                <span className="mute">never</span>
+                <span className="mute">{t('never')}</span>
               )}
             </td>
             <td className="actions">{!key.revokedAt && <RevokeKey of={key} onRevoked={pages.reload} />}</td>

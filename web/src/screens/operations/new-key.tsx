@@ -9,6 +9,7 @@ import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { SecretOnce } from '../../parts/secret-once.tsx'
 import { endOfKey, keyEnds, keyTasks, type KeyEnd, type TaskName } from './key-tasks.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const createMutation = graphql(
   `
@@ -62,35 +63,35 @@ export function NewKey({ onClose }: { onClose(): void }) {
   if (made && 'link' in made) return <Invited name={name} {...made} onClose={onClose} />
   if (made)
     return (
-      <SecretOnce title="The secret of the key" secret={made.secret} onClose={onClose}>
-        Whoever has it can do what the key may.
+      <SecretOnce title={t('The secret of the key')} secret={made.secret} onClose={onClose}>
+        {t('Whoever has it can do what the key may.')}
       </SecretOnce>
     )
   const form = invites ? invitation : key
   return (
     <FormDialog
-      title="New key"
-      submit={invites ? 'Make the invitation' : 'Create the key'}
+      title={t('New key')}
+      submit={invites ? t('Make the invitation') : t('Create the key')}
       isReady={name.trim() !== ''}
       form={form}
       onSubmit={create}
       onClose={onClose}
     >
-      <Choice label="Who or what is it for?" value={task} options={keyTasks} onChange={setTask} />
+      <Choice label={t('Who or what is it for?')} value={task} options={keyTasks} onChange={setTask} />
       <Field
-        label="Name"
+        label={t('Name')}
         name="name"
         value={name}
         onChange={setName}
-        hint={isPerson ? 'Verdicts show it.' : 'A program never decides.'}
+        hint={isPerson ? t('Verdicts show it.') : t('A program never decides.')}
         isRequired
         issues={form.refused?.issues ?? []}
       />
-      <Choice label="Ends" value={end} options={keyEnds} onChange={setEnd} />
+      <Choice label={t('Ends')} value={end} options={keyEnds} onChange={setEnd} />
       {isPerson && (
         <label className="row">
           <input type="checkbox" checked={isInvited} onChange={(event) => setInvited(event.target.checked)} />
-          Send a link, so that only this person ever sees the secret
+          {t('Send a link, so that only this person ever sees the secret')}
         </label>
       )}
     </FormDialog>
@@ -107,17 +108,20 @@ interface InvitedProps {
 function Invited({ name, link, oneTimeCode, onClose }: InvitedProps) {
   return (
     <SecretOnce
-      title={`The invitation of ${name}`}
+      title={t('The invitation of {name}', { name })}
       secret={link}
-      label="link"
+      label={t('link')}
       note={
         <p>
-          The code, best sent another way: <CopyId id={oneTimeCode} label="code" />
+          <T
+            text="The code, best sent another way: {code}"
+            code={<CopyId id={oneTimeCode} label={t('code')} />}
+          />
         </p>
       }
       onClose={onClose}
     >
-      The link works once, for seven days. Who has it and the code has the key.
+      {t('The link works once, for seven days. Who has it and the code has the key.')}
     </SecretOnce>
   )
 }

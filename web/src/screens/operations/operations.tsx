@@ -15,18 +15,19 @@ import { Slack } from './slack/slack.tsx'
 import { Statistics } from './statistics/statistics.tsx'
 import { UnknownCalls } from './unknown-calls.tsx'
 import { Webhooks } from './webhooks/webhooks.tsx'
+import { t } from '../../texts/texts.tsx'
 
 const tabs = [
-  { tab: 'unknown', name: 'Unknown calls', Screen: UnknownCalls },
-  { tab: 'keys', name: 'Keys', Screen: Keys },
-  { tab: 'secrets', name: 'Secrets', Screen: Secrets },
-  { tab: 'webhooks', name: 'Webhooks', Screen: Webhooks },
-  { tab: 'slack', name: 'Slack', Screen: Slack },
-  { tab: 'providers', name: 'Providers', Screen: Providers },
-  { tab: 'files', name: 'Files', Screen: Files },
-  { tab: 'sessions', name: 'Sessions', Screen: Sessions },
-  { tab: 'audit', name: 'Audit', Screen: Audit },
-  { tab: 'statistics', name: 'Statistics', Screen: Statistics },
+  { tab: 'unknown', name: t('Unknown calls'), Screen: UnknownCalls },
+  { tab: 'keys', name: t('Keys'), Screen: Keys },
+  { tab: 'secrets', name: t('Secrets'), Screen: Secrets },
+  { tab: 'webhooks', name: t('Webhooks'), Screen: Webhooks },
+  { tab: 'slack', name: t('Slack'), Screen: Slack },
+  { tab: 'providers', name: t('Providers'), Screen: Providers },
+  { tab: 'files', name: t('Files'), Screen: Files },
+  { tab: 'sessions', name: t('Sessions'), Screen: Sessions },
+  { tab: 'audit', name: t('Audit'), Screen: Audit },
+  { tab: 'statistics', name: t('Statistics'), Screen: Statistics },
 ] as const
 
 export function Operations({ tab }: { tab: string }) {
@@ -47,14 +48,14 @@ export function Operations({ tab }: { tab: string }) {
   return (
     <>
       <header className="screen-head">
-        <h1>Operations</h1>
+        <h1>{t('Operations')}</h1>
         <PauseButton
           target={{}}
-          word="Pause everything"
-          effect="No model is called and no tool call is sent in this project any more."
+          word={t('Pause everything')}
+          effect={t('No model is called and no tool call is sent in this project any more.')}
         />
         <SegmentLinks
-          label="Operations"
+          label={t('Operations')}
           nav={nav}
           links={tabs.map((one) => ({
             href: `/operations/${one.tab}`,
@@ -67,8 +68,8 @@ export function Operations({ tab }: { tab: string }) {
         {shown ? (
           <shown.Screen />
         ) : (
-          <Empty title="There is nothing at this address">
-            <Link href="/operations/unknown">Unknown calls</Link>
+          <Empty title={t('There is nothing at this address')}>
+            <Link href="/operations/unknown">{t('Unknown calls')}</Link>
           </Empty>
         )}
       </div>

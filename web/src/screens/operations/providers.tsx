@@ -13,6 +13,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t } from '../../texts/texts.tsx'
 
 const providersQuery = graphql(`
   query Providers($projectId: ID, $after: String) {
@@ -41,7 +42,7 @@ const kinds = [
   { value: 'OPENAI', name: 'OpenAI' },
   { value: 'ANTHROPIC', name: 'Anthropic' },
   { value: 'GOOGLE', name: 'Google Gemini' },
-  { value: 'COMPATIBLE', name: 'OpenAI compatible' },
+  { value: 'COMPATIBLE', name: t('OpenAI compatible') },
 ] as const
 type Kind = (typeof kinds)[number]['value']
 
@@ -76,13 +77,13 @@ function Test({ name }: { name: string }) {
     toast(
       error
         ? `${model}: ${error.message} (${error.code})`
-        : `${model} has answered within ${milliseconds} ms.`,
+        : t('{model} has answered within {ms} ms.', { model, ms: milliseconds }),
       { tone: ok ? 'good' : 'bad' },
     )
   }
   return (
     <button type="button" disabled={isRunning} onClick={() => void test()}>
-      Test
+      {t('Test')}
     </button>
   )
 }
@@ -96,18 +97,18 @@ export function Providers() {
   return (
     <>
       <p className="row">
-        <span className="mute">An agent names its model as provider/model.</span>
+        <span className="mute">{t('An agent names its model as provider/model.')}</span>
         <button type="button" className="primary spread" onClick={() => setOpen(true)}>
-          <Icon name="plus" /> New provider
+          <Icon name="plus" /> {t('New provider')}
         </button>
       </p>
       <Listing
         pages={pages}
-        label="Model providers"
-        columns={['Name', 'API', 'Default model', 'Secret', '']}
+        label={t('Model providers')}
+        columns={[t('Name'), t('API'), t('Default model'), t('Secret'), '']}
         empty={{
-          title: 'No providers of this project',
-          text: 'Providers whose keys stand in the environment of the server work without an entry here.',
+          title: t('No providers of this project'),
+          text: t('Providers whose keys stand in the environment of the server work without an entry here.'),
         }}
         renderRow={(one) => (
           <tr key={one.id}>
@@ -125,18 +126,20 @@ export function Providers() {
             <td className="mono">
               <Foreign text={one.defaultModel} max={100} />
             </td>
-            <td className="mono">{one.secretName ?? <span className="mute">none</span>}</td>
+            <td className="mono">{one.secretName ?? <span className="mute">{t('none')}</span>}</td>
             <td className="actions">
               <Test name={one.name} />
               <Confirm
-                word="Delete"
-                question={`Delete ${one.name}?`}
+                word={t('Delete')}
+                question={t('Delete {name}?', { name: one.name })}
                 isBusy={isRunning}
                 onConfirm={() =>
-                  void act({ input: { name: one.name } }, `${one.name} is deleted.`).then(pages.reload)
+                  void act({ input: { name: one.name } }, t('{name} is deleted.', { name: one.name })).then(
+                    pages.reload,
+                  )
                 }
               >
-                <p>Agents that name it fail with MODEL_NOT_CONFIGURED from then on.</p>
+                <p>{t('Agents that name it fail with MODEL_NOT_CONFIGURED from then on.')}</p>
               </Confirm>
             </td>
           </tr>
@@ -164,21 +167,21 @@ function NewProvider({ onClose }: { onClose(): void }) {
   const save = async () => {
     const optional = { ...(baseUrl ? { baseUrl } : {}), ...(secretName ? { secretName } : {}) }
     if (!(await form.send({ input: { name, kind, defaultModel, ...optional } }))) return
-    toast(`${name} is saved.`, { tone: 'good' })
+    toast(t('{name} is saved.', { name }), { tone: 'good' })
     onClose()
   }
   const issues = form.refused?.issues ?? []
   return (
     <FormDialog
-      title="New provider"
-      submit="Save"
+      title={t('New provider')}
+      submit={t('Save')}
       isReady={name !== '' && defaultModel !== '' && (kind !== 'COMPATIBLE' || baseUrl !== '')}
       form={form}
       onSubmit={save}
       onClose={onClose}
     >
       <Field
-        label="Name"
+        label={t('Name')}
         name="name"
         value={name}
         onChange={setName}
@@ -186,18 +189,18 @@ function NewProvider({ onClose }: { onClose(): void }) {
         issues={issues}
         placeholder="openai"
       />
-      <Choice label="API" value={kind} options={kinds} onChange={setKind} />
+      <Choice label={t('API')} value={kind} options={kinds} onChange={setKind} />
       <Field
-        label="Base URL"
+        label={t('Base URL')}
         name="baseUrl"
         value={baseUrl}
         onChange={setBaseUrl}
         isRequired={kind === 'COMPATIBLE'}
         issues={issues}
-        hint="Empty: the vendor's own."
+        hint={t("Empty: the vendor's own.")}
       />
       <Field
-        label="Default model"
+        label={t('Default model')}
         name="defaultModel"
         value={defaultModel}
         onChange={setDefaultModel}
@@ -205,12 +208,12 @@ function NewProvider({ onClose }: { onClose(): void }) {
         issues={issues}
       />
       <Field
-        label="Name of the secret with its API key"
+        label={t('Name of the secret with its API key')}
         name="secretName"
         value={secretName}
         onChange={setSecretName}
         issues={issues}
-        hint="Empty: no key."
+        hint={t('Empty: no key.')}
       />
     </FormDialog>
   )

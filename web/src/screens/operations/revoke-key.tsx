@@ -5,6 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
 import { Skeleton } from '../../parts/states.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t, plural } from '../../texts/texts.tsx'
 
 const revocationQuery = graphql(`
   query KeyRevocation($id: ID!) {
@@ -29,15 +30,15 @@ interface Props {
 
 export function RevokeKey({ of: { id, name }, onRevoked }: Props) {
   const { act, isRunning } = useAction(revokeMutation)
-  const told = `The key ${name} has ended, and every key made with it.`
+  const told = t('The key {name} has ended, and every key made with it.', { name })
   return (
     <Confirm
-      word="Revoke"
-      question={`Revoke ${name}?`}
+      word={t('Revoke')}
+      question={t('Revoke {name}?', { name })}
       isBusy={isRunning}
       onConfirm={() => void act({ input: { id } }, told).then(onRevoked)}
     >
-      <p>Its requests fail at once, its pages and sockets close, and keys made with it end too.</p>
+      <p>{t('Its requests fail at once, its pages and sockets close, and keys made with it end too.')}</p>
       <Ends id={id} />
     </Confirm>
   )
@@ -54,24 +55,30 @@ function Ends({ id }: { id: string }) {
     <>
       {!ends && (
         <p className="tone-warn">
-          The server did not say what ends with it: it may be your own key, or the last one of an admin.
+          {t(
+            'The server did not say what ends with it: it may be your own key, or the last one of an admin.',
+          )}
         </p>
       )}
       {madeKeys > 0 && (
         <p>
-          {madeKeys === 1 ? 'One key was' : `${madeKeys} keys were`} made with it and{' '}
-          {madeKeys === 1 ? 'ends' : 'end'} too.
+          {plural(
+            madeKeys,
+            'One key was made with it and ends too.',
+            '{count} keys were made with it and end too.',
+          )}
         </p>
       )}
       {ends?.includesCaller && (
         <p className="tone-bad">
-          You are signed in with it, or with a key made with it: this page closes, and you need another key to
-          come back.
+          {t(
+            'You are signed in with it, or with a key made with it: this page closes, and you need another key to come back.',
+          )}
         </p>
       )}
       {ends?.leavesNoAdmin && (
         <p className="tone-bad">
-          No other key of an admin remains: nobody with a key could make keys in this project any more.
+          {t('No other key of an admin remains: nobody with a key could make keys in this project any more.')}
         </p>
       )}
     </>

@@ -13,6 +13,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const secretsQuery = graphql(`
   query Secrets($projectId: ID, $after: String) {
@@ -50,19 +51,22 @@ export function Secrets() {
     <>
       <p className="row">
         <span className="mute">
-          Used as <code className="mono">{'{{secret:NAME}}'}</code> in URLs and headers of tools.
+          <T
+            text="Used as {form} in URLs and headers of tools."
+            form={<code className="mono">{'{{secret:NAME}}'}</code>}
+          />
         </span>
         <button type="button" className="primary spread" onClick={() => setOpen({ name: '' })}>
-          <Icon name="plus" /> New secret
+          <Icon name="plus" /> {t('New secret')}
         </button>
       </p>
       <Listing
         pages={pages}
-        label="Secrets"
-        columns={['Name', 'May be sent to', 'Used by', 'Set', '']}
+        label={t('Secrets')}
+        columns={[t('Name'), t('May be sent to'), t('Used by'), t('Set'), '']}
         empty={{
-          title: 'No secrets',
-          text: 'Keys of the services that your tools call stand here, without their values.',
+          title: t('No secrets'),
+          text: t('Keys of the services that your tools call stand here, without their values.'),
         }}
         renderRow={(secret) => (
           <tr key={secret.id}>
@@ -73,14 +77,14 @@ export function Secrets() {
               {secret.allowedHosts ? (
                 <Foreign text={secret.allowedHosts.join(', ')} max={200} />
               ) : (
-                <span className="tone-warn">any host</span>
+                <span className="tone-warn">{t('any host')}</span>
               )}
             </td>
             <td>
               {secret.usedBy.length > 0 ? (
                 <Foreign text={secret.usedBy.map((use) => use.name).join(', ')} max={200} />
               ) : (
-                <span className="mute">nothing</span>
+                <span className="mute">{t('nothing')}</span>
               )}
             </td>
             <td>
@@ -88,17 +92,20 @@ export function Secrets() {
             </td>
             <td className="actions">
               <button type="button" onClick={() => setOpen({ name: secret.name })}>
-                Set anew
+                {t('Set anew')}
               </button>
               <Confirm
-                word="Delete"
-                question={`Delete ${secret.name}?`}
+                word={t('Delete')}
+                question={t('Delete {name}?', { name: secret.name })}
                 isBusy={isRunning}
                 onConfirm={() =>
-                  void act({ input: { name: secret.name } }, `${secret.name} is deleted.`).then(pages.reload)
+                  void act(
+                    { input: { name: secret.name } },
+                    t('{name} is deleted.', { name: secret.name }),
+                  ).then(pages.reload)
                 }
               >
-                <p>Tools that use it fail from then on.</p>
+                <p>{t('Tools that use it fail from then on.')}</p>
               </Confirm>
             </td>
           </tr>
@@ -126,14 +133,14 @@ function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) 
     const allowedHosts = hosts.split(/[\s,]+/).filter(Boolean)
     const input = { name, value, ...(allowedHosts.length > 0 ? { allowedHosts } : {}) }
     if (!(await form.send({ input }))) return
-    toast(`${name} is set.`, { tone: 'good' })
+    toast(t('{name} is set.', { name }), { tone: 'good' })
     onClose()
   }
   const issues = form.refused?.issues ?? []
   return (
     <FormDialog
-      title={known === '' ? 'New secret' : `Set ${known} anew`}
-      submit="Save"
+      title={known === '' ? t('New secret') : t('Set {name} anew', { name: known })}
+      submit={t('Save')}
       isReady={name !== '' && value !== ''}
       form={form}
       onSubmit={save}
@@ -141,7 +148,7 @@ function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) 
     >
       {known === '' && (
         <Field
-          label="Name"
+          label={t('Name')}
           name="name"
           value={name}
           onChange={setName}
@@ -151,7 +158,7 @@ function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) 
         />
       )}
       <Field
-        label="Value"
+        label={t('Value')}
         name="value"
         type="password"
         value={value}
@@ -160,13 +167,13 @@ function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) 
         issues={issues}
       />
       <Field
-        label="Hosts that it may be sent to"
+        label={t('Hosts that it may be sent to')}
         name="allowedHosts"
         value={hosts}
         onChange={setHosts}
         issues={issues}
         placeholder="api.example.com, *.example.org"
-        hint="Empty: any host. A secret with hosts never leaves for another one."
+        hint={t('Empty: any host. A secret with hosts never leaves for another one.')}
       />
     </FormDialog>
   )

@@ -15,6 +15,7 @@ import { toast } from '../../parts/toasts.tsx'
 import { browserName } from './browser-name.ts'
 import { Table } from '../../parts/table.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { t, plural } from '../../texts/texts.tsx'
 
 const sessionRow = graphql(
   `
@@ -89,7 +90,7 @@ const endAllMutation = graphql(`
   }
 `)
 
-const columns = ['Browser', 'Signed in', 'Last used', 'Ends', '']
+const columns = [t('Browser'), t('Signed in'), t('Last used'), t('Ends'), '']
 
 export function Sessions() {
   const { data, error, reload } = useQuery(ownQuery, {})
@@ -106,35 +107,39 @@ export function Sessions() {
   }
   const endOthers = async () => {
     const ended = (await endAll.act({ input: { principalId: id, keepCurrent: true } }))?.sessions.length
-    if (ended !== undefined) toast(`${ended === 1 ? 'One session has' : `${ended} sessions have`} ended.`)
+    if (ended !== undefined) toast(plural(ended, 'One session has ended.', '{count} sessions have ended.'))
     again()
   }
   return (
     <>
       <div className="row">
-        <span className="mute">A session ends 12 hours after its last use, and after 7 days at most.</span>
+        <span className="mute">
+          {t('A session ends 12 hours after its last use, and after 7 days at most.')}
+        </span>
         <span className="row spread">
           <button type="button" onClick={again}>
-            Refresh
+            {t('Refresh')}
           </button>
           {others > 0 && (
             <Confirm
-              word="End all others"
-              question="End all your other sessions?"
+              word={t('End all others')}
+              question={t('End all your other sessions?')}
               isBusy={endAll.isRunning}
               onConfirm={() => void endOthers()}
             >
-              <p>Every other browser in which you are signed in is signed out at once. This one stays.</p>
+              <p>
+                {t('Every other browser in which you are signed in is signed out at once. This one stays.')}
+              </p>
             </Confirm>
           )}
         </span>
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
-      <h2>Yours</h2>
+      <h2>{t('Yours|sessions')}</h2>
       {sessions.length === 0 ? (
-        <Empty title="No sessions">Browsers in which you are signed in stand here.</Empty>
+        <Empty title={t('No sessions')}>{t('Browsers in which you are signed in stand here.')}</Empty>
       ) : (
-        <Table label="Your sessions" columns={columns}>
+        <Table label={t('Your sessions')} columns={columns}>
           {sessions.map((session) => (
             <Row key={session.id} session={session} isOwn mayEnd onEnded={again} />
           ))}
@@ -158,12 +163,15 @@ function Everybody({ viewerId, mayEnd, onEnded }: Others) {
   const pages = { ...all, nodes: all.nodes.filter(({ principal: { id } }) => id !== viewerId) }
   return (
     <>
-      <h2>Of others</h2>
+      <h2>{t('Of others')}</h2>
       <Listing
         pages={pages}
-        label="Sessions of others"
+        label={t('Sessions of others')}
         columns={columns}
-        empty={{ title: 'Nobody else is signed in', text: 'Sessions of other people and keys stand here.' }}
+        empty={{
+          title: t('Nobody else is signed in'),
+          text: t('Sessions of other people and keys stand here.'),
+        }}
         renderRow={(session) => (
           <Row key={session.id} session={session} isOwn={false} mayEnd={mayEnd} onEnded={onEnded} />
         )}
@@ -173,9 +181,9 @@ function Everybody({ viewerId, mayEnd, onEnded }: Others) {
 }
 
 const methods: Record<SessionRow['method'], string> = {
-  KEY: 'with an API key',
-  LINK: 'with the link of the first run',
-  OIDC: 'at the identity provider',
+  KEY: t('with an API key'),
+  LINK: t('with the link of the first run'),
+  OIDC: t('at the identity provider'),
 }
 
 interface RowProps {
@@ -191,12 +199,14 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
     <tr>
       <td className="session-browser">
         {session.userAgent === null ? (
-          <span className="mute">not named</span>
+          <span className="mute">{t('not named')}</span>
         ) : (
           <Foreign text={browserName(session.userAgent)} max={200} />
         )}
         <div className="small mute">
-          {session.remoteAddress === null ? 'from an unknown address' : `from ${session.remoteAddress}`}
+          {session.remoteAddress === null
+            ? t('from an unknown address')
+            : t('from {address}', { address: session.remoteAddress })}
         </div>
         {!isOwn && <Principal of={session.principal} />}
       </td>
@@ -212,15 +222,17 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
       </td>
       <td className="actions">
         {session.isCurrent ? (
-          <span className="tone-good strong">this one</span>
+          <span className="tone-good strong">{t('this one')}</span>
         ) : mayEnd ? (
           <Confirm
-            word="End"
-            question="End this session?"
+            word={t('End')}
+            question={t('End this session?')}
             isBusy={isRunning}
-            onConfirm={() => void act({ input: { id: session.id } }, 'The session has ended.').then(onEnded)}
+            onConfirm={() =>
+              void act({ input: { id: session.id } }, t('The session has ended.')).then(onEnded)
+            }
           >
-            <p>Its requests fail at once, and its pages close.</p>
+            <p>{t('Its requests fail at once, and its pages close.')}</p>
           </Confirm>
         ) : null}
       </td>

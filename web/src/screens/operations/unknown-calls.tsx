@@ -16,6 +16,7 @@ import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
 import { ToolField } from '../../parts/tool-field.tsx'
 import { Votes } from '../../parts/votes.tsx'
 import { unknownQuery, type UnknownRow } from './unknown-documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 const nothing = { q: null, tool: null, agent: null, since: null, from: null, to: null }
 
@@ -42,12 +43,13 @@ export function UnknownCalls() {
   return (
     <>
       <p className="mute">
-        These calls were sent, and no answer came. They are not repeated by themselves: look at the tool, then
-        say what became of them.
+        {t(
+          'These calls were sent, and no answer came. They are not repeated by themselves: look at the tool, then say what became of them.',
+        )}
       </p>
       <Filters>
         <SearchField
-          label="Words or an id"
+          label={t('Words or an id')}
           value={params.get('q') ?? ''}
           most={200}
           isFirst
@@ -58,20 +60,22 @@ export function UnknownCalls() {
         <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
         {search !== '' && (
           <button type="button" className="quiet" onClick={() => go(nothing)}>
-            Clear
+            {t('Clear')}
           </button>
         )}
       </Filters>
       <Listing
         pages={pages}
-        label="Calls with an unknown outcome"
-        columns={['Call', 'Sent', 'Why', 'Approved by', 'Run', '']}
+        label={t('Calls with an unknown outcome')}
+        columns={[t('Call'), t('Sent'), t('Why'), t('Approved by'), t('Run'), '']}
         empty={
           search === ''
-            ? { title: 'No unknown calls', text: 'Every call that was sent has been answered.' }
+            ? { title: t('No unknown calls'), text: t('Every call that was sent has been answered.') }
             : {
-                title: 'No unknown call is like this',
-                text: 'A search finds whole words of the tool and of the question; the last one may be a beginning.',
+                title: t('No unknown call is like this'),
+                text: t(
+                  'A search finds whole words of the tool and of the question; the last one may be a beginning.',
+                ),
               }
         }
         renderRow={(call) => <Row key={call.id} call={call} onResolve={() => setOpen(call)} />}
@@ -108,23 +112,23 @@ function Row({ call, onResolve }: { call: UnknownRow; onResolve(): void }) {
           <>
             <Votes votes={approval.votes} status={approval.status} />
             <Link href={`/approvals/${approval.id}`} className="cell-link">
-              show the question
+              {t('show the question')}
             </Link>
           </>
         ) : (
-          <span className="mute">no question</span>
+          <span className="mute">{t('no question')}</span>
         )}
       </td>
       <td>
         {generation ? (
-          <Link href={`/runs/${generation.id}?call=${id}`}>show the run</Link>
+          <Link href={`/runs/${generation.id}?call=${id}`}>{t('show the run')}</Link>
         ) : (
-          <span className="mute">direct call</span>
+          <span className="mute">{t('direct call')}</span>
         )}
       </td>
       <td className="actions">
         <button type="button" onClick={onResolve}>
-          Resolve …
+          {t('Resolve …')}
         </button>
       </td>
     </tr>

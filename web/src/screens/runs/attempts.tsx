@@ -4,18 +4,19 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
 import type { Call } from '../../parts/run/call-documents.ts'
+import { t, T, plural } from '../../texts/texts.tsx'
 
 export function Attempts({ call: { attempts } }: { call: Call }) {
   if (attempts.length === 0) return null
   return (
-    <section aria-label="Attempts">
-      <h3>{attempts.length === 1 ? 'Sent once' : `Sent ${attempts.length} times`}</h3>
+    <section aria-label={t('Attempts')}>
+      <h3>{plural(attempts.length, 'Sent once', 'Sent {count} times')}</h3>
       <ol className="run-attempts">
         {attempts.map(({ attempt, startedAt, endedAt, outcome, errorCode, idempotencyKey }) => (
           <li key={attempt}>
             <p className="row">
               {outcome === null ? (
-                <Badge status="EXECUTING" word="no outcome yet" />
+                <Badge status="EXECUTING" word={t('no outcome yet')} />
               ) : (
                 <Badge status={outcome} />
               )}
@@ -29,7 +30,7 @@ export function Attempts({ call: { attempts } }: { call: Call }) {
               </span>
             </p>
             <p className="small mute run-key">
-              Idempotency-Key <CopyId id={idempotencyKey} label="key" />
+              <T text="Idempotency-Key {id}" id={<CopyId id={idempotencyKey} label={t('key')} />} />
             </p>
           </li>
         ))}

@@ -2,6 +2,7 @@
 import { ms, msOr, type Bar } from './bar.ts'
 import { isEnded, isOpenCall } from '../../parts/run/status.ts'
 import { barsOfStep, failedBars, type DrawnStep, type FailedAttempt } from './step-bars.ts'
+import { t } from '../../texts/texts.tsx'
 
 export interface TimelineRow {
   key: string
@@ -74,7 +75,7 @@ export function rowsOf(run: DrawnRun, opened: Opened): TimelineRow[] {
     ...blank,
     key: run.id,
     kind: 'run',
-    name: run.agent?.name ?? 'Run',
+    name: run.agent?.name ?? t('Run'),
     status: run.status,
     bars: barsOfRun(run),
   }
@@ -107,7 +108,7 @@ function inside(run: DrawnRun, depth: number, opened: Opened): TimelineRow[] {
         key: step.id ?? `${run.id} ${step.index}`,
         kind: 'step',
         depth,
-        name: `Step ${step.index}`,
+        name: t('Step {index}', { index: step.index }),
         id: step.id,
         status: step.status,
         bars: step.bars,

@@ -1,7 +1,7 @@
 /** One call: what was asked of which tool, what became of it, each attempt, and what a person can do about it. */
 import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { Badge } from '../../parts/badge.tsx'
+import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
@@ -20,6 +20,7 @@ import type { Run } from '../../parts/run/run-feed.ts'
 import { useCall } from '../../parts/run/use-call.ts'
 import { SubmitOutput } from '../../parts/run/submit-output.tsx'
 import type { RunsOnScreen } from './use-runs.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
   id: string
@@ -37,7 +38,7 @@ export function CallPane({ id, run, runs }: Props) {
     if (owner !== undefined && owner !== run.id && !opened.has(owner)) open(owner)
   }, [owner, run.id, opened, open])
   if (read.error !== null && !call) return <Failure error={read.error} retry={read.reload} />
-  if (call === null) return <Empty title="There is no such call" />
+  if (call === null) return <Empty title={t('There is no such call')} />
   if (!call) return <Skeleton lines={8} />
   return <OneCall call={call} reload={read.reload} />
 }
@@ -70,8 +71,12 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
       {status === 'UNKNOWN' && <UnknownOutcome call={call} onDone={reload} />}
       {child && (
         <p className="run-note">
-          {askedAgent ? <Foreign text={askedAgent.name} max={80} /> : 'An agent'} answers this call in a child
-          run: <Link href={`/runs/${child.id}`}>open it</Link> <Badge status={child.status} />
+          <T
+            text="{agent} answers this call in a child run: {link}"
+            agent={askedAgent ? <Foreign text={askedAgent.name} max={80} /> : t('An agent')}
+            link={<Link href={`/runs/${child.id}`}>{t('open it')}</Link>}
+          />{' '}
+          <Badge status={child.status} />
         </p>
       )}
       {approval?.status !== 'PENDING' && <Asked call={call} />}
@@ -85,26 +90,32 @@ function OneCall({ call, reload }: { call: Call; reload(): void }) {
 function Asked({ call }: { call: Call }) {
   const { editedArguments, rawArguments } = call
   return (
-    <section aria-label="Arguments">
-      <h3>Arguments</h3>
+    <section aria-label={t('Arguments')}>
+      <h3>{t('Arguments')}</h3>
       {call.arguments ? (
         <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
       ) : rawArguments !== null ? (
         <>
-          <p className="mute">The model did not write valid arguments:</p>
+          <p className="mute">{t('The model did not write valid arguments:')}</p>
           <LongText mono text={rawArguments} />
         </>
       ) : (
-        <p className="mute">No arguments.</p>
+        <p className="mute">{t('No arguments.')}</p>
       )}
       {editedArguments.length > 0 && (
         <p className="small mute">
-          Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
+          <T
+            text="Changed by an approver: {places}"
+            places={<Foreign text={editedArguments.join(', ')} max={400} />}
+          />
         </p>
       )}
       {call.attachments.length > 0 && (
         <p className="small mute">
-          Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
+          <T
+            text="Files: {files}"
+            files={<Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />}
+          />
         </p>
       )}
     </section>
@@ -119,57 +130,59 @@ function Decided({ approval }: { approval: NonNullable<Call['approval']> }) {
         <Badge status={status} /> {settledAt !== null && <Ago at={settledAt} />}
       </p>
       <Votes votes={votes} status={status} />
-      <Link href={`/approvals/${id}`}>Show the question</Link>
+      <Link href={`/approvals/${id}`}>{t('Show the question')}</Link>
     </div>
   )
 }
 
 const sources: Record<string, string> = {
-  GENERATION: 'its run',
-  DIRECT: 'a direct call',
-  BRIDGE: 'an MCP client',
+  GENERATION: t('its run'),
+  DIRECT: t('a direct call'),
+  BRIDGE: t('an MCP client'),
 }
 
 function Facts({ call }: { call: Call }) {
   return (
     <dl className="run-facts">
       {call.tool && (
-        <Fact name="Tool">
+        <Fact name={t('Tool')}>
           <Link href={`/tools/${call.tool.id}`}>
             <Foreign text={call.tool.name} max={80} />
           </Link>
-          {call.toolVersion !== null && <span className="mute"> version {call.toolVersion}</span>}
+          {call.toolVersion !== null && (
+            <span className="mute"> {t('version {version}', { version: call.toolVersion })}</span>
+          )}
         </Fact>
       )}
-      {call.stepIndex !== null && <Fact name="Step">{call.stepIndex}</Fact>}
-      {call.source !== 'GENERATION' && <Fact name="From">{sources[call.source]}</Fact>}
-      <Fact name="Asked for">
+      {call.stepIndex !== null && <Fact name={t('Step')}>{call.stepIndex}</Fact>}
+      {call.source !== 'GENERATION' && <Fact name={t('From')}>{sources[call.source]}</Fact>}
+      <Fact name={t('Asked for')}>
         <Moment at={call.createdAt} />
       </Fact>
       {call.settledAt !== null && (
-        <Fact name="Settled">
+        <Fact name={t('Settled')}>
           <Moment at={call.settledAt} />
         </Fact>
       )}
       {call.resolution !== null && call.resolvedAt !== null && (
-        <Fact name="Resolved">
-          as {call.resolution.toLowerCase().replaceAll('_', ' ')}
+        <Fact name={t('Resolved')}>
+          {t('as {outcome}', { outcome: wordsOf(call.resolution) })}
           {call.resolver && (
             <>
               {' '}
-              by <Principal of={call.resolver} />
+              <T text="by {who}" who={<Principal of={call.resolver} />} />
             </>
           )}{' '}
           <Ago at={call.resolvedAt} />
         </Fact>
       )}
       {call.source !== 'GENERATION' && (
-        <Fact name="By">
+        <Fact name={t('By')}>
           <Principal of={call.requester} />
         </Fact>
       )}
-      {call.grant && <Fact name="Passed the gate">by a grant</Fact>}
-      <Fact name="Id">
+      {call.grant && <Fact name={t('Passed the gate')}>{t('by a grant')}</Fact>}
+      <Fact name={t('Id')}>
         <CopyId id={call.id} />
       </Fact>
     </dl>

@@ -6,6 +6,7 @@ import { useMutation } from '../../api/query.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { ReasonField } from '../../parts/reason-field.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { t, plural } from '../../texts/texts.tsx'
 
 const cancelManyMutation = graphql(
   `
@@ -40,24 +41,25 @@ export function CancelMany({ filter, onClose }: { filter: Filter; onClose(): voi
       setCount(sum)
       if (!done.hasMore || done.cancelled === 0) break
     }
-    toast(sum === 1 ? 'One run is being cancelled.' : `${sum} runs are being cancelled.`)
+    toast(plural(sum, 'One run is being cancelled.', '{count} runs are being cancelled.'))
     onClose()
   }
   return (
     <FormDialog
-      title="Cancel every open run in this list?"
-      submit="Cancel them all"
-      busy={`Cancelling … ${count} so far`}
+      title={t('Cancel every open run in this list?')}
+      submit={t('Cancel them all')}
+      busy={t('Cancelling … {count} so far', { count })}
       isDanger
       isReady
       form={form}
       onSubmit={cancel}
       onClose={onClose}
-      cancel="Let them run"
+      cancel={t('Let them run')}
     >
       <p>
-        All runs that this filter finds and that have not ended, also those further down. Their child runs and
-        open questions end with them. Calls that were sent already may still take effect.
+        {t(
+          'All runs that this filter finds and that have not ended, also those further down. Their child runs and open questions end with them. Calls that were sent already may still take effect.',
+        )}
       </p>
       <ReasonField value={reason} onChange={setReason} />
     </FormDialog>

@@ -5,6 +5,8 @@ import { toast } from '../../parts/toasts.tsx'
 import { cancelMutation } from './documents.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { ReasonField } from '../../parts/reason-field.tsx'
+import { wordsOf } from '../../parts/badge.tsx'
+import { t } from '../../texts/texts.tsx'
 
 export function CancelRun({ id, onClose }: { id: string; onClose(): void }) {
   const [reason, setReason] = useState('')
@@ -16,24 +18,26 @@ export function CancelRun({ id, onClose }: { id: string; onClose(): void }) {
     if (!cancelled) return
     const { status } = cancelled.generation
     if (status === 'COMPLETED' || status === 'FAILED' || status === 'EXPIRED')
-      toast(`The run had ended already: ${status.toLowerCase()}.`)
-    else toast(status === 'CANCELLED' ? 'The run is cancelled.' : 'The run is being cancelled.')
+      toast(t('The run had ended already: {status}.', { status: wordsOf(status) }))
+    else toast(status === 'CANCELLED' ? t('The run is cancelled.') : t('The run is being cancelled.'))
     onClose()
   }
   return (
     <FormDialog
-      title="Cancel the run?"
-      submit="Cancel the run"
-      busy="Cancelling …"
+      title={t('Cancel the run?')}
+      submit={t('Cancel the run')}
+      busy={t('Cancelling …')}
       isDanger
       isReady
       form={form}
       onSubmit={cancel}
       onClose={onClose}
-      cancel="Let it run"
+      cancel={t('Let it run')}
     >
       <p>
-        Its child runs and open questions end with it. Calls that were sent already may still take effect.
+        {t(
+          'Its child runs and open questions end with it. Calls that were sent already may still take effect.',
+        )}
       </p>
       <ReasonField value={reason} onChange={setReason} />
     </FormDialog>

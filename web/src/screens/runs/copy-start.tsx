@@ -6,12 +6,13 @@ import type { Run } from '../../parts/run/run-feed.ts'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { againQuery, changesOf, given, kept, type Again } from './start-input.ts'
 import type { StartInput } from './use-start.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function CopyStart({ run }: { run: Run }) {
   const [isOpen, setOpen] = useState(false)
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Start it from a program</summary>
+      <summary>{t('Start it from a program')}</summary>
       {isOpen && <Texts run={run} />}
     </details>
   )
@@ -25,11 +26,11 @@ function Texts({ run }: { run: Run }) {
   return (
     <div className="stack">
       <h3>GraphQL</h3>
-      <CopyText label="operation" text={operation} />
-      <CopyText label="variables" text={JSON.stringify(variables, null, 2)} />
+      <CopyText label={t('operation')} text={operation} />
+      <CopyText label={t('variables')} text={JSON.stringify(variables, null, 2)} />
       <h3>curl</h3>
-      <CopyText label="curl command" text={curlOf(variables)} />
-      <p className="small mute">Put a key into GATEHOUSE_KEY first: export GATEHOUSE_KEY=…</p>
+      <CopyText label={t('curl command')} text={curlOf(variables)} />
+      <p className="small mute">{t('Put a key into GATEHOUSE_KEY first: export GATEHOUSE_KEY=…')}</p>
     </div>
   )
 }

@@ -9,6 +9,7 @@ import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { eventsQuery, type LogEvent } from './log-documents.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Log {
   events: readonly LogEvent[]
@@ -28,14 +29,14 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
   return (
     <>
       <table className="run-events">
-        <caption className="sr-only">Events, the oldest first</caption>
+        <caption className="sr-only">{t('Events, the oldest first')}</caption>
         <thead>
           <tr>
             <th scope="col" className="run-events-number">
-              After
+              {t('After')}
             </th>
-            <th scope="col">Event</th>
-            <th scope="col">What</th>
+            <th scope="col">{t('Event')}</th>
+            <th scope="col">{t('What')}</th>
           </tr>
         </thead>
         <tbody>
@@ -62,7 +63,7 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
       {log.error !== null && <Failure error={log.error} retry={showMore} />}
       {log.hasMore && (
         <button type="button" className="run-more" onClick={showMore}>
-          Show 100 more
+          {t('Show 100 more')}
         </button>
       )}
     </>
@@ -71,11 +72,11 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
 
 /** Words for fields of events; a name of the schema that is not here stands as it is. */
 const names: Record<string, string> = {
-  stepIndex: 'step',
-  childId: 'child run',
-  descendantId: 'in',
-  decider: 'by',
-  stopReason: 'reason',
+  stepIndex: t('step'),
+  childId: t('child run'),
+  descendantId: t('in'),
+  decider: t('by'),
+  stopReason: t('reason'),
 }
 
 const isId = /^[a-z]+_[0-9a-z]{20,}$/
@@ -88,7 +89,7 @@ function factsOf(event: LogEvent): [string, string][] {
     if (shownAlready.has(name) || value === null) return []
     if (name === 'decider') {
       const { id, name: known } = value as PrincipalParts
-      return [['by', known ?? id]]
+      return [[names['decider']!, known ?? id]]
     }
     if (name === 'toolCall') return [['call', (value as { id: string }).id]]
     return [[names[name] ?? name, String(value)]]

@@ -4,6 +4,7 @@ import { wholeText } from '../../api/outcome.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import type { Run } from '../../parts/run/run-feed.ts'
 import { useStart } from './use-start.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   run: Pick<Run, 'id' | 'agent' | 'toolCalls'>
@@ -18,13 +19,13 @@ export function RetryFrom({ run: { id, agent, toolCalls }, step, onClose }: Prop
   const hasCalls = toolCalls.some(({ stepIndex }) => stepIndex === step)
   return (
     <FormDialog
-      title={`Retry from step ${step}`}
-      submit="Start the new run"
-      busy="Starting …"
+      title={t('Retry from step {step}', { step })}
+      submit={t('Start the new run')}
+      busy={t('Starting …')}
       isReady={agent !== null && (hasCalls || prompt.trim() !== '')}
       form={form}
       textOf={wholeText}
-      cancel="Not now"
+      cancel={t('Not now')}
       onClose={onClose}
       onSubmit={() =>
         start({
@@ -35,11 +36,13 @@ export function RetryFrom({ run: { id, agent, toolCalls }, step, onClose }: Prop
       }
     >
       <p>
-        A new run goes on behind step {step}, with all that was said and done until then. Calls that ran are
-        not run again: the model gets their results. This run stays as it is.
+        {t(
+          'A new run goes on behind step {step}, with all that was said and done until then. Calls that ran are not run again: the model gets their results. This run stays as it is.',
+          { step },
+        )}
       </p>
       <label>
-        <span>{hasCalls ? 'Something to tell the model (optional)' : 'What to do next'}</span>
+        <span>{hasCalls ? t('Something to tell the model (optional)') : t('What to do next')}</span>
         <textarea rows={3} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
       </label>
     </FormDialog>

@@ -1,6 +1,7 @@
 /** Which runs stand in the list: the newest first, and never moved under the pointer. Pure. */
 import { withMembers } from '../../parts/members.ts'
 import { anyTime, membersOf, rangeOf, type TimeRange } from '../../parts/time-range.ts'
+import { t } from '../../texts/texts.tsx'
 
 /** The ids to show, and how many newer ones wait. With `isHeld`, rows join only behind the first one that stood there. */
 export function placeRuns(
@@ -30,9 +31,9 @@ export type RunStatus = (typeof runStatuses)[number]
 
 /** What the numbers of the list are divided by. */
 export const runGroupings = [
-  { by: null, name: 'Not grouped' },
-  { by: 'agent', name: 'By agent' },
-  { by: 'outcome', name: 'By outcome' },
+  { by: null, name: t('Not grouped') },
+  { by: 'agent', name: t('By agent') },
+  { by: 'outcome', name: t('By outcome') },
 ] as const
 
 /** What the list is narrowed to, and how its numbers are grouped; it is the query of the address. */

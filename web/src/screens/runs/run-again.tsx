@@ -7,6 +7,7 @@ import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { againQuery, changesOf, filesOf, given, kept, type Again, type Changes } from './start-input.ts'
 import { useStart } from './use-start.ts'
+import { t, plural } from '../../texts/texts.tsx'
 
 export function RunAgain({ id, onClose }: { id: string; onClose(): void }) {
   const again = useQuery(againQuery, { id }).data?.generation
@@ -15,11 +16,15 @@ export function RunAgain({ id, onClose }: { id: string; onClose(): void }) {
 
 /** What comes along without being shown. */
 function Along({ again }: { again: Again }) {
-  const counts = [
-    [filesOf(again).length, 'files of the message come along.'],
-    [again.input.messages.length - 1, 'messages before it come along.'],
-  ] as const
-  const told = counts.filter(([count]) => count > 0).map(([count, words]) => `${count} ${words}`)
+  const [files, messages] = [filesOf(again).length, again.input.messages.length - 1]
+  const told = [
+    ...(files > 0
+      ? [plural(files, '1 file of the message comes along.', '{count} files of the message come along.')]
+      : []),
+    ...(messages > 0
+      ? [plural(messages, '1 message before it comes along.', '{count} messages before it come along.')]
+      : []),
+  ]
   return told.length > 0 ? <p className="small mute">{told.join(' ')}</p> : null
 }
 
@@ -30,32 +35,37 @@ interface SettingsProps {
   onChange(changes: Changes): void
 }
 
-const asTheAgent = 'as the agent has it'
+const asTheAgent = t('as the agent has it')
 
 function Settings({ changes, agent, onChange }: SettingsProps) {
   const set = (name: keyof Changes) => (value: string) => onChange({ ...changes, [name]: value })
   const { model, temperature, maxSteps, instructions } = changes
   return (
     <details open={Object.values(changes).some((text) => text !== '') || undefined}>
-      <summary>Settings of this run</summary>
+      <summary>{t('Settings of this run')}</summary>
       <div className="stack">
-        <Field label="Model" value={model} placeholder={agent?.model ?? asTheAgent} onChange={set('model')} />
         <Field
-          label="Temperature"
+          label={t('Model')}
+          value={model}
+          placeholder={agent?.model ?? asTheAgent}
+          onChange={set('model')}
+        />
+        <Field
+          label={t('Temperature')}
           type="number"
           value={temperature}
           placeholder={agent?.temperature?.toString() ?? asTheAgent}
           onChange={set('temperature')}
         />
         <Field
-          label="Most steps"
+          label={t('Most steps')}
           type="number"
           value={maxSteps}
           placeholder={agent?.maxSteps.toString() ?? asTheAgent}
           onChange={set('maxSteps')}
         />
         <label>
-          <span>More instructions, behind those of the agent</span>
+          <span>{t('More instructions, behind those of the agent')}</span>
           <textarea
             rows={2}
             value={instructions}
@@ -86,21 +96,23 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
   const own = agent?.id === agentId ? agent : null
   return (
     <FormDialog
-      title="Run again"
-      submit="Start the new run"
-      busy="Starting …"
+      title={t('Run again')}
+      submit={t('Start the new run')}
+      busy={t('Starting …')}
       isReady={agentId !== '' && prompt.trim() !== ''}
       form={form}
       textOf={wholeText}
-      cancel="Not now"
+      cancel={t('Not now')}
       onClose={onClose}
       onSubmit={submit}
     >
       <p>
-        A new run from the beginning: tools are called again. Change what you like; this run stays as it is.
+        {t(
+          'A new run from the beginning: tools are called again. Change what you like; this run stays as it is.',
+        )}
       </p>
       <Choice
-        label="Agent"
+        label={t('Agent')}
         value={agentId}
         options={
           agent && options.every(({ value }) => value !== agent.id)
@@ -110,7 +122,7 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
         onChange={setAgentId}
       />
       <label>
-        <span>What to do</span>
+        <span>{t('What to do')}</span>
         <textarea rows={6} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
       </label>
       <Along again={again} />

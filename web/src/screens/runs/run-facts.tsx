@@ -14,8 +14,7 @@ import { isEnded } from '../../parts/run/status.ts'
 import { CopyStart } from './copy-start.tsx'
 import { hrefOf, noFilter } from './rows.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
-
-const number = (value: number) => value.toLocaleString('en')
+import { t, T, plural } from '../../texts/texts.tsx'
 
 export function RunFactsPane({ run }: { run: Run }) {
   return (
@@ -37,21 +36,24 @@ function End({
     <>
       {status === 'COMPLETED' && truncated && stopReason && (
         <p className="run-note">
-          A limit ended it before the model was done: <strong>{wordsOf(stopReason)}</strong>.
+          <T
+            text="A limit ended it before the model was done: {reason}."
+            reason={<strong>{wordsOf(stopReason)}</strong>}
+          />
         </p>
       )}
-      {status === 'EXPIRED' && <p className="run-note">It reached its deadline.</p>}
+      {status === 'EXPIRED' && <p className="run-note">{t('It reached its deadline.')}</p>}
       {cancelReason !== null && (
         <p className="run-note">
-          Cancelled: <Foreign text={cancelReason} max={1000} />
+          <T text="Cancelled: {reason}" reason={<Foreign text={cancelReason} max={1000} />} />
         </p>
       )}
       {finishedAt !== null && startedAt === null && (
-        <p className="run-note">It ended before a worker began with it.</p>
+        <p className="run-note">{t('It ended before a worker began with it.')}</p>
       )}
       {output?.object != null && (
-        <section aria-label="Structured output">
-          <h2>Output</h2>
+        <section aria-label={t('Structured output')}>
+          <h2>{t('Output')}</h2>
           <JsonText value={output.object} />
         </section>
       )}
@@ -62,62 +64,66 @@ function End({
 function Facts({ run }: { run: Run }) {
   const { id, agent, model, deadlineAt, threadId, stopReason, status } = run
   return (
-    <section aria-label="Facts">
-      <h2>About the run</h2>
+    <section aria-label={t('Facts')}>
+      <h2>{t('About the run')}</h2>
       <dl className="run-facts">
-        <Fact name="Agent">
+        <Fact name={t('Agent')}>
           {agent ? (
             <Link href={`/agents/${agent.id}`}>
               <Foreign text={agent.name} max={80} />
             </Link>
           ) : (
-            <span className="mute">deleted, or hidden from you</span>
+            <span className="mute">{t('deleted, or hidden from you')}</span>
           )}
         </Fact>
-        <Fact name="Model">
-          {model ? <ModelName model={model} /> : <span className="mute">none yet</span>}
+        <Fact name={t('Model')}>
+          {model ? <ModelName model={model} /> : <span className="mute">{t('none yet')}</span>}
         </Fact>
-        <Fact name="Started">
+        <Fact name={t('Started')}>
           <Ago at={run.createdAt} />
         </Fact>
         {run.startedAt !== null && run.finishedAt !== null && (
-          <Fact name="Took">{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
+          <Fact name={t('Took')}>{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
         )}
-        {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
-        <Fact name="Steps">{run.stepCount}</Fact>
+        {stopReason !== null && (
+          <Fact name={t('Ended by')}>{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>
+        )}
+        <Fact name={t('Steps')}>{run.stepCount}</Fact>
         <Spent run={run} />
         {!isEnded(status) && (
-          <Fact name="Deadline">
+          <Fact name={t('Deadline')}>
             <Countdown until={deadlineAt} />
           </Fact>
         )}
         {run.finishedAt !== null && (
-          <Fact name="Ended">
+          <Fact name={t('Ended')}>
             <Moment at={run.finishedAt} />
           </Fact>
         )}
         {run.parent && (
-          <Fact name="Parent">
+          <Fact name={t('Parent')}>
             <Link href={`/runs/${run.parent.id}`}>
               <Foreign text={run.parent.agent?.name ?? run.parent.id} max={80} />
             </Link>
           </Fact>
         )}
         {run.root && run.root.id !== run.parent?.id && (
-          <Fact name="Root">
+          <Fact name={t('Root')}>
             <Link href={`/runs/${run.root.id}`}>
               <Foreign text={run.root.agent?.name ?? run.root.id} max={80} />
             </Link>
           </Fact>
         )}
         {run.retryOf && (
-          <Fact name="Retry of">
-            <Link href={`/runs/${run.retryOf.id}`}>another run</Link>
-            {run.retryStep ? `, behind its step ${run.retryStep}` : ', from the beginning'}
+          <Fact name={t('Retry of')}>
+            <Link href={`/runs/${run.retryOf.id}`}>{t('another run')}</Link>
+            {run.retryStep
+              ? t(', behind its step {step}', { step: run.retryStep })
+              : t(', from the beginning')}
           </Fact>
         )}
         {run.retries && run.retries.nodes.length > 0 && (
-          <Fact name="Retries">
+          <Fact name={t('Retries')}>
             <ul>
               {run.retries.nodes.map((retry) => (
                 <li key={retry.id}>
@@ -130,13 +136,13 @@ function Facts({ run }: { run: Run }) {
             </ul>
           </Fact>
         )}
-        <Fact name="Thread">
-          <Link href={hrefOf({ ...noFilter, threadId })}>its runs</Link>
+        <Fact name={t('Thread')}>
+          <Link href={hrefOf({ ...noFilter, threadId })}>{t('its runs')}</Link>
         </Fact>
-        <Fact name="Asked for by">
+        <Fact name={t('Asked for by')}>
           <Principal of={run.requester} />
         </Fact>
-        <Fact name="Id">
+        <Fact name={t('Id')}>
           <CopyId id={id} />
         </Fact>
       </dl>
@@ -149,22 +155,27 @@ function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
   const hasMore = totalUsage.totalTokens > usage.inputTokens + usage.outputTokens
   return (
     <>
-      <Fact name="Tokens">
-        {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+      <Fact name={t('Tokens')}>
+        {t('{input} in, {output} out', {
+          input: usage.inputTokens,
+          output: usage.outputTokens,
+        })}
       </Fact>
-      {hasMore && <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>}
-      <Fact name={hasMore ? 'Cost, with child runs' : 'Cost'}>
-        {totalCost === null ? <span className="tone-warn">unknown</span> : moneyText(totalCost)}
+      {hasMore && (
+        <Fact name={t('With child runs')}>{plural(totalUsage.totalTokens, '1 token', '{count} tokens')}</Fact>
+      )}
+      <Fact name={hasMore ? t('Cost, with child runs') : t('Cost')}>
+        {totalCost === null ? <span className="tone-warn">{t('unknown')}</span> : moneyText(totalCost)}
       </Fact>
     </>
   )
 }
 
 const stopWords: Record<string, string> = {
-  END_TURN: 'the model, which was done',
-  MAX_STEPS: 'its most steps',
-  STOP_CONDITION: 'a stop condition',
-  BUDGET: 'its budget of tokens',
-  LENGTH: 'the length of a response',
-  CONTENT_FILTER: 'a content filter',
+  END_TURN: t('the model, which was done'),
+  MAX_STEPS: t('its most steps'),
+  STOP_CONDITION: t('a stop condition'),
+  BUDGET: t('its budget of tokens'),
+  LENGTH: t('the length of a response'),
+  CONTENT_FILTER: t('a content filter'),
 }

@@ -4,6 +4,7 @@ import { AgentField } from '../../parts/agent-field.tsx'
 import { Filters, Narrowed, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
 import { isNarrowed, noFilter, runStatuses, type RunFilter } from './rows.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   filter: RunFilter
@@ -17,7 +18,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
   return (
     <Filters>
       <SearchField
-        label="Words or an id"
+        label={t('Words or an id')}
         value={filter.text}
         most={200}
         isFirst
@@ -30,7 +31,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
       />
       <AgentField value={filter.agentId} onChange={(agentId) => onChange({ ...filter, agentId })} />
       <PrincipalField
-        label="Started by"
+        label={t('Started by')}
         value={filter.requestedBy}
         shown={shown}
         onChange={(requestedBy) => onChange({ ...filter, requestedBy })}
@@ -38,14 +39,14 @@ export function RunFilters({ filter, shown, onChange }: Props) {
       <TimeField range={filter.range} onChange={(range) => onChange({ ...filter, range })} />
       {filter.threadId !== null && (
         <Narrowed
-          name="One thread"
+          name={t('One thread')}
           id={filter.threadId}
           onClear={() => onChange({ ...filter, threadId: null })}
         />
       )}
       {isNarrowed(filter) && (
         <button type="button" className="quiet" onClick={() => onChange({ ...noFilter, by: filter.by })}>
-          Clear
+          {t('Clear')}
         </button>
       )}
     </Filters>

@@ -11,6 +11,7 @@ import type { RunRow } from './documents.ts'
 import { ModelName } from '../../parts/run/model-name.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import type { RunList } from './use-run-list.ts'
+import { t, numberText } from '../../texts/texts.tsx'
 
 interface Props {
   list: RunList
@@ -21,31 +22,31 @@ interface Props {
 export function RunTable({ list, chosen, onCancel }: Props) {
   return (
     <table className="runs">
-      <caption className="sr-only">Runs, the newest first</caption>
+      <caption className="sr-only">{t('Runs, the newest first')}</caption>
       <thead>
         <tr>
-          <th scope="col">Status</th>
-          <th scope="col">Agent</th>
+          <th scope="col">{t('Status')}</th>
+          <th scope="col">{t('Agent')}</th>
           <th scope="col" className="runs-wide">
-            Waits for, or answered
+            {t('Waits for, or answered')}
           </th>
           <th scope="col" className="runs-wide runs-wider">
-            Model
+            {t('Model')}
           </th>
           <th scope="col" className="runs-number runs-wide">
-            Steps
+            {t('Steps')}
           </th>
           <th scope="col" className="runs-number runs-wide">
-            Tokens
+            {t('Tokens')}
           </th>
           <th scope="col" className="runs-number runs-wide">
-            Took
+            {t('Took')}
           </th>
           <th scope="col" className="runs-number runs-age">
-            Age
+            {t('Age')}
           </th>
           <th scope="col" className="runs-wide">
-            <span className="sr-only">Actions</span>
+            <span className="sr-only">{t('Actions')}</span>
           </th>
         </tr>
       </thead>
@@ -58,8 +59,6 @@ export function RunTable({ list, chosen, onCancel }: Props) {
     </table>
   )
 }
-
-const number = (value: number) => value.toLocaleString('en')
 
 interface RowProps {
   run: RunRow
@@ -75,8 +74,10 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
         <Badge status={status} />
       </td>
       <td className="runs-agent">
-        <Link href={`/runs/${id}`}>{agent ? <Foreign text={agent.name} max={60} /> : 'deleted agent'}</Link>
-        {depth > 0 && <span className="small mute runs-child"> child run</span>}
+        <Link href={`/runs/${id}`}>
+          {agent ? <Foreign text={agent.name} max={60} /> : t('deleted agent')}
+        </Link>
+        {depth > 0 && <span className="small mute runs-child"> {t('child run')}</span>}
         {inputLine !== null && (
           <div className="small mute cut">
             <Foreign text={inputLine} max={200} />
@@ -90,7 +91,7 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
         {model ? <ModelName model={model} /> : <None />}
       </td>
       <td className="runs-number runs-wide">{stepCount}</td>
-      <td className="runs-number runs-wide">{number(totalUsage.totalTokens)}</td>
+      <td className="runs-number runs-wide">{numberText(totalUsage.totalTokens)}</td>
       <td className="runs-number runs-wide">
         <Took run={run} />
       </td>
@@ -100,7 +101,7 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
       <td className="runs-wide runs-actions">
         {!isEnded(status) && (
           <button type="button" className="quiet" onClick={() => onCancel(id)}>
-            Cancel
+            {t('Cancel')}
           </button>
         )}
       </td>
@@ -111,7 +112,7 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
 const None = () => (
   <span className="mute">
     <span aria-hidden="true">–</span>
-    <span className="sr-only">none</span>
+    <span className="sr-only">{t('none')}</span>
   </span>
 )
 
@@ -125,7 +126,7 @@ function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow 
   return (
     <>
       {approvals[0] ? <Sentence of={approvals[0].summary} /> : <Foreign text={toolCalls[0]!.name} max={60} />}
-      {count > 1 && <span className="mute"> and {count - 1} more</span>}
+      {count > 1 && <span className="mute"> {t('and {count} more', { count: count - 1 })}</span>}
     </>
   )
 }

@@ -8,6 +8,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { runTypes } from './documents.ts'
 import { runGroupings, type RunFilter, type RunStatus } from './rows.ts'
 import type { filterInput } from './use-run-list.ts'
+import { t, numberText } from '../../texts/texts.tsx'
 
 const tallyQuery = graphql(`
   query RunTally($projectId: ID, $filter: GenerationFilter) {
@@ -47,7 +48,13 @@ const statusesOf: Record<(typeof outcomes)[number], readonly RunStatus[]> = {
   open: ['QUEUED', 'RUNNING', 'AWAITING_APPROVAL', 'REQUIRES_ACTION'],
 }
 
-const number = (value: number) => value.toLocaleString('en')
+const words: Record<(typeof outcomes)[number], string> = {
+  completed: t('completed'),
+  failed: t('failed'),
+  cancelled: t('cancelled'),
+  expired: t('expired'),
+  open: t('open'),
+}
 
 interface Props {
   filter: RunFilter
@@ -66,10 +73,10 @@ export function RunTally({ filter, input, isCounted, onChange }: Props) {
   )
   const tally = isCounted ? data?.generationTally : undefined
   return (
-    <section className="run-tally" aria-label="Numbers">
+    <section className="run-tally" aria-label={t('Numbers')}>
       <div className="row">
         <Segments
-          label="Groups"
+          label={t('Groups')}
           value={filter.by}
           options={runGroupings.map(({ by, name }) => ({ value: by, name }))}
           onChange={(by) => onChange({ ...filter, by })}
@@ -94,22 +101,27 @@ export function RunTally({ filter, input, isCounted, onChange }: Props) {
 function totalText({ total, isComplete }: Tally): string {
   const parts = outcomes
     .filter((one) => one === 'completed' || one === 'failed' || total[one] > 0)
-    .map((one) => `${number(total[one])} ${one}`)
-  return isComplete ? parts.join(', ') : `More than 10,000; of 10,000 counted: ${parts.join(', ')}`
+    .map((one) => `${numberText(total[one])} ${words[one]}`)
+  return isComplete
+    ? parts.join(', ')
+    : t('More than 10,000; of 10,000 counted: {parts}', { parts: parts.join(', ') })
 }
 
 function Agents({ tally: { agents }, onNarrow }: { tally: Tally; onNarrow(agentId: string): void }) {
   return (
-    <Table label="By agent" columns={['Agent', 'Completed', 'Failed', 'Cancelled', 'Expired', 'Open']}>
+    <Table
+      label={t('By agent')}
+      columns={[t('Agent'), t('Completed'), t('Failed'), t('Cancelled'), t('Expired'), t('Open|runs')]}
+    >
       {agents.map(({ agentId, agent, ...numbers }) => (
         <tr key={agentId}>
           <td>
             <button type="button" className="quiet" onClick={() => onNarrow(agentId)}>
-              {agent ? <Foreign text={agent.name} max={80} /> : 'deleted agent'}
+              {agent ? <Foreign text={agent.name} max={80} /> : t('deleted agent')}
             </button>
           </td>
           {outcomes.map((one) => (
-            <td key={one}>{number(numbers[one])}</td>
+            <td key={one}>{numberText(numbers[one])}</td>
           ))}
         </tr>
       ))}
@@ -126,15 +138,15 @@ function Outcomes({ tally: { total }, onNarrow }: OutcomesProps) {
   const some = outcomes.filter((one) => total[one] > 0)
   if (some.length === 0) return null
   return (
-    <Table label="By outcome" columns={['Outcome', 'Runs']}>
+    <Table label={t('By outcome')} columns={[t('Outcome'), t('Runs')]}>
       {some.map((one) => (
         <tr key={one}>
           <td>
             <button type="button" className="quiet" onClick={() => onNarrow(one)}>
-              {one}
+              {words[one]}
             </button>
           </td>
-          <td>{number(total[one])}</td>
+          <td>{numberText(total[one])}</td>
         </tr>
       ))}
     </Table>

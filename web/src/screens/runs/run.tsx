@@ -26,6 +26,7 @@ import { Waiting } from './waiting.tsx'
 import { Paused } from '../../parts/paused.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { WhyFailed } from './why-failed.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 export function RunScreen({ id }: { id: string }) {
   const runs = useRuns(id)
@@ -38,8 +39,11 @@ export function RunScreen({ id }: { id: string }) {
   if (run === undefined) return <Skeleton lines={10} />
   if (run === null)
     return (
-      <Empty title="There is no such run">
-        It may have been deleted, or belong to another project. <Link href="/runs">All runs</Link>
+      <Empty title={t('There is no such run')}>
+        <T
+          text="It may have been deleted, or belong to another project. {link}"
+          link={<Link href="/runs">{t('All runs')}</Link>}
+        />
       </Empty>
     )
   return (
@@ -62,7 +66,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
       <Head run={run} />
       <WhyFailed run={run} />
       {run.pause && (
-        <section className="run-paused" aria-label="Why it waits">
+        <section className="run-paused" aria-label={t('Why it waits')}>
           <Paused pause={run.pause} />
         </section>
       )}
@@ -71,7 +75,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
       <div className="run-body">
         <div className="run-main">
           <SegmentLinks
-            label="Views"
+            label={t('Views')}
             links={views.map((one) => ({
               href: runHref(run.id, one.view, choice),
               name: one.name,
@@ -82,11 +86,11 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
           {view === 'conversation' && <Conversation run={run} writing={runs.writing} onChoose={choose} />}
           {view === 'events' && <RawEvents run={run} heard={runs.heard} />}
         </div>
-        <aside className="run-pane" aria-label={choice ? 'What is chosen' : 'About the run'}>
+        <aside className="run-pane" aria-label={choice ? t('What is chosen') : t('About the run')}>
           <div className="run-pane-body">
             {choice && (
               <button type="button" className="quiet run-back" onClick={() => choose(null)}>
-                <Icon name="back" /> About the run
+                <Icon name="back" /> {t('About the run')}
               </button>
             )}
             {choice?.kind === 'call' ? (
@@ -113,38 +117,45 @@ function Head({ run }: { run: Run }) {
   const { id, status, agent, threadId, cancelRequestedAt, parent, root } = run
   return (
     <header className="screen-head">
-      <Link href={lastList().href} className="run-home" aria-label="All runs" title="All runs (Esc)">
+      <Link
+        href={lastList().href}
+        className="run-home"
+        aria-label={t('All runs')}
+        title={t('All runs (Esc)')}
+      >
         <Icon name="back" />
       </Link>
-      <h1 className="run-name">{agent ? <Foreign text={agent.name} max={80} /> : 'Run'}</h1>
+      <h1 className="run-name">{agent ? <Foreign text={agent.name} max={80} /> : t('Run')}</h1>
       <span role="status">
         <Badge status={status} />
-        {!isEnded(status) && cancelRequestedAt !== null && <span className="mute"> is being cancelled</span>}
+        {!isEnded(status) && cancelRequestedAt !== null && (
+          <span className="mute"> {t('is being cancelled')}</span>
+        )}
       </span>
       <span className="run-kin">
         {parent && (
           <Link href={`/runs/${parent.id}`} className="button">
-            Parent <KeyHint keys="p" />
+            {t('Parent')} <KeyHint keys="p" />
           </Link>
         )}
         {root && root.id !== parent?.id && (
           <Link href={`/runs/${root.id}`} className="button">
-            Root <KeyHint keys="t" />
+            {t('Root')} <KeyHint keys="t" />
           </Link>
         )}
         {agent && (
           <button type="button" onClick={() => setDialog('again')}>
-            Run again …
+            {t('Run again …')}
           </button>
         )}
         {isEnded(status) && !parent && agent && (
           <button type="button" onClick={() => setDialog('continue')}>
-            Continue …
+            {t('Continue …')}
           </button>
         )}
         {!isEnded(status) && cancelRequestedAt === null && (
           <button type="button" className="danger" onClick={() => setDialog('cancel')}>
-            Cancel …
+            {t('Cancel …')}
           </button>
         )}
       </span>

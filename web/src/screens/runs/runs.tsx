@@ -17,6 +17,7 @@ import { RunTable } from './run-table.tsx'
 import { RunTally } from './run-tally.tsx'
 import { StartRun } from './start-run.tsx'
 import { filterInput, useRunList, type RunList } from './use-run-list.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 export function Runs() {
   const search = useSearch()
@@ -36,9 +37,9 @@ export function Runs() {
   return (
     <>
       <header className="screen-head">
-        <h1>Runs</h1>
+        <h1>{t('Runs')}</h1>
         <button type="button" className="primary spread" onClick={() => setStarting(true)}>
-          <Icon name="play" /> Start a run
+          <Icon name="play" /> {t('Start a run')}
         </button>
       </header>
       <div className="runs-filters">
@@ -49,7 +50,7 @@ export function Runs() {
         />
         {isFiltered && hasOpen && mayCancel && (
           <button type="button" className="quiet" onClick={() => setEndingAll(true)}>
-            Cancel all of these …
+            {t('Cancel all of these …')}
           </button>
         )}
       </div>
@@ -106,16 +107,16 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
   if (list.isLoading) return <Skeleton lines={10} />
   if (list.ids.length === 0)
     return isFiltered ? (
-      <Empty title="No run is like this">
+      <Empty title={t('No run is like this')}>
         <button type="button" onClick={onAll}>
-          Show all runs
+          {t('Show all runs')}
         </button>
       </Empty>
     ) : (
-      <Empty title="Nothing has run yet">
-        A run is one job of an agent: what it thought, which tools it called, and who allowed it.{' '}
+      <Empty title={t('Nothing has run yet')}>
+        {t('A run is one job of an agent: what it thought, which tools it called, and who allowed it.')}{' '}
         <button type="button" onClick={onStart}>
-          Start a run
+          {t('Start a run')}
         </button>
       </Empty>
     )
@@ -124,18 +125,22 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
       {list.error !== null && <Failure error={list.error} retry={list.reload} />}
       {list.waiting > 0 && (
         <button type="button" className="runs-more" onClick={list.showWaiting}>
-          {list.waiting} new
+          {t('{count} new', { count: list.waiting })}
         </button>
       )}
       <RunTable list={list} chosen={chosen} onCancel={onCancel} />
       {list.hasMore && (
         <button type="button" className="runs-more" onClick={list.showMore}>
-          Show 50 more
+          {t('Show 50 more')}
         </button>
       )}
       <p className="small mute runs-keys">
-        <KeyHint keys="j" /> <KeyHint keys="k" /> move · <KeyHint keys="Enter" /> open · <KeyHint keys="/" />{' '}
-        filter
+        <KeyHint keys="j" /> <KeyHint keys="k" />{' '}
+        <T
+          text="move · {enter} open · {slash} filter"
+          enter={<KeyHint keys="Enter" />}
+          slash={<KeyHint keys="/" />}
+        />
       </p>
     </>
   )

@@ -9,6 +9,7 @@ import { KeyHint } from '../../parts/key-hint.tsx'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { startMutation } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   /** The agent that is chosen at first; null: the first one. */
@@ -50,19 +51,19 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
     }
     const { id } = result.generation
     onClose()
-    toast(`${agent.name} runs.`, { tone: 'good' })
+    toast(t('{name} runs.', { name: agent.name }), { tone: 'good' })
     go(`/runs/${id}`)
   }
   useKeys({ 'mod+Enter': () => void start() })
 
   return (
-    <Dialog title={threadId ? 'Continue the thread' : 'Start a run'} onClose={onClose}>
+    <Dialog title={threadId ? t('Continue the thread') : t('Start a run')} onClose={onClose}>
       {agents.error !== null && agents.nodes.length === 0 ? (
         <Failure error={agents.error} retry={agents.reload} />
       ) : agents.isLoading ? (
         <Skeleton lines={3} />
       ) : agents.nodes.length === 0 ? (
-        <p>There is no agent yet. Create one under Agents, then start it here.</p>
+        <p>{t('There is no agent yet. Create one under Agents, then start it here.')}</p>
       ) : (
         <form
           className="stack"
@@ -72,7 +73,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
           }}
         >
           <label>
-            <span>Agent</span>
+            <span>{t('Agent')}</span>
             <select value={agent?.id} onChange={(event) => setChosen(event.target.value)}>
               {agents.nodes.map(({ id, name }) => (
                 <option key={id} value={id}>
@@ -83,11 +84,11 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
           </label>
           {agents.hasMore && (
             <button type="button" className="quiet" onClick={agents.showMore}>
-              More agents
+              {t('More agents')}
             </button>
           )}
           <label>
-            <span>What to do</span>
+            <span>{t('What to do')}</span>
             <textarea rows={6} required value={prompt} onChange={(event) => setPrompt(event.target.value)} />
           </label>
           {refusal && (
@@ -98,10 +99,10 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
           {error !== null && <Failure error={error} />}
           <div className="row">
             <button type="submit" className="primary" disabled={!isReady}>
-              {isRunning ? 'Starting …' : 'Start'} <KeyHint keys="mod+Enter" />
+              {isRunning ? t('Starting …') : t('Start')} <KeyHint keys="mod+Enter" />
             </button>
             <button type="button" onClick={onClose}>
-              Not now
+              {t('Not now')}
             </button>
           </div>
         </form>

@@ -16,6 +16,7 @@ import { ModelName } from '../../parts/run/model-name.tsx'
 import { stepQuery } from '../../parts/run/run-documents.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
 import type { Choice } from '../../parts/run/choice.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   id: string
@@ -33,24 +34,24 @@ export function StepPane({ id, runs, onChoose }: Props) {
   const node = read.data?.nodes[0]
   const step = known ?? (node?.__typename === 'Step' ? node : undefined)
   if (read.error !== null && !step) return <Failure error={read.error} retry={read.reload} />
-  if (read.data && !step) return <Empty title="There is no such step" />
+  if (read.data && !step) return <Empty title={t('There is no such step')} />
   if (!step) return <Skeleton lines={6} />
   const calls = run?.toolCalls.filter(({ stepIndex }) => stepIndex === step.index) ?? []
   return (
     <>
       <div className="row">
-        <h2 className="run-pane-title">Step {step.index}</h2>
+        <h2 className="run-pane-title">{t('Step {index}', { index: step.index })}</h2>
         {run?.agent && calls.every(({ status }) => !isOpenCall(status)) && (
           <button type="button" className="spread" onClick={() => setRetrying(true)}>
-            Retry from here …
+            {t('Retry from here …')}
           </button>
         )}
       </div>
       {run && isRetrying && <RetryFrom run={run} step={step.index} onClose={() => setRetrying(false)} />}
       <StepText step={step} />
       {calls.length > 0 && (
-        <section aria-label="Calls">
-          <h3>Calls</h3>
+        <section aria-label={t('Calls')}>
+          <h3>{t('Calls')}</h3>
           <ul className="run-calls">
             {calls.map((call) => (
               <li key={call.id}>
@@ -68,28 +69,33 @@ export function StepPane({ id, runs, onChoose }: Props) {
         </section>
       )}
       {step.failedAttempts.length > 0 && (
-        <section aria-label="Failed attempts">
-          <h3>Failed attempts</h3>
+        <section aria-label={t('Failed attempts')}>
+          <h3>{t('Failed attempts')}</h3>
           <FailedAttempts of={step.failedAttempts} />
         </section>
       )}
       <dl className="run-facts">
-        <Fact name="Model">
+        <Fact name={t('Model')}>
           <ModelName model={step.model} />
         </Fact>
-        <Fact name="Tokens">
-          {step.usage.inputTokens.toLocaleString('en')} in, {step.usage.outputTokens.toLocaleString('en')} out
+        <Fact name={t('Tokens')}>
+          {t('{input} in, {output} out', {
+            input: step.usage.inputTokens,
+            output: step.usage.outputTokens,
+          })}
         </Fact>
-        <Fact name="Ended by">{step.finishReason}</Fact>
+        <Fact name={t('Ended by')}>{step.finishReason}</Fact>
         {step.firstTokenAt !== null && step.startedAt !== null && (
-          <Fact name="First token">after {between(step.startedAt, step.firstTokenAt)}</Fact>
+          <Fact name={t('First token')}>
+            {t('after {time}', { time: between(step.startedAt, step.firstTokenAt) })}
+          </Fact>
         )}
-        {step.startedAt !== null && <Fact name="Took">{between(step.startedAt, step.createdAt)}</Fact>}
-        {step.attempt > 1 && <Fact name="Attempt">{step.attempt}</Fact>}
-        <Fact name="Written">
+        {step.startedAt !== null && <Fact name={t('Took')}>{between(step.startedAt, step.createdAt)}</Fact>}
+        {step.attempt > 1 && <Fact name={t('Attempt')}>{step.attempt}</Fact>}
+        <Fact name={t('Written')}>
           <Moment at={step.createdAt} />
         </Fact>
-        <Fact name="Id">
+        <Fact name={t('Id')}>
           <CopyId id={step.id} />
         </Fact>
       </dl>

@@ -4,6 +4,7 @@ import { useNow } from '../../api/clock.ts'
 import { durationText } from '../../parts/durations.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { brushed, inView, ticksOf, whole, type Scale, type Segment, type View } from './scale.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   scale: Scale
@@ -31,27 +32,27 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
   }
   return (
     <div className="timeline-head">
-      <div className="timeline-tools" role="group" aria-label="Zoom">
-        <button type="button" className="quiet" aria-label="Zoom in" onClick={() => zoomBy(0.5)}>
+      <div className="timeline-tools" role="group" aria-label={t('Zoom')}>
+        <button type="button" className="quiet" aria-label={t('Zoom in')} onClick={() => zoomBy(0.5)}>
           +
         </button>
         <button
           type="button"
           className="quiet"
-          aria-label="Zoom out"
+          aria-label={t('Zoom out')}
           disabled={!isZoomed}
           onClick={() => zoomBy(2)}
         >
           −
         </button>
         <button type="button" className="quiet" disabled={!isZoomed} onClick={() => onZoom(whole)}>
-          All <KeyHint keys="0" />
+          {t('All|time')} <KeyHint keys="0" />
         </button>
       </div>
       <div
         ref={plot}
         className="timeline-plot"
-        title="Draw over a stretch to zoom into it"
+        title={t('Draw over a stretch to zoom into it')}
         onPointerDown={(event) => {
           if (event.button !== 0) return
           event.currentTarget.setPointerCapture(event.pointerId)
@@ -114,7 +115,11 @@ function Gap({ gap, view, hasLabel }: { gap: Segment; view: View; hasLabel: bool
     width: `${(Math.min(1, x1) - Math.max(0, x0)) * 100}%`,
   }
   return (
-    <span className="timeline-gap" style={style} title={`A pause of ${durationText(length)}, folded`}>
+    <span
+      className="timeline-gap"
+      style={style}
+      title={t('A pause of {time}, folded', { time: durationText(length) })}
+    >
       {hasLabel && <span>{durationText(length)}</span>}
     </span>
   )

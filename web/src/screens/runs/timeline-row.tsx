@@ -8,6 +8,7 @@ import { spanOf, type TimelineRow } from './bars.ts'
 import type { Choice } from '../../parts/run/choice.ts'
 import { choiceOf } from './row-choice.ts'
 import { inView, placeOf, type Scale, type View } from './scale.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   row: TimelineRow
@@ -26,7 +27,7 @@ export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, 
       <tr>
         <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)}`}>
           <button type="button" className="quiet" onClick={() => onMore(row.more!)}>
-            Show more, {row.more.left.toLocaleString('en')} left
+            {t('Show more, {count} left', { count: row.more.left })}
           </button>
         </td>
       </tr>
@@ -35,7 +36,7 @@ export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, 
     return (
       <tr>
         <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)} mute`}>
-          Reading the child run …
+          {t('Reading the child run …')}
         </td>
       </tr>
     )
@@ -48,7 +49,11 @@ export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, 
               type="button"
               className="quiet timeline-toggle"
               aria-expanded={row.isOpen}
-              aria-label={`${row.isOpen ? 'Close' : 'Open'} the child run of ${row.name}`}
+              aria-label={
+                row.isOpen
+                  ? t('Close the child run of {name}', { name: row.name })
+                  : t('Open the child run of {name}', { name: row.name })
+              }
               onClick={() => onToggle(row.childId!)}
             >
               <Icon name="chevron" />
@@ -77,14 +82,14 @@ export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, 
   )
 }
 
-const words: Record<BarKind, string> = {
-  queue: 'in the queue',
-  model: 'model',
-  work: 'tool',
-  child: 'child run',
-  human: 'person',
-  client: 'client',
-  frame: 'whole run',
+export const barWords: Record<BarKind, string> = {
+  queue: t('in the queue'),
+  model: t('model'),
+  work: t('tool'),
+  child: t('child run'),
+  human: t('person'),
+  client: t('client'),
+  frame: t('whole run'),
 }
 
 /** The bars in words. */
@@ -92,11 +97,13 @@ function textOf({ bars }: TimelineRow, now: number): string {
   return bars
     .map(({ kind, from, to, isFailed, firstAt }) =>
       [
-        words[kind],
+        barWords[kind],
         durationText((to ?? now) - from),
-        ...(firstAt === undefined ? [] : [`first token after ${durationText(firstAt - from)}`]),
-        ...(isFailed ? ['failed'] : []),
-        ...(to === null ? ['so far'] : []),
+        ...(firstAt === undefined
+          ? []
+          : [t('first token after {time}', { time: durationText(firstAt - from) })]),
+        ...(isFailed ? [t('failed')] : []),
+        ...(to === null ? [t('so far')] : []),
       ].join(' '),
     )
     .join(', ')

@@ -13,8 +13,9 @@ import type { Run } from '../../parts/run/run-feed.ts'
 import { choiceOf } from './row-choice.ts'
 import { scaleOf, whole, type Scale, type View } from './scale.ts'
 import { TimelineAxis } from './timeline-axis.tsx'
-import { RowCells } from './timeline-row.tsx'
+import { barWords, RowCells } from './timeline-row.tsx'
 import type { RunsOnScreen } from './use-runs.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
   run: Run
@@ -44,7 +45,9 @@ export function Timeline({ run, runs, choice, onChoose }: Props) {
     <div className="timeline">
       <TimelineAxis scale={scale} view={view} onZoom={setView} />
       <table>
-        <caption className="sr-only">Timeline: steps and calls in their order, with their times</caption>
+        <caption className="sr-only">
+          {t('Timeline: steps and calls in their order, with their times')}
+        </caption>
         <colgroup>
           <col className="timeline-what" />
           <col className="timeline-status" />
@@ -52,9 +55,9 @@ export function Timeline({ run, runs, choice, onChoose }: Props) {
         </colgroup>
         <thead className="sr-only">
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Status</th>
-            <th scope="col">Time</th>
+            <th scope="col">{t('What')}</th>
+            <th scope="col">{t('Status')}</th>
+            <th scope="col">{t('Time')}</th>
           </tr>
         </thead>
         <tbody>
@@ -170,29 +173,26 @@ function useRowKeys(
   })
 }
 
-const legend = [
-  ['queue', 'in the queue'],
-  ['model', 'model'],
-  ['work', 'tool'],
-  ['child', 'child run'],
-  ['human', 'person'],
-  ['client', 'client'],
-] as const
+const legend = ['queue', 'model', 'work', 'child', 'human', 'client'] as const
 
 function Legend() {
   return (
     <p className="timeline-legend small mute">
-      {legend.map(([kind, word]) => (
+      {legend.map((kind) => (
         <span key={kind}>
           <svg width="18" height="12" viewBox="0 0 18 12" aria-hidden="true" focusable="false">
             <rect className={`bar bar-${kind}`} x="1" y="1" width="16" height="10" rx="2" />
           </svg>
-          {word}
+          {barWords[kind]}
         </span>
       ))}
       <span className="timeline-keys">
-        <KeyHint keys="j" /> <KeyHint keys="k" /> move · <KeyHint keys="Enter" /> open a child run ·{' '}
-        <KeyHint keys="0" /> all
+        <KeyHint keys="j" /> <KeyHint keys="k" />{' '}
+        <T
+          text="move · {enter} open a child run · {zero} all"
+          enter={<KeyHint keys="Enter" />}
+          zero={<KeyHint keys="0" />}
+        />
       </span>
     </p>
   )

@@ -2,23 +2,24 @@
 import { useState } from 'react'
 import { ResolveCall, SentKey } from '../../parts/resolve-call.tsx'
 import type { Call } from '../../parts/run/call-documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function UnknownOutcome({ call, onDone }: { call: Call; onDone(): void }) {
   const [isOpen, setOpen] = useState(false)
   return (
-    <section className="run-form run-unknown" aria-label="Unknown outcome">
-      <h3>Nobody knows what became of it</h3>
+    <section className="run-form run-unknown" aria-label={t('Unknown outcome')}>
+      <h3>{t('Nobody knows what became of it')}</h3>
       <p>
-        The call was sent, and no answer came back: the connection broke, or the server stopped. It may have
-        taken effect, so it was not sent again. Look at the other side, by the key below, and say what you
-        found.
+        {t(
+          'The call was sent, and no answer came back: the connection broke, or the server stopped. It may have taken effect, so it was not sent again. Look at the other side, by the key below, and say what you found.',
+        )}
       </p>
       <p className="small">
-        Idempotency-Key <SentKey call={call} />
+        {t('Idempotency-Key')} <SentKey call={call} />
       </p>
       <div className="row">
         <button type="button" onClick={() => setOpen(true)}>
-          Resolve …
+          {t('Resolve …')}
         </button>
       </div>
       {isOpen && (

@@ -8,6 +8,7 @@ import { runIdsQuery } from './documents.ts'
 import type { Choice } from '../../parts/run/choice.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
 import { lastList } from './use-run-list.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function useRunKeys({ id, parent, root }: Run, choice: Choice | null, back: () => void): void {
   const [, go] = useLocation()
@@ -18,7 +19,7 @@ export function useRunKeys({ id, parent, root }: Run, choice: Choice | null, bac
     const ids = await neighbours(id).finally(() => (busy.current = false))
     const next = ids[ids.indexOf(id) + by]
     if (ids.includes(id) && next !== undefined) go(`/runs/${next}`)
-    else toast(by < 0 ? 'This is the first run of the list.' : 'This is the last run of the list.')
+    else toast(by < 0 ? t('This is the first run of the list.') : t('This is the last run of the list.'))
   }
   useKeys({
     '[': () => void step(-1),

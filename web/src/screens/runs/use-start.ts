@@ -6,6 +6,7 @@ import { useMutation } from '../../api/query.ts'
 import { pressFor, randomKey, type Press } from '../../parts/press.ts'
 import { toast } from '../../parts/toasts.tsx'
 import { startMutation } from './documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 export type StartInput = Omit<VariablesOf<typeof startMutation>['input'], 'idempotencyKey'>
 
@@ -20,7 +21,7 @@ export function useStart(onClose: () => void) {
     const started = await form.send({ input: { ...input, idempotencyKey: own.key } })
     if (!started) return
     onClose()
-    toast('A new run has begun.', { tone: 'good' })
+    toast(t('A new run has begun.'), { tone: 'good' })
     go(`/runs/${started.generation.id}`)
   }
   return { form, start }

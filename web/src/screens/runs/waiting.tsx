@@ -4,6 +4,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { Run } from '../../parts/run/run-feed.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 /** More are told as a number. */
 const most = 5
@@ -14,20 +15,20 @@ export function Waiting({ run, onChoose }: { run: Run; onChoose(callId: string):
   const { approvals, toolCalls } = requiredAction
   const left = Math.max(0, approvals.length - most) + Math.max(0, toolCalls.length - most)
   return (
-    <ul className="run-waiting" aria-label="What the run waits for">
+    <ul className="run-waiting" aria-label={t('What the run waits for')}>
       {approvals.slice(0, most).map(({ id, summary, toolCall }) => (
         <li key={id}>
           <Icon name="clock" />
           <span>
-            Waits for a person: <Sentence of={summary} />
+            {t('Waits for a person:')} <Sentence of={summary} />
           </span>
           {toolCall ? (
             <button type="button" onClick={() => onChoose(toolCall.id)}>
-              Decide …
+              {t('Decide …')}
             </button>
           ) : (
             <Link href={`/approvals/${id}?run=${run.id}`} className="button">
-              Open the question
+              {t('Open the question')}
             </Link>
           )}
         </li>
@@ -36,14 +37,14 @@ export function Waiting({ run, onChoose }: { run: Run; onChoose(callId: string):
         <li key={id}>
           <Icon name="clock" />
           <span>
-            Waits for a client: <Foreign text={name} max={80} />
+            <T text="Waits for a client: {name}" name={<Foreign text={name} max={80} />} />
           </span>
           <button type="button" onClick={() => onChoose(id)}>
-            Answer …
+            {t('Answer …')}
           </button>
         </li>
       ))}
-      {left > 0 && <li className="mute">and {left} more</li>}
+      {left > 0 && <li className="mute">{t('and {count} more', { count: left })}</li>}
     </ul>
   )
 }

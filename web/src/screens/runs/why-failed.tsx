@@ -8,6 +8,7 @@ import { RunAgain } from './run-again.tsx'
 import { FailedAttempts } from './failed-attempts.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import type { Run } from '../../parts/run/run-feed.ts'
+import { t, T, plural } from '../../texts/texts.tsx'
 
 export function WhyFailed({ run }: { run: Run }) {
   const { error, status, failedAttempts, stepCount } = run
@@ -18,12 +19,12 @@ export function WhyFailed({ run }: { run: Run }) {
   const last = attempts.at(-1)
   const code = error?.code ?? last!.code
   return (
-    <section className="run-error" aria-label={error ? 'Why it failed' : 'What keeps failing'}>
+    <section className="run-error" aria-label={error ? t('Why it failed') : t('What keeps failing')}>
       <h2>
-        <Icon name="warn" /> {error ? titles[code] : 'The model has not answered yet; it is asked again'}
+        <Icon name="warn" /> {error ? titles[code] : t('The model has not answered yet; it is asked again')}
       </h2>
       <p className="small mute">
-        Step {stepCount + 1}
+        {t('Step {index}', { index: stepCount + 1 })}
         {last && (
           <>
             {', '}
@@ -31,8 +32,7 @@ export function WhyFailed({ run }: { run: Run }) {
             {last.httpStatus !== null && `, HTTP ${last.httpStatus}`}
           </>
         )}
-        {attempts.length > 0 &&
-          `, ${attempts.length === 1 ? 'asked once' : `asked ${attempts.length} times`}`}
+        {attempts.length > 0 && `, ${plural(attempts.length, 'asked once', 'asked {count} times')}`}
         {', '}
         <span className="mono">{code}</span>
       </p>
@@ -41,7 +41,7 @@ export function WhyFailed({ run }: { run: Run }) {
       {error && run.agent && <Retry run={run} />}
       {attempts.length > 0 && (
         <details>
-          <summary>{attempts.length === 1 ? 'The attempt' : `All ${attempts.length} attempts`}</summary>
+          <summary>{plural(attempts.length, 'The attempt', 'All {count} attempts')}</summary>
           <FailedAttempts of={attempts} />
         </details>
       )}
@@ -56,7 +56,7 @@ function Retry({ run }: { run: Run }) {
   return (
     <div>
       <button type="button" onClick={() => setOpen(true)}>
-        {run.stepCount > 0 ? `Retry from step ${run.stepCount} …` : 'Retry …'}
+        {run.stepCount > 0 ? t('Retry from step {step} …', { step: run.stepCount }) : t('Retry …')}
       </button>
       {isOpen &&
         (run.stepCount > 0 ? (
@@ -69,51 +69,88 @@ function Retry({ run }: { run: Run }) {
 }
 
 const titles: Record<string, string> = {
-  MODEL_NOT_CONFIGURED: 'The model is not set up',
-  MODEL_AUTH: 'The provider refused the key',
-  MODEL_RATE_LIMITED: 'The provider refused: too many requests, or no quota left',
-  MODEL_UNAVAILABLE: 'The provider did not answer',
-  MODEL_BAD_REQUEST: 'The provider did not accept the request',
-  CONTEXT_OVERFLOW: 'The conversation is too long for the model',
-  OUTPUT_SCHEMA_VIOLATION: 'The answer did not have the form that was asked for',
-  TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text',
-  INTERNAL: 'Something failed in Gatehouse',
+  MODEL_NOT_CONFIGURED: t('The model is not set up'),
+  MODEL_AUTH: t('The provider refused the key'),
+  MODEL_RATE_LIMITED: t('The provider refused: too many requests, or no quota left'),
+  MODEL_UNAVAILABLE: t('The provider did not answer'),
+  MODEL_BAD_REQUEST: t('The provider did not accept the request'),
+  CONTEXT_OVERFLOW: t('The conversation is too long for the model'),
+  OUTPUT_SCHEMA_VIOLATION: t('The answer did not have the form that was asked for'),
+  TEXT_ENCODED_TOOL_CALL: t('The model wrote its tool calls as text'),
+  INTERNAL: t('Something failed in Gatehouse'),
 }
 
 /** What to do next, with the way there. */
 function Advice({ run, code, status }: { run: Run; code: string; status: number | null }) {
-  const agent = run.agent ? <Link href={`/agents/${run.agent.id}`}>the agent</Link> : 'the agent'
-  const providers = <Link href="/operations/providers">Providers</Link>
+  const agent = run.agent ? <Link href={`/agents/${run.agent.id}`}>{t('the agent')}</Link> : t('the agent')
+  const providers = <Link href="/operations/providers">{t('Providers')}</Link>
   switch (code) {
     case 'MODEL_NOT_CONFIGURED':
       return (
         <p>
-          Set up the provider under {providers}, or choose another model for {agent}.
+          <T
+            text="Set up the provider under {providers}, or choose another model for {agent}."
+            providers={providers}
+            agent={agent}
+          />
         </p>
       )
     case 'MODEL_AUTH':
-      return <p>Give the provider a key that is valid, under {providers}. Then retry.</p>
+      return (
+        <p>
+          <T
+            text="Give the provider a key that is valid, under {providers}. Then retry."
+            providers={providers}
+          />
+        </p>
+      )
     case 'MODEL_RATE_LIMITED':
-      return <p>Wait, then retry. If it comes again, raise the limit or the quota at the provider.</p>
+      return <p>{t('Wait, then retry. If it comes again, raise the limit or the quota at the provider.')}</p>
     case 'MODEL_UNAVAILABLE':
-      return <p>Test the provider under {providers}, and retry when it answers.</p>
+      return (
+        <p>
+          <T text="Test the provider under {providers}, and retry when it answers." providers={providers} />
+        </p>
+      )
     case 'MODEL_BAD_REQUEST':
       return status === 404 ? (
         <p>
-          Check the name of the model in {agent}, and the address of the provider under {providers}.
+          <T
+            text="Check the name of the model in {agent}, and the address of the provider under {providers}."
+            agent={agent}
+            providers={providers}
+          />
         </p>
       ) : (
-        <p>Check the model and the settings of {agent}: the provider says what it did not accept.</p>
+        <p>
+          <T
+            text="Check the model and the settings of {agent}: the provider says what it did not accept."
+            agent={agent}
+          />
+        </p>
       )
     case 'CONTEXT_OVERFLOW':
-      return <p>Let {agent} see fewer messages, or choose a model that takes more.</p>
+      return (
+        <p>
+          <T text="Let {agent} see fewer messages, or choose a model that takes more." agent={agent} />
+        </p>
+      )
     case 'OUTPUT_SCHEMA_VIOLATION':
       return (
-        <p>Make the schema of the output simpler, or say in the instructions of {agent} what is wanted.</p>
+        <p>
+          <T
+            text="Make the schema of the output simpler, or say in the instructions of {agent} what is wanted."
+            agent={agent}
+          />
+        </p>
       )
     case 'TEXT_ENCODED_TOOL_CALL':
-      return <p>Choose a model for {agent} that can call tools.</p>
+      return (
+        <p>
+          <T text="Choose a model for {agent} that can call tools." agent={agent} />
+        </p>
+      )
     default:
-      return <p>Retry. If it comes again, search the log of the server for the id of this run.</p>
+      return <p>{t('Retry. If it comes again, search the log of the server for the id of this run.')}</p>
   }
 }

@@ -9,6 +9,7 @@ import { Content } from '../../parts/content.tsx'
 import { Countdown } from '../../parts/moments.tsx'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { callQuery, callTypes, type Call } from './call-documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const ended = new Set([
   'SUCCEEDED',
@@ -36,7 +37,7 @@ export function CallResult({ id }: { id: string }) {
   if (error && !call) return <Failure error={error} retry={reload} />
   if (!call) return <Skeleton lines={4} />
   return (
-    <article className="stack" aria-label="The call">
+    <article className="stack" aria-label={t('The call')}>
       <div className="row">
         <Badge status={call.status} />
         {call.startedAt && call.settledAt && (
@@ -56,8 +57,10 @@ export function CallResult({ id }: { id: string }) {
       )}
       {call.status === 'UNKNOWN' && (
         <p>
-          The call was sent and no final result arrived. It may have taken effect.{' '}
-          <Link href="/operations/unknown">Resolve it</Link>
+          <T
+            text="The call was sent and no final result arrived. It may have taken effect. {link}"
+            link={<Link href="/operations/unknown">{t('Resolve it')}</Link>}
+          />
         </p>
       )}
       <Content content={call.content} structured={call.structuredContent} />
@@ -72,14 +75,19 @@ function Gated({ call }: { call: Call }) {
     <p>
       {approval.status === 'PENDING' ? (
         <>
-          The gate stopped the call. <Link href={`/approvals/${approval.id}`}>Open the question</Link>
-          {', '}
-          <Countdown until={approval.expiresAt} /> left.
+          <T
+            text="The gate stopped the call. {link}, {time} left."
+            link={<Link href={`/approvals/${approval.id}`}>{t('Open the question')}</Link>}
+            time={<Countdown until={approval.expiresAt} />}
+          />
         </>
       ) : (
         <>
-          Its question: <Badge status={approval.status} />{' '}
-          <Link href={`/approvals/${approval.id}`}>show it</Link>
+          <T
+            text="Its question: {badge} {link}"
+            badge={<Badge status={approval.status} />}
+            link={<Link href={`/approvals/${approval.id}`}>{t('show it')}</Link>}
+          />
         </>
       )}
     </p>

@@ -17,6 +17,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
 import { callsQuery, callTypes, type Call } from './call-documents.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const statuses = [
   'SUCCEEDED',
@@ -69,16 +70,16 @@ export function Calls({ toolId }: { toolId: string }) {
           <AgentField value={agentId} onChange={(agent) => go({ agent })} />
           <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
           {generationId !== null && (
-            <Narrowed name="One run" id={generationId} onClear={() => go({ run: null })} />
+            <Narrowed name={t('One run')} id={generationId} onClear={() => go({ run: null })} />
           )}
           {isFiltered && (
             <button type="button" className="quiet" onClick={() => go(nothing)}>
-              Clear
+              {t('Clear')}
             </button>
           )}
         </Filters>
         <button type="button" className="spread" onClick={pages.reload}>
-          Refresh
+          {t('Refresh')}
         </button>
       </div>
       {pages.error !== null && pages.nodes.length === 0 ? (
@@ -86,8 +87,10 @@ export function Calls({ toolId }: { toolId: string }) {
       ) : pages.isLoading ? (
         <Skeleton lines={8} />
       ) : pages.nodes.length === 0 ? (
-        <Empty title="No calls">
-          {isFiltered ? 'No call is like this.' : 'Calls of agents, of MCP clients and from here stand here.'}
+        <Empty title={t('No calls')}>
+          {isFiltered
+            ? t('No call is like this.')
+            : t('Calls of agents, of MCP clients and from here stand here.')}
         </Empty>
       ) : (
         <ul className="calls">
@@ -98,7 +101,7 @@ export function Calls({ toolId }: { toolId: string }) {
       )}
       {pages.hasMore && (
         <button type="button" onClick={pages.showMore}>
-          Show more
+          {t('Show more')}
         </button>
       )}
     </>
@@ -145,15 +148,20 @@ function CallDetail({ call, onRun }: CallRowProps) {
       <div className="row small">
         <CopyId id={call.id} />
         <span className="mute">
-          {wordsOf(call.source)}, version {call.toolVersion ?? 'unknown'}
+          {t('{source}, version {version}', {
+            source: wordsOf(call.source),
+            version: call.toolVersion ?? t('unknown'),
+          })}
         </span>
-        {call.generation && <Link href={`/runs/${call.generation.id}?call=${call.id}`}>Show the run</Link>}
+        {call.generation && (
+          <Link href={`/runs/${call.generation.id}?call=${call.id}`}>{t('Show the run')}</Link>
+        )}
         {call.generation && (
           <button type="button" className="quiet" onClick={() => onRun(call.generation!.id)}>
-            Calls of this run
+            {t('Calls of this run')}
           </button>
         )}
-        {call.approval && <Link href={`/approvals/${call.approval.id}`}>Show its question</Link>}
+        {call.approval && <Link href={`/approvals/${call.approval.id}`}>{t('Show its question')}</Link>}
         {call.errorCode && <span className="mono tone-bad">{call.errorCode}</span>}
       </div>
       {call.arguments ? (
@@ -163,19 +171,22 @@ function CallDetail({ call, onRun }: CallRowProps) {
       )}
       {call.editedArguments.length > 0 && (
         <p className="small">
-          An approver changed <span className="mono">{call.editedArguments.join(', ')}</span>.
+          <T
+            text="An approver changed {places}."
+            places={<span className="mono">{call.editedArguments.join(', ')}</span>}
+          />
         </p>
       )}
       {call.attempts.length > 0 && (
-        <div className="table-scroll" tabIndex={0} role="region" aria-label="Attempts">
+        <div className="table-scroll" tabIndex={0} role="region" aria-label={t('Attempts')}>
           <table>
             <thead>
               <tr>
-                <th scope="col">Attempt</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Sent</th>
-                <th scope="col">Took</th>
-                <th scope="col">Idempotency-Key</th>
+                <th scope="col">{t('Attempt')}</th>
+                <th scope="col">{t('Outcome')}</th>
+                <th scope="col">{t('Sent')}</th>
+                <th scope="col">{t('Took')}</th>
+                <th scope="col">{t('Idempotency-Key')}</th>
               </tr>
             </thead>
             <tbody>
@@ -183,7 +194,7 @@ function CallDetail({ call, onRun }: CallRowProps) {
                 <tr key={one.attempt}>
                   <td>{one.attempt}</td>
                   <td>
-                    {one.outcome ? <Badge status={one.outcome} /> : <span className="mute">open</span>}
+                    {one.outcome ? <Badge status={one.outcome} /> : <span className="mute">{t('open')}</span>}
                     {one.errorCode && <span className="mono small"> {one.errorCode}</span>}
                   </td>
                   <td className="nowrap">
@@ -193,7 +204,7 @@ function CallDetail({ call, onRun }: CallRowProps) {
                     {one.endedAt && durationText(Date.parse(one.endedAt) - Date.parse(one.startedAt))}
                   </td>
                   <td>
-                    <CopyId id={one.idempotencyKey} label="key" />
+                    <CopyId id={one.idempotencyKey} label={t('key')} />
                   </td>
                 </tr>
               ))}

@@ -8,6 +8,7 @@ import { McpFields } from './mcp-fields.tsx'
 import { PlatformFields } from './platform-fields.tsx'
 import { draftNames, methods, type ToolDraft } from './tool-draft.ts'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   kind: Kind
@@ -17,9 +18,9 @@ interface Props {
 }
 
 const hints = [
-  { value: 'none', name: 'not said' },
-  { value: 'yes', name: 'yes' },
-  { value: 'no', name: 'no' },
+  { value: 'none', name: t('not said') },
+  { value: 'yes', name: t('yes') },
+  { value: 'no', name: t('no') },
 ] as const
 
 export function DefinitionFields({ kind, draft, onChange, issues }: Props) {
@@ -33,15 +34,15 @@ export function DefinitionFields({ kind, draft, onChange, issues }: Props) {
           isRequired: true,
           hint:
             kind === 'mcp' || kind === 'platform'
-              ? 'Models see it before the name of each action.'
-              : 'Models see it.',
+              ? t('Models see it before the name of each action.')
+              : t('Models see it.'),
         })}
-        {text('title', { hint: 'For people.' })}
+        {text('title', { hint: t('For people.') })}
       </div>
       {long('description')}
       <ConfigFields kind={kind} {...part} />
       <details>
-        <summary>Limits and hints</summary>
+        <summary>{t('Limits and hints')}</summary>
         <div className="definition">
           <Common {...part} />
         </div>
@@ -56,18 +57,18 @@ function Common(part: DraftProps<ToolDraft>) {
     <>
       <div className="field-pair">
         {text('timeoutMs', {
-          label: `${draftNames.timeoutMs}, in milliseconds`,
-          placeholder: 'that of the installation',
+          label: t('{name}, in milliseconds', { name: draftNames.timeoutMs }),
+          placeholder: t('that of the installation'),
         })}
         {choice('idempotent', hints)}
         {choice('taskMode', [
-          { value: 'OPTIONAL', name: 'when the client can' },
-          { value: 'NEVER', name: 'never' },
-          { value: 'REQUIRED', name: 'always' },
+          { value: 'OPTIONAL', name: t('when the client can') },
+          { value: 'NEVER', name: t('never') },
+          { value: 'REQUIRED', name: t('always') },
         ])}
         {choice('inputPhase', [
-          { value: 'BEFORE_TASK', name: 'before the task' },
-          { value: 'IN_TASK', name: 'inside the task' },
+          { value: 'BEFORE_TASK', name: t('before the task') },
+          { value: 'IN_TASK', name: t('inside the task') },
         ])}
         {choice('destructiveHint', hints)}
         {choice('readOnlyHint', hints)}
@@ -79,7 +80,7 @@ function Common(part: DraftProps<ToolDraft>) {
       {long('outputSchema', {
         isMono: true,
         placeholder: 'none',
-        hint: 'JSON Schema; a result that does not match becomes an error.',
+        hint: t('JSON Schema; a result that does not match becomes an error.'),
       })}
     </>
   )
@@ -113,14 +114,16 @@ function ConfigFields({ kind, ...part }: DraftProps<ToolDraft> & { kind: Kind })
           placeholder: 'https://api.example.com/orders/{order_id}',
           hint:
             kind === 'http'
-              ? '{name} in path or query is replaced by the argument of that name.'
-              : 'The address of the MCP server.',
+              ? t('{name} in path or query is replaced by the argument of that name.', { name: '{name}' })
+              : t('The address of the MCP server.'),
         })}
       </div>
       {long('headers', {
         path: ['config', kind, 'headers'],
         isMono: true,
-        hint: 'A JSON object; {{secret:NAME}} in a value is replaced when a request is sent.',
+        hint: t('A JSON object; {form} in a value is replaced when a request is sent.', {
+          form: '{{secret:NAME}}',
+        }),
       })}
       {kind === 'http' ? schema : <McpFields {...part} />}
     </>

@@ -6,6 +6,7 @@ import { DefinitionFields } from './definition-fields.tsx'
 import { deleteToolMutation, updateToolMutation, type ToolDetail } from './documents.ts'
 import { draftNames, draftOfTool, kindOf } from './tool-draft.ts'
 import { updateInputOf } from './tool-input.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function Definition({ tool, reload }: { tool: ToolDetail; reload(): void }) {
   const mutation = useMutation(updateToolMutation)
@@ -27,7 +28,7 @@ export function Definition({ tool, reload }: { tool: ToolDetail; reload(): void 
         isRunning={isRunning}
         remove={(done) => act({ input: { id: tool.id } }, done, 'good')}
       >
-        Agents lose the tool at once. Calls that were already proposed run to their end.
+        {t('Agents lose the tool at once. Calls that were already proposed run to their end.')}
       </DeleteDefinition>
     </EditForm>
   )

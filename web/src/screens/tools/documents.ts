@@ -2,6 +2,7 @@
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
+import { t } from '../../texts/texts.tsx'
 
 const gate = graphql(`
   fragment Gate on GatePolicy {
@@ -254,3 +255,11 @@ export const kinds = {
   PlatformTool: 'platform',
 } as const
 export type Kind = (typeof kinds)[keyof typeof kinds]
+
+/** The kinds as they are shown. */
+export const kindWords: Record<Kind, string> = {
+  http: 'http',
+  client: t('client'),
+  mcp: 'mcp',
+  platform: t('platform'),
+}

@@ -10,6 +10,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { decideChangeMutation, gateChangesQuery, type GateChange } from './gate-documents.ts'
 import { useViewer } from '../../api/viewer.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 const changeTypes = ['GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'] as const
 
@@ -20,8 +21,8 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
   const shown = pages.nodes.filter((one) => targetId === undefined || one.targetId === targetId)
   if (shown.length === 0) return null
   return (
-    <section className="pending-changes" aria-label="Changes of gates that wait for a second person">
-      <h2>Waits for a second person</h2>
+    <section className="pending-changes" aria-label={t('Changes of gates that wait for a second person')}>
+      <h2>{t('Waits for a second person')}</h2>
       <ul>
         {shown.map((change) => (
           <li key={change.id}>
@@ -37,17 +38,27 @@ function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean;
   const { send, isRunning, refused } = useMutation(decideChangeMutation)
   const decide = async (verdict: 'APPROVE' | 'REJECT') => {
     if (await send({ input: { id: change.id, verdict } }))
-      toast(verdict === 'APPROVE' ? 'The gate is changed.' : 'The change is rejected.', { tone: 'good' })
+      toast(verdict === 'APPROVE' ? t('The gate is changed.') : t('The change is rejected.'), {
+        tone: 'good',
+      })
     onDone()
   }
   const { targetId } = change
   const href = targetId.startsWith('tool_') ? `/tools/${targetId}?tab=gate` : `/agents/${targetId}`
   return (
-    <article className="stack" aria-label="Proposed change">
+    <article className="stack" aria-label={t('Proposed change')}>
       <p>
-        {isOwn ? 'You' : <Principal of={change.proposer} />} proposed this <Ago at={change.createdAt} /> for{' '}
-        {targetId.startsWith('proj_') ? 'the project' : <Link href={href}>{targetId}</Link>}; it expires in{' '}
-        <Countdown until={change.expiresAt} />.
+        <T
+          text={
+            isOwn
+              ? 'You proposed this {time} for {what}; it expires in {left}.'
+              : '{who} proposed this {time} for {what}; it expires in {left}.'
+          }
+          who={<Principal of={change.proposer} />}
+          time={<Ago at={change.createdAt} />}
+          what={targetId.startsWith('proj_') ? t('the project') : <Link href={href}>{targetId}</Link>}
+          left={<Countdown until={change.expiresAt} />}
+        />
       </p>
       {change.note && (
         <blockquote>
@@ -58,7 +69,7 @@ function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean;
       <Refusal message={refused?.message ?? null} />
       <div className="row">
         {isOwn ? (
-          <span className="mute small">Another person must confirm it.</span>
+          <span className="mute small">{t('Another person must confirm it.')}</span>
         ) : (
           <button
             type="button"
@@ -66,11 +77,11 @@ function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean;
             disabled={isRunning}
             onClick={() => void decide('APPROVE')}
           >
-            Confirm
+            {t('Confirm')}
           </button>
         )}
         <button type="button" className="danger" disabled={isRunning} onClick={() => void decide('REJECT')}>
-          {isOwn ? 'Withdraw' : 'Reject'}
+          {isOwn ? t('Withdraw') : t('Reject')}
         </button>
       </div>
     </article>

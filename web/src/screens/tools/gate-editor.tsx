@@ -11,6 +11,7 @@ import { previewQuery, type Preview } from './gate-documents.ts'
 import { gateUpdate, gateProposal } from './gate-inputs.ts'
 import { GatePreviewView } from './gate-preview.tsx'
 import { GateForm, useGateForm } from '../../parts/gate-form.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   tool: ToolDetail
@@ -46,7 +47,7 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
               disabled={!form.input || preview.isRunning}
               onClick={() => void preview.run()}
             >
-              {preview.isRunning ? 'Looking …' : 'Preview on the last 200 calls'}
+              {preview.isRunning ? t('Looking …') : t('Preview on the last 200 calls')}
             </button>
           ),
         }}
@@ -74,7 +75,7 @@ function PreviewAction({
   return (
     <div className="action-choice">
       <Choice
-        label="Preview with the calls of"
+        label={t('Preview with the calls of')}
         value={value ?? ''}
         options={tool.actions.map(({ action }) => ({ value: action, name: action }))}
         onChange={onChange}

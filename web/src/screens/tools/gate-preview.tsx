@@ -3,19 +3,20 @@ import { Foreign } from '../../parts/text.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import type { Preview } from './gate-documents.ts'
 import { previewText } from './preview-text.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function GatePreviewView({ preview, isRunning }: { preview: Preview | null; isRunning: boolean }) {
   if (!preview)
     return (
       <p className="mute small" role="status">
-        {isRunning ? 'Looking at the recorded calls …' : 'A gate is saved after a look at its preview.'}
+        {isRunning ? t('Looking at the recorded calls …') : t('A gate is saved after a look at its preview.')}
       </p>
     )
   return (
-    <section className="gate-preview" aria-label="Preview" role="status">
+    <section className="gate-preview" aria-label={t('Preview')} role="status">
       <p className="strong">{previewText(preview)}</p>
-      <CallList title="Newly stopped" calls={preview.newlyStoppedCalls} />
-      <CallList title="No longer stopped" calls={preview.newlyPassingCalls} />
+      <CallList title={t('Newly stopped')} calls={preview.newlyStoppedCalls} />
+      <CallList title={t('No longer stopped')} calls={preview.newlyPassingCalls} />
     </section>
   )
 }

@@ -8,6 +8,7 @@ import { isObject } from '../../parts/schema-form-resolve.ts'
 import type { Gate, ToolDetail } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
 import { GateEditor } from './gate-editor.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   tool: ToolDetail
@@ -19,19 +20,19 @@ export function GateTab({ tool, reload }: Props) {
   const own = tool.__typename === 'McpTool' ? tool.gates.find((one) => one.action === action) : undefined
   const policy: Gate = own?.gate ?? tool.gate
   return (
-    <section className="stack" aria-label="Gate">
+    <section className="stack" aria-label={t('Gate')}>
       <PendingGateChanges targetId={tool.id} />
       {tool.__typename === 'McpTool' && tool.actions.length > 0 && (
         <div className="action-choice">
           <Choice
-            label="Gate of"
+            label={t('Gate of')}
             value={action ?? ''}
             options={[
-              { value: '', name: 'all actions without a gate of their own' },
+              { value: '', name: t('all actions without a gate of their own') },
               ...tool.actions.map((one) => ({
                 value: one.action,
                 name: tool.gates.some((gate) => gate.action === one.action)
-                  ? `${one.action} (has its own)`
+                  ? t('{name} (has its own)', { name: one.action })
                   : one.action,
               })),
             ]}
@@ -40,8 +41,8 @@ export function GateTab({ tool, reload }: Props) {
         </div>
       )}
       <p className="mute">
-        Now: {gateText(policy)}{' '}
-        {action !== null && !own ? 'It is the gate of the whole tool.' : sourceText(policy)}
+        {t('Now: {gate}', { gate: gateText(policy) })}{' '}
+        {action !== null && !own ? t('It is the gate of the whole tool.') : sourceText(policy)}
       </p>
       <GateEditor
         key={action ?? ''}
@@ -62,10 +63,10 @@ export function GateTab({ tool, reload }: Props) {
 }
 
 function sourceText({ source }: Gate): string {
-  if (source === 'OPERATOR') return 'An operator set it.'
+  if (source === 'OPERATOR') return t('An operator set it.')
   return source === 'DESTRUCTIVE_HINT'
-    ? 'Nobody set a gate; the tool says that it is destructive.'
-    : 'Nobody set a gate.'
+    ? t('Nobody set a gate; the tool says that it is destructive.')
+    : t('Nobody set a gate.')
 }
 
 /** The arguments that a condition can be about: those of the tool, or of all its actions together. */

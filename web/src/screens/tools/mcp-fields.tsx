@@ -2,6 +2,7 @@
 import { issuesAt } from '../../parts/long-fields.tsx'
 import { draftNames, type ToolDraft } from './tool-draft.ts'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { t } from '../../texts/texts.tsx'
 
 export function McpFields(part: DraftProps<ToolDraft>) {
   const { long, check } = fieldsOf(draftNames, part)
@@ -10,13 +11,13 @@ export function McpFields(part: DraftProps<ToolDraft>) {
   return (
     <>
       <div className="field-pair">
-        {lines('allow', ['allow'], 'Names of its tools, one a line; empty: all.')}
-        {lines('deny', ['deny'], 'Names of its tools, one a line.')}
-        {lines('relayResources', ['relay', 'resources'], 'Patterns of URIs with *, one a line.')}
-        {lines('relayPrompts', ['relay', 'prompts'], 'Patterns of names with *, one a line.')}
+        {lines('allow', ['allow'], t('Names of its tools, one a line; empty: all.'))}
+        {lines('deny', ['deny'], t('Names of its tools, one a line.'))}
+        {lines('relayResources', ['relay', 'resources'], t('Patterns of URIs with *, one a line.'))}
+        {lines('relayPrompts', ['relay', 'prompts'], t('Patterns of names with *, one a line.'))}
       </div>
       {check('trustHints', {
-        hint: 'Its readOnlyHint and idempotentHint decide whether a call is repeated after a crash.',
+        hint: t('Its readOnlyHint and idempotentHint decide whether a call is repeated after a crash.'),
       })}
       <AuthFields {...part} />
       {issuesAt(part.issues, ['config', 'mcp', 'auth']).map(({ path, message }) => (
@@ -32,14 +33,14 @@ function AuthFields(part: DraftProps<ToolDraft>) {
   const { authKind } = part.draft
   const { text, choice } = fieldsOf(draftNames, part)
   const secret =
-    authKind === 'PRIVATE_KEY_JWT' ? 'Name of the secret with the private key' : 'Name of the secret'
+    authKind === 'PRIVATE_KEY_JWT' ? t('Name of the secret with the private key') : t('Name of the secret')
   return (
     <div className="field-pair">
       {choice('authKind', [
-        { value: 'NONE', name: 'nothing of its own' },
-        { value: 'AUTHORIZATION_CODE', name: 'a person who logs in' },
-        { value: 'CLIENT_CREDENTIALS', name: 'a client secret' },
-        { value: 'PRIVATE_KEY_JWT', name: 'a signed assertion' },
+        { value: 'NONE', name: t('nothing of its own') },
+        { value: 'AUTHORIZATION_CODE', name: t('a person who logs in') },
+        { value: 'CLIENT_CREDENTIALS', name: t('a client secret') },
+        { value: 'PRIVATE_KEY_JWT', name: t('a signed assertion') },
       ])}
       {authKind !== 'NONE' && (
         <>

@@ -10,20 +10,21 @@ import { createInputOf } from './tool-input.ts'
 import { CreateForm } from '../../parts/definition-form.tsx'
 import { Check } from '../../parts/long-fields.tsx'
 import { NewPage } from '../../parts/detail-page.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 const choices: readonly { kind: Kind; name: string; about: string }[] = [
-  { kind: 'http', name: 'http', about: 'Gatehouse calls an HTTP endpoint.' },
+  { kind: 'http', name: 'http', about: t('Gatehouse calls an HTTP endpoint.') },
   {
     kind: 'mcp',
     name: 'mcp',
-    about: 'Gatehouse calls a foreign MCP server: each of its tools is an action.',
+    about: t('Gatehouse calls a foreign MCP server: each of its tools is an action.'),
   },
   {
     kind: 'client',
-    name: 'client',
-    about: 'Your program runs it: a run pauses until its output is submitted.',
+    name: t('client'),
+    about: t('Your program runs it: a run pauses until its output is submitted.'),
   },
-  { kind: 'platform', name: 'platform', about: 'Operations of Gatehouse itself: each is an action.' },
+  { kind: 'platform', name: t('platform'), about: t('Operations of Gatehouse itself: each is an action.') },
 ]
 
 export function NewTool() {
@@ -32,7 +33,7 @@ export function NewTool() {
   return (
     <NewPage kind="tool" list="/tools" bodyClass="tool-page">
       <fieldset className="kinds">
-        <legend className="label">Where its calls run</legend>
+        <legend className="label">{t('Where its calls run')}</legend>
         {choices.map((one) => (
           <label key={one.kind}>
             <input
@@ -48,7 +49,10 @@ export function NewTool() {
       </fieldset>
       {kind === 'http' && (
         <p className="small mute">
-          The API has an OpenAPI document? <Link href="/tools/import">Choose its operations as tools</Link>.
+          <T
+            text="The API has an OpenAPI document? {link}."
+            link={<Link href="/tools/import">{t('Choose its operations as tools')}</Link>}
+          />
         </p>
       )}
       <NewDefinition key={kind} kind={kind} />
@@ -84,7 +88,7 @@ function AsksFirst({ draft, onChange }: { draft: ToolDraft; onChange(draft: Tool
       label={draftNames.asksFirst}
       value={draft.asksFirst}
       onChange={(asksFirst) => onChange({ ...draft, asksFirst })}
-      hint="Calls wait in the inbox. When and who is set under Gate, once the tool exists."
+      hint={t('Calls wait in the inbox. When and who is set under Gate, once the tool exists.')}
     />
   )
 }

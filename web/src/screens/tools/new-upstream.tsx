@@ -11,6 +11,7 @@ import { createToolMutation } from './documents.ts'
 import { configOf } from './tool-config.ts'
 import { newDraft, type ToolDraft } from './tool-draft.ts'
 import { createInputOf } from './tool-input.ts'
+import { t } from '../../texts/texts.tsx'
 
 export function NewUpstream() {
   const projectId = useProject()
@@ -23,8 +24,9 @@ export function NewUpstream() {
   return (
     <NewPage kind="upstream" list="/upstreams" bodyClass="tool-page">
       <p className="mute">
-        An upstream is a foreign MCP server. Each of its tools becomes a tool of your agents, called after the
-        name that you give here: a server “crm” with a tool “search” is “crm_search”.
+        {t(
+          'An upstream is a foreign MCP server. Each of its tools becomes a tool of your agents, called after the name that you give here: a server “crm” with a tool “search” is “crm_search”.',
+        )}
       </p>
       <CreateForm
         kind="upstream"

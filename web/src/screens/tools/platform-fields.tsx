@@ -7,6 +7,7 @@ import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { platformActionsQuery } from './documents.ts'
 import type { ToolDraft } from './tool-draft.ts'
+import { t } from '../../texts/texts.tsx'
 
 type Set = (part: Partial<ToolDraft>) => void
 
@@ -30,15 +31,17 @@ export function PlatformFields({
     })
   return (
     <fieldset className="platform-actions">
-      <legend className="label">{`Actions, ${chosen.size} chosen; each runs with the permissions of its caller`}</legend>
+      <legend className="label">
+        {t('Actions, {count} chosen; each runs with the permissions of its caller', { count: chosen.size })}
+      </legend>
       <input
         type="search"
-        aria-label="Filter actions"
-        placeholder="Filter actions"
+        aria-label={t('Filter actions')}
+        placeholder={t('Filter actions')}
         value={text}
         onChange={(event) => setText(event.target.value)}
       />
-      <ul tabIndex={0} aria-label="Actions">
+      <ul tabIndex={0} aria-label={t('Actions')}>
         {data.platformActions
           .filter(({ name }) => name.includes(text.trim().toLowerCase()))
           .map(({ name, description }) => (

@@ -12,6 +12,7 @@ import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { updateToolMutation, type ToolDetail } from './documents.ts'
 import { presetNames, presetSchema, withPreset } from './preset-schema.ts'
+import { t } from '../../texts/texts.tsx'
 
 interface Props {
   tool: ToolDetail
@@ -23,19 +24,19 @@ export function Presets({ tool, reload }: Props) {
   const names = presetNames(tool)
   const about = (
     <p className="mute">
-      Fixed arguments are hidden from models and clients, and win over whatever a caller sends.
+      {t('Fixed arguments are hidden from models and clients, and win over whatever a caller sends.')}
     </p>
   )
   if (isMasked || names === null)
     return (
-      <section className="stack" aria-label="Presets">
+      <section className="stack" aria-label={t('Presets')}>
         {about}
         <PresetList tool={tool} />
-        <p className="small mute">Changing them needs tools:Update.</p>
+        <p className="small mute">{t('Changing them needs tools:Update.')}</p>
       </section>
     )
   return (
-    <section className="stack" aria-label="Presets">
+    <section className="stack" aria-label={t('Presets')}>
       {about}
       <Editor tool={tool} names={names} reload={reload} />
     </section>
@@ -44,7 +45,7 @@ export function Presets({ tool, reload }: Props) {
 
 function PresetList({ tool }: { tool: ToolDetail }) {
   const entries = Object.entries(tool.presetParameters)
-  if (entries.length === 0) return <p>None.</p>
+  if (entries.length === 0) return <p>{t('None.')}</p>
   return (
     <dl className="preset-list">
       {entries.map(([name, value]) => (
@@ -81,9 +82,9 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
       )}
       {others.length > 0 && (
         <label className="action-choice">
-          <span>Fix another argument</span>
+          <span>{t('Fix another argument')}</span>
           <select value="" onChange={(event) => event.target.value && fix(event.target.value)}>
-            <option value="">Choose …</option>
+            <option value="">{t('Choose …')}</option>
             {others.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -91,14 +92,14 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
         </label>
       )}
       {fixed.length === 0 ? (
-        <p>No argument is fixed.</p>
+        <p>{t('No argument is fixed.')}</p>
       ) : (
         <SchemaForm
           key={edition}
           schema={presetSchema(tool, fixed)}
           state={state}
           onChange={setState}
-          label="Fixed arguments"
+          label={t('Fixed arguments')}
           issues={issues}
         />
       )}
@@ -106,7 +107,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
         <div className="row">
           {fixed.map((name) => (
             <button key={name} type="button" className="quiet" onClick={() => free(name)}>
-              Stop fixing {name}
+              {t('Stop fixing {name}', { name })}
             </button>
           ))}
         </div>
@@ -119,11 +120,11 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
           disabled={!isDirty || !isComplete || isStale || isRunning || state.fault !== null}
           onClick={() => void save()}
         >
-          {isRunning ? 'Saving …' : 'Save'}
+          {isRunning ? t('Saving …') : t('Save')}
         </button>
         {isDirty && (
           <button type="button" onClick={() => again(tool.presetParameters)}>
-            Drop the changes
+            {t('Drop the changes')}
           </button>
         )}
       </div>
@@ -164,7 +165,7 @@ function usePresets({ tool, reload }: Props) {
     const answer = await send({ input })
     reload()
     if (!answer) return
-    toast(`Saved the presets of ${answer.tool.name}.`, { tone: 'good' })
+    toast(t('Saved the presets of {name}.', { name: answer.tool.name }), { tone: 'good' })
     start(answer.tool, answer.tool.presetParameters)
   }
   const isComplete = fixed.every((name) => Object.hasOwn(value, name))

@@ -1,4 +1,5 @@
 /** The effect of a gate in one sentence. Pure. */
+import { t, plural } from '../../texts/texts.tsx'
 interface Counts {
   replayed: number
   stopped: number
@@ -8,11 +9,12 @@ interface Counts {
 
 /** Stops 14 of 200 calls; 3 newly; 1 no longer. */
 export function previewText({ replayed, stopped, newlyStopped, newlyPassing }: Counts): string {
-  if (replayed === 0) return 'No calls are recorded yet, so there is nothing to compare with.'
-  const calls = replayed === 1 ? 'call' : 'calls'
-  const parts = [`Stops ${stopped} of ${replayed} ${calls}`]
-  if (newlyStopped > 0) parts.push(`${newlyStopped} newly`)
-  if (newlyPassing > 0) parts.push(`${newlyPassing} no longer`)
-  if (newlyStopped + newlyPassing === 0) parts.push('the same as now')
+  if (replayed === 0) return t('No calls are recorded yet, so there is nothing to compare with.')
+  const parts = [
+    plural(replayed, 'Stops {stopped} of 1 call', 'Stops {stopped} of {count} calls', { stopped }),
+  ]
+  if (newlyStopped > 0) parts.push(t('{count} newly', { count: newlyStopped }))
+  if (newlyPassing > 0) parts.push(t('{count} no longer', { count: newlyPassing }))
+  if (newlyStopped + newlyPassing === 0) parts.push(t('the same as now'))
   return `${parts.join('; ')}.`
 }

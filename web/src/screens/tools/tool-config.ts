@@ -3,6 +3,7 @@ import type { Issue } from '../../api/outcome.ts'
 import { gateInputOf } from '../../parts/gate-draft.ts'
 import type { Kind, UpdateInput } from './documents.ts'
 import type { ToolDraft } from './tool-draft.ts'
+import { t } from '../../texts/texts.tsx'
 
 const linesOf = (text: string): string[] =>
   text
@@ -108,10 +109,10 @@ export function objectFrom(
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>
-    issues.push({ path: ['input', ...path], message: 'must be a JSON object' })
+    issues.push({ path: ['input', ...path], message: t('must be a JSON object') })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    issues.push({ path: ['input', ...path], message: `is not JSON: ${message}` })
+    issues.push({ path: ['input', ...path], message: t('is not JSON: {message}', { message }) })
   }
   return null
 }

@@ -5,6 +5,7 @@ import type { CreateInput, Kind, ToolDetail, UpdateInput } from './documents.ts'
 import { configOf, objectFrom } from './tool-config.ts'
 import { kindOf, newDraft, type Hint, type ToolDraft } from './tool-draft.ts'
 import type { Written } from '../../parts/told-issues.ts'
+import { t } from '../../texts/texts.tsx'
 
 const configNames = new Set<string>(Object.keys(newDraft).slice(Object.keys(newDraft).indexOf('inputSchema')))
 
@@ -68,7 +69,8 @@ function commonOf(draft: ToolDraft, issues: Issue[]) {
 function wholeFrom(text: string, name: string, issues: Issue[]): number | null {
   if (text.trim() === '') return null
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) issues.push({ path: ['input', name], message: 'must be a whole number' })
+  if (!Number.isSafeInteger(value))
+    issues.push({ path: ['input', name], message: t('must be a whole number') })
   return value
 }
 

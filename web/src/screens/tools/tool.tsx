@@ -14,28 +14,29 @@ import { Empty } from '../../parts/states.tsx'
 import { Versions } from '../../parts/versions.tsx'
 import { Calls } from './calls.tsx'
 import { Definition } from './definition.tsx'
-import { kinds, toolQuery, toolTypes, type Action, type ToolDetail } from './documents.ts'
+import { kinds, kindWords, toolQuery, toolTypes, type Action, type ToolDetail } from './documents.ts'
 import { GateTab } from './gate.tsx'
 import { Presets } from './presets.tsx'
 import { TryTool } from './try.tsx'
 import { UsedBy } from './used-by.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 const tabs: Tabs<ToolDetail> = [
   {
     tab: 'try',
-    name: 'Try',
+    name: t('Try'),
     render: (tool) => <WithAction tool={tool} render={(action) => <TryTool tool={tool} action={action} />} />,
   },
-  { tab: 'gate', name: 'Gate', render: (tool, reload) => <GateTab tool={tool} reload={reload} /> },
-  { tab: 'presets', name: 'Presets', render: (tool, reload) => <Presets tool={tool} reload={reload} /> },
-  { tab: 'calls', name: 'Calls', render: ({ id }) => <Calls toolId={id} /> },
-  { tab: 'agents', name: 'Used by', render: (tool) => <UsedBy tool={tool} /> },
+  { tab: 'gate', name: t('Gate'), render: (tool, reload) => <GateTab tool={tool} reload={reload} /> },
+  { tab: 'presets', name: t('Presets'), render: (tool, reload) => <Presets tool={tool} reload={reload} /> },
+  { tab: 'calls', name: t('Calls'), render: ({ id }) => <Calls toolId={id} /> },
+  { tab: 'agents', name: t('Used by'), render: (tool) => <UsedBy tool={tool} /> },
   {
     tab: 'definition',
-    name: 'Definition',
+    name: t('Definition'),
     render: (tool, reload) => <Definition tool={tool} reload={reload} />,
   },
-  { tab: 'versions', name: 'Versions', render: ({ id }) => <Versions id={id} /> },
+  { tab: 'versions', name: t('Versions'), render: ({ id }) => <Versions id={id} /> },
 ]
 
 export function ToolScreen({ id }: { id: string }) {
@@ -51,22 +52,22 @@ export function ToolScreen({ id }: { id: string }) {
       tabs={tabs}
       renderHead={(tool) => (
         <>
-          <span className="mute">{kinds[tool.__typename]}</span>
+          <span className="mute">{kindWords[kinds[tool.__typename]]}</span>
           <GateBadge gate={tool.gate} />
           {tool.annotations.destructiveHint && (
             <span className="badge tone-bad">
-              <Icon name="warn" /> destructive
+              <Icon name="warn" /> {t('destructive')}
             </span>
           )}
           {tool.__typename !== 'ClientTool' && (
             <PauseButton
               target={{ toolId: tool.id }}
-              word="Pause this tool"
-              effect="No call of this tool is sent any more, by any agent or caller."
+              word={t('Pause this tool')}
+              effect={t('No call of this tool is sent any more, by any agent or caller.')}
             />
           )}
           <span className="spread small mute row">
-            version {tool.version} <CopyId id={tool.id} />
+            <T text="version {version} {id}" version={tool.version} id={<CopyId id={tool.id} />} />
           </span>
         </>
       )}
@@ -86,11 +87,11 @@ function WithAction({ tool, render }: WithActionProps) {
   const [first] = tool.actions
   if (!first)
     return (
-      <Empty title="This tool serves no actions">
+      <Empty title={t('This tool serves no actions')}>
         {tool.__typename === 'McpTool' ? (
-          <Link href={`/upstreams/${tool.id}`}>See what its server says</Link>
+          <Link href={`/upstreams/${tool.id}`}>{t('See what its server says')}</Link>
         ) : (
-          'Choose its actions in its definition.'
+          t('Choose its actions in its definition.')
         )}
       </Empty>
     )
@@ -99,7 +100,7 @@ function WithAction({ tool, render }: WithActionProps) {
     <>
       <div className="action-choice">
         <Choice
-          label="Action"
+          label={t('Action')}
           value={chosen.action}
           options={tool.actions.map(({ action, title }) => ({
             value: action,

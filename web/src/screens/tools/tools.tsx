@@ -10,22 +10,25 @@ import { ListPage, nameIn } from '../../parts/list-page.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { toolsQuery, toolTypes, kinds, type ToolRow } from './documents.ts'
+import { toolsQuery, toolTypes, kinds, kindWords, type ToolRow } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
+import { t, plural } from '../../texts/texts.tsx'
 
 const filters = [
-  { value: null, name: 'All' },
+  { value: null, name: t('All') },
   { value: 'HTTP', name: 'http' },
-  { value: 'CLIENT', name: 'client' },
+  { value: 'CLIENT', name: t('client') },
   { value: 'MCP', name: 'mcp' },
-  { value: 'PLATFORM', name: 'platform' },
+  { value: 'PLATFORM', name: t('platform') },
 ] as const
 
 const noTools = {
-  title: 'No tools yet',
-  text: 'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
+  title: t('No tools yet'),
+  text: t(
+    'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
+  ),
 }
-const noneLikeThis = { title: 'No tool is like this', text: 'Change the kind or the word above.' }
+const noneLikeThis = { title: t('No tool is like this'), text: t('Change the kind or the word above.') }
 
 export function Tools() {
   const { params, go } = useAddress()
@@ -34,21 +37,26 @@ export function Tools() {
   const pages = usePages(toolsQuery, { kind, name }, (data) => data.tools, { eventTypes: toolTypes })
   return (
     <ListPage
-      title="Tools"
+      title={t('Tools')}
       list="/tools"
       kind="tool"
       bodyClass="tool-list"
       head={
         <>
-          <Segments label="Kind" value={kind} options={filters} onChange={(value) => go({ kind: value })} />
+          <Segments
+            label={t('Kind')}
+            value={kind}
+            options={filters}
+            onChange={(value) => go({ kind: value })}
+          />
           <Link href="/tools/import" className="button">
-            From OpenAPI
+            {t('From OpenAPI')}
           </Link>
         </>
       }
       pages={pages}
-      label="Tools"
-      columns={['Tool', 'Kind', 'Gate', 'Changed']}
+      label={t('Tools')}
+      columns={[t('Tool'), t('Kind'), t('Gate'), t('Changed')]}
       empty={kind === null && name === null ? noTools : noneLikeThis}
       renderRow={(tool) => <Row key={tool.id} tool={tool} />}
     >
@@ -74,15 +82,15 @@ function Row({ tool }: { tool: ToolRow }) {
         )}
         {tool.annotations.destructiveHint && (
           <span className="badge tone-bad small">
-            <Icon name="warn" /> destructive
+            <Icon name="warn" /> {t('destructive')}
           </span>
         )}
         <div className="small mute tool-gist">
-          <Foreign text={tool.description ?? 'No description.'} max={140} />
+          <Foreign text={tool.description ?? t('No description.')} max={140} />
         </div>
       </td>
       <td>
-        {kinds[tool.__typename]}
+        {kindWords[kinds[tool.__typename]]}
         {where && (
           <div className="mono small mute tool-where" title={where}>
             {tool.__typename === 'HttpTool' && `${tool.method} `}
@@ -97,14 +105,14 @@ function Row({ tool }: { tool: ToolRow }) {
         <GateBadge gate={tool.gate} />
         {own > 0 && (
           <div className="small mute">
-            {own} {own === 1 ? 'action has its' : 'actions have their'} own
+            {plural(own, '1 action has its own', '{count} actions have their own')}
           </div>
         )}
-        {tool.agentsOnly && <div className="small mute">only agents may call it</div>}
+        {tool.agentsOnly && <div className="small mute">{t('only agents may call it')}</div>}
       </td>
       <td className="nowrap">
         <Ago at={tool.updatedAt} />
-        <div className="small mute">version {tool.version}</div>
+        <div className="small mute">{t('version {version}', { version: tool.version })}</div>
       </td>
     </tr>
   )

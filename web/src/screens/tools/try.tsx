@@ -14,6 +14,7 @@ import { CallResult } from './call-result.tsx'
 import type { Action, ToolDetail } from './documents.ts'
 import { callToolMutation } from './call-documents.ts'
 import { useEvaluation, type Evaluation } from './use-evaluation.ts'
+import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
   tool: ToolDetail
@@ -23,14 +24,16 @@ interface Props {
 export function TryTool({ tool, action }: Props) {
   if (tool.__typename === 'ClientTool')
     return (
-      <Empty title="Your program runs this tool">
-        A run of an agent pauses until its output is submitted, so it cannot be called from here.
+      <Empty title={t('Your program runs this tool')}>
+        {t('A run of an agent pauses until its output is submitted, so it cannot be called from here.')}
       </Empty>
     )
   if (tool.agentsOnly)
     return (
-      <Empty title="Only agents may call this tool">
-        Direct calls are refused, so that the gates of its agents apply. Start a run of an agent that has it.
+      <Empty title={t('Only agents may call this tool')}>
+        {t(
+          'Direct calls are refused, so that the gates of its agents apply. Start a run of an agent that has it.',
+        )}
       </Empty>
     )
   return <TryForm key={action?.action ?? ''} tool={tool} action={action} />
@@ -66,7 +69,7 @@ function TryForm({ tool, action }: Props) {
   const others = found.filter(({ path }) => path[1] !== 'arguments')
   return (
     <div className="try">
-      <section className="stack" aria-label="Call">
+      <section className="stack" aria-label={t('Call')}>
         {(action?.description ?? tool.description) && (
           <div className="mute">
             <LongText text={action?.description ?? tool.description ?? ''} />
@@ -79,13 +82,16 @@ function TryForm({ tool, action }: Props) {
             setState(next)
             call.clear()
           }}
-          label="Arguments"
+          label={t('Arguments')}
           issues={issues}
           showsAll={showsAll}
         />
         {Object.keys(tool.presetParameters).length > 0 && (
           <p className="small mute">
-            Fixed by presets: <span className="mono">{Object.keys(tool.presetParameters).join(', ')}</span>
+            <T
+              text="Fixed by presets: {names}"
+              names={<span className="mono">{Object.keys(tool.presetParameters).join(', ')}</span>}
+            />
           </p>
         )}
         <GateSays evaluation={evaluation} />
@@ -96,11 +102,13 @@ function TryForm({ tool, action }: Props) {
             disabled={call.isRunning || state.fault !== null}
             onClick={run}
           >
-            {call.isRunning ? 'Calling …' : evaluation?.stops ? 'Ask for approval' : 'Call'}
+            {call.isRunning ? t('Calling …') : evaluation?.stops ? t('Ask for approval') : t('Call|verb')}
             <KeyHint keys="mod+Enter" />
           </button>
           {call.isUnanswered && !call.isRunning && (
-            <span className="small mute">Pressing again repeats the same call; it cannot run twice.</span>
+            <span className="small mute">
+              {t('Pressing again repeats the same call; it cannot run twice.')}
+            </span>
           )}
         </div>
         <Refusal message={call.refusal}>
@@ -111,11 +119,13 @@ function TryForm({ tool, action }: Props) {
           ))}
         </Refusal>
       </section>
-      <section aria-label="Result" className="try-result">
+      <section aria-label={t('Result')} className="try-result">
         {call.callId ? (
           <CallResult id={call.callId} />
         ) : (
-          <Empty title="No call yet">Its result stands here, or the question that it waits for.</Empty>
+          <Empty title={t('No call yet')}>
+            {t('Its result stands here, or the question that it waits for.')}
+          </Empty>
         )}
       </section>
     </div>
@@ -153,7 +163,7 @@ function useTry() {
     callId,
     refusal:
       refused && refused.issues.length > 0
-        ? 'Some arguments need another value.'
+        ? t('Some arguments need another value.')
         : (refused?.message ?? null),
     issues: refused?.issues ?? noIssues,
     clear: () => setResult(null),
@@ -164,16 +174,18 @@ function GateSays({ evaluation }: { evaluation: Evaluation | null }) {
   return (
     <output className="gate-says" aria-live="polite">
       {evaluation === null ? (
-        <span className="mute">The gate …</span>
+        <span className="mute">{t('The gate …')}</span>
       ) : evaluation.stops && evaluation.requirement ? (
         <span className="tone-human">
-          The gate would stop this call: {requirementText(evaluation.requirement)}
-          {evaluation.requirement.excludeRequester && ', not you'}.
+          {t('The gate would stop this call: {requirement}', {
+            requirement: requirementText(evaluation.requirement),
+          })}
+          {evaluation.requirement.excludeRequester && t(', not you')}.
         </span>
       ) : evaluation.grant ? (
-        <span>A grant lets this call pass the gate.</span>
+        <span>{t('A grant lets this call pass the gate.')}</span>
       ) : (
-        <span className="mute">The gate lets this call pass.</span>
+        <span className="mute">{t('The gate lets this call pass.')}</span>
       )}
     </output>
   )

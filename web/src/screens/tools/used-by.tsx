@@ -5,6 +5,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { ToolDetail } from './documents.ts'
 import { usersQuery } from './call-documents.ts'
+import { t } from '../../texts/texts.tsx'
 
 const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
@@ -17,11 +18,11 @@ export function UsedBy({ tool }: { tool: ToolDetail }) {
   return (
     <>
       {users.length === 0 ? (
-        <Empty title="No agent has this tool">
+        <Empty title={t('No agent has this tool')}>
           {pages.hasMore ? (
-            `${pages.nodes.length} agents were looked at.`
+            t('{count} agents were looked at.', { count: pages.nodes.length })
           ) : (
-            <Link href="/agents">Choose an agent</Link>
+            <Link href="/agents">{t('Choose an agent')}</Link>
           )}
         </Empty>
       ) : (
@@ -32,10 +33,12 @@ export function UsedBy({ tool }: { tool: ToolDetail }) {
                 <Foreign text={agent.name} max={100} />
               </Link>
               <span className="mute small">
-                {agent.model ?? 'default model'}
-                {agent.activeToolIds && !agent.activeToolIds.includes(tool.id) && ', hidden from its model'}
-                {agent.gate && agent.gate.mode !== 'NEVER' && ', with a gate of its own'}
-                {agent.mcp.enabled && ', served to MCP clients'}
+                {agent.model ?? t('default model')}
+                {agent.activeToolIds &&
+                  !agent.activeToolIds.includes(tool.id) &&
+                  t(', hidden from its model')}
+                {agent.gate && agent.gate.mode !== 'NEVER' && t(', with a gate of its own')}
+                {agent.mcp.enabled && t(', served to MCP clients')}
               </span>
             </li>
           ))}
@@ -43,7 +46,7 @@ export function UsedBy({ tool }: { tool: ToolDetail }) {
       )}
       {pages.hasMore && (
         <button type="button" onClick={pages.showMore}>
-          Look through more agents
+          {t('Look through more agents')}
         </button>
       )}
     </>

@@ -17,6 +17,8 @@ import {
   type UpstreamRow,
 } from './documents.ts'
 import { UpstreamStatus } from '../../parts/upstream-status.tsx'
+import { wordsOf } from '../../parts/badge.tsx'
+import { t, T } from '../../texts/texts.tsx'
 
 export function UpstreamScreen({ id }: { id: string }) {
   const read = useQuery(upstreamQuery, { id }, { eventTypes: upstreamTypes })
@@ -61,20 +63,20 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
       <button
         type="button"
         disabled={refresh.isRunning}
-        onClick={() => void refresh.act({ input }, 'The lists were read.').then(reload)}
+        onClick={() => void refresh.act({ input }, t('The lists were read.')).then(reload)}
       >
-        {refresh.isRunning ? 'Reading …' : 'Read its lists now'}
+        {refresh.isRunning ? t('Reading …') : t('Read its lists now')}
       </button>
       <button type="button" disabled={connect.isRunning} onClick={() => void signIn()}>
-        Sign in there
+        {t('Sign in there')}
       </button>
       <Confirm
-        word="Disconnect"
-        question={`Disconnect ${tool.name}?`}
+        word={t('Disconnect')}
+        question={t('Disconnect {name}?', { name: tool.name })}
         isBusy={disconnect.isRunning}
-        onConfirm={() => void disconnect.act({ input }, 'Its tokens are deleted.').then(reload)}
+        onConfirm={() => void disconnect.act({ input }, t('Its tokens are deleted.')).then(reload)}
       >
-        <p>Tokens, client registration and pending sign-ins of this server are deleted.</p>
+        <p>{t('Tokens, client registration and pending sign-ins of this server are deleted.')}</p>
       </Confirm>
     </div>
   )
@@ -83,7 +85,7 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
 function Diagnosis({ tool }: { tool: UpstreamRow }) {
   const { upstream } = tool
   return (
-    <section aria-label="State">
+    <section aria-label={t('State')}>
       {upstream?.error && (
         <div className="failure" role="status">
           <p>
@@ -93,36 +95,43 @@ function Diagnosis({ tool }: { tool: UpstreamRow }) {
         </div>
       )}
       <dl className="facts">
-        <Fact name="Address">
+        <Fact name={t('Address')}>
           <span className="mono">
             <Foreign text={tool.url} max={300} />
           </span>
         </Fact>
-        <Fact name="Server">
+        <Fact name={t('Server')}>
           {upstream?.serverName ? (
             <Foreign text={`${upstream.serverName} ${upstream.serverVersion ?? ''}`} max={120} />
           ) : (
-            <span className="mute">not known</span>
+            <span className="mute">{t('not known')}</span>
           )}
         </Fact>
-        <Fact name="Protocol">
-          {upstream?.era ? upstream.era.toLowerCase() : <span className="mute">not known</span>}
+        <Fact name={t('Protocol')}>
+          {upstream?.era ? wordsOf(upstream.era) : <span className="mute">{t('not known')}</span>}
           {upstream?.transport && `, ${upstream.transport.toLowerCase().replaceAll('_', ' ')}`}
         </Fact>
-        <Fact name="Signs in">
-          {tool.auth ? tool.auth.kind.toLowerCase().replaceAll('_', ' ') : 'by a person, or not at all'}
+        <Fact name={t('Signs in')}>
+          {tool.auth ? tool.auth.kind.toLowerCase().replaceAll('_', ' ') : t('by a person, or not at all')}
         </Fact>
-        <Fact name="Last answered">
-          {upstream?.lastSeenAt ? <Ago at={upstream.lastSeenAt} /> : <span className="mute">never</span>}
+        <Fact name={t('Last answered')}>
+          {upstream?.lastSeenAt ? (
+            <Ago at={upstream.lastSeenAt} />
+          ) : (
+            <span className="mute">{t('never')}</span>
+          )}
         </Fact>
-        <Fact name="Offers">
-          {upstream?.tools.length ?? 0} tools, {upstream?.resourceCount ?? 0} resources,{' '}
-          {upstream?.promptCount ?? 0} prompts
+        <Fact name={t('Offers')}>
+          {t('{tools} tools, {resources} resources, {prompts} prompts', {
+            tools: upstream?.tools.length ?? 0,
+            resources: upstream?.resourceCount ?? 0,
+            prompts: upstream?.promptCount ?? 0,
+          })}
         </Fact>
       </dl>
       {upstream?.instructions && (
         <details>
-          <summary>What the server tells its clients</summary>
+          <summary>{t('What the server tells its clients')}</summary>
           <LongText text={upstream.instructions} />
         </details>
       )}
@@ -144,14 +153,15 @@ function Catalog({ tool }: { tool: UpstreamRow }) {
   const tools = tool.upstream?.tools ?? []
   const [first] = useState(tools)
   const { added, changed, removed } = catalogChanges(first, tools)
-  const mark = (name: string) => (added.includes(name) ? 'new' : changed.includes(name) ? 'changed' : null)
+  const mark = (name: string) =>
+    added.includes(name) ? t('new') : changed.includes(name) ? t('changed') : null
   if (tools.length === 0) return null
   return (
-    <section aria-label="Tools of the server">
-      <h2>Tools</h2>
+    <section aria-label={t('Tools of the server')}>
+      <h2>{t('Tools')}</h2>
       {removed.length > 0 && (
         <p className="tone-bad">
-          Removed: <Foreign text={removed.join(', ')} max={500} />
+          <T text="Removed: {tools}" tools={<Foreign text={removed.join(', ')} max={500} />} />
         </p>
       )}
       <ul className="catalog">

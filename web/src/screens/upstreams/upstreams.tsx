@@ -8,12 +8,13 @@ import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { upstreamsQuery, upstreamTypes } from './documents.ts'
 import { UpstreamStatus } from '../../parts/upstream-status.tsx'
+import { t } from '../../texts/texts.tsx'
 
 const noUpstreams = {
-  title: 'No upstream servers',
-  text: 'Add a foreign MCP server: its tools become tools of your agents.',
+  title: t('No upstream servers'),
+  text: t('Add a foreign MCP server: its tools become tools of your agents.'),
 }
-const noneLikeThis = { title: 'No upstream is like this', text: 'Change the word above.' }
+const noneLikeThis = { title: t('No upstream is like this'), text: t('Change the word above.') }
 
 export function Upstreams() {
   const { params } = useAddress()
@@ -21,12 +22,12 @@ export function Upstreams() {
   const pages = usePages(upstreamsQuery, { name }, (data) => data.tools, { eventTypes: upstreamTypes })
   return (
     <ListPage
-      title="Upstreams"
+      title={t('Upstreams')}
       list="/upstreams"
       kind="upstream"
       pages={pages}
-      label="Upstream MCP servers"
-      columns={['Tool', 'Server', 'Status', 'Last answered']}
+      label={t('Upstream MCP servers')}
+      columns={[t('Tool'), t('Server'), t('Status'), t('Last answered')]}
       empty={name === null ? noUpstreams : noneLikeThis}
       renderRow={(tool) =>
         tool.__typename === 'McpTool' && (
@@ -56,7 +57,7 @@ export function Upstreams() {
               {tool.upstream?.lastSeenAt ? (
                 <Ago at={tool.upstream.lastSeenAt} />
               ) : (
-                <span className="mute">never</span>
+                <span className="mute">{t('never')}</span>
               )}
             </td>
           </tr>

@@ -7,11 +7,12 @@ import { Foreign } from '../../../parts/text.tsx'
 import { useAction } from '../../../parts/use-action.ts'
 import { testSlackMutation, type Integration, type SlackTrial } from './documents.ts'
 import { stepsOf, type SlackStep } from './steps.ts'
+import { t, T } from '../../../texts/texts.tsx'
 
 const looks: Record<SlackStep['state'], { icon: 'check' | 'cross' | 'clock'; tone: string; word: string }> = {
-  done: { icon: 'check', tone: 'tone-good', word: 'done: ' },
-  failed: { icon: 'cross', tone: 'tone-bad', word: 'failed: ' },
-  open: { icon: 'clock', tone: 'mute', word: 'to do: ' },
+  done: { icon: 'check', tone: 'tone-good', word: `${t('done:')} ` },
+  failed: { icon: 'cross', tone: 'tone-bad', word: `${t('failed:')} ` },
+  open: { icon: 'clock', tone: 'mute', word: `${t('to do:')} ` },
 }
 
 export function SlackChecklist({ integration, mayTest }: { integration: Integration; mayTest: boolean }) {
@@ -23,12 +24,12 @@ export function SlackChecklist({ integration, mayTest }: { integration: Integrat
     if (said) setTrial(said)
   }
   return (
-    <section className="stack" aria-label="Checklist">
+    <section className="stack" aria-label={t('Checklist')}>
       <div className="row">
-        <h2>Checklist</h2>
+        <h2>{t('Checklist')}</h2>
         {mayTest && (
           <button type="button" className="spread" disabled={isRunning} onClick={() => void test()}>
-            {isRunning ? 'Asking Slack …' : 'Send a test message'}
+            {isRunning ? t('Asking Slack …') : t('Send a test message')}
           </button>
         )}
       </div>
@@ -52,7 +53,10 @@ export function SlackChecklist({ integration, mayTest }: { integration: Integrat
       </ul>
       {integration.verifiedAt !== null && (
         <p className="small mute">
-          The newest press of a test message came back <Ago at={integration.verifiedAt} />.
+          <T
+            text="The newest press of a test message came back {time}."
+            time={<Ago at={integration.verifiedAt} />}
+          />
         </p>
       )}
     </section>

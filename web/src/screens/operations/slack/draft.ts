@@ -1,5 +1,6 @@
 /** The form of the Slack integration as a draft, and what of it is sent. Pure. */
 import { changedNames } from '../../../parts/rebase.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export interface SlackDraft {
   channel: string
@@ -16,8 +17,8 @@ export const noSecrets: SlackSecrets = { botToken: '', signingSecret: '' }
 export const emptySlackDraft: SlackDraft = { channel: '', showArguments: false }
 
 export const slackNames: Record<keyof SlackDraft, string> = {
-  channel: 'Channel',
-  showArguments: 'With the arguments of calls',
+  channel: t('Channel'),
+  showArguments: t('With the arguments of calls'),
 }
 
 export const draftOfSlack = ({ channel, showArguments }: SlackDraft): SlackDraft => ({

@@ -3,6 +3,7 @@ import type { Issue } from '../../../api/outcome.ts'
 import { Field } from '../../../parts/fields.tsx'
 import { Check } from '../../../parts/long-fields.tsx'
 import type { SlackDraft, SlackSecrets } from './draft.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   draft: SlackDraft
@@ -15,29 +16,31 @@ interface Props {
 }
 
 export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft, onSecrets }: Props) {
-  const kept = isNew ? '' : ' Empty: as it is.'
+  const kept = isNew ? '' : ` ${t('Empty: as it is.')}`
   return (
     <>
       <Field
-        label="Channel"
+        label={t('Channel')}
         name="channel"
         value={draft.channel}
         onChange={(channel) => onDraft({ ...draft, channel })}
         isRequired
         issues={issues}
         placeholder="C0123456789"
-        hint="The id of a channel of which the app is a member: in Slack at the end of the channel’s details."
+        hint={t(
+          'The id of a channel of which the app is a member: in Slack at the end of the channel’s details.',
+        )}
       />
       <Check
-        label="With the arguments of calls"
+        label={t('With the arguments of calls')}
         value={draft.showArguments}
         onChange={(showArguments) => onDraft({ ...draft, showArguments })}
-        hint="Everybody in the channel reads them. Values that are writeOnly stay masked."
+        hint={t('Everybody in the channel reads them. Values that are writeOnly stay masked.')}
       />
       {isOperator ? (
         <>
           <Field
-            label="Bot token"
+            label={t('Bot token')}
             name="botToken"
             type="password"
             value={secrets.botToken}
@@ -45,23 +48,24 @@ export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft
             isRequired={isNew}
             issues={issues}
             placeholder="xoxb-…"
-            hint={`It is tried with Slack, stored encrypted and never shown.${kept}`}
+            hint={t('It is tried with Slack, stored encrypted and never shown.{kept}', { kept })}
           />
           <Field
-            label="Signing secret"
+            label={t('Signing secret')}
             name="signingSecret"
             type="password"
             value={secrets.signingSecret}
             onChange={(signingSecret) => onSecrets({ ...secrets, signingSecret })}
             isRequired={isNew}
             issues={issues}
-            hint={`In Slack under Basic Information of the app.${kept}`}
+            hint={t('In Slack under Basic Information of the app.{kept}', { kept })}
           />
         </>
       ) : (
         <p className="small mute">
-          Only an operator’s key may set the bot token and the signing secret: whoever knows them can vote for
-          every linked user.
+          {t(
+            'Only an operator’s key may set the bot token and the signing secret: whoever knows them can vote for every linked user.',
+          )}
         </p>
       )}
     </>

@@ -9,6 +9,7 @@ import { emptySlackDraft, newSlackInput, noSecrets } from './draft.ts'
 import { SlackFields } from './fields.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { unplacedText } from '../../../api/outcome.ts'
+import { t, T } from '../../../texts/texts.tsx'
 
 interface Props {
   viewer: Viewer
@@ -20,29 +21,35 @@ export function NoSlack({ viewer, reload }: Props) {
   const maySet = viewer.isOperator && viewer.may('slack:Set')
   return (
     <div className="empty slack-empty">
-      <h2>Slack is not set up</h2>
+      <h2>{t('Slack is not set up')}</h2>
       <p>
-        Questions are posted in a channel, with buttons to approve and reject. A press is the vote of the
-        person to whom the Slack user is linked, under the same rules as one given here.
+        {t(
+          'Questions are posted in a channel, with buttons to approve and reject. A press is the vote of the person to whom the Slack user is linked, under the same rules as one given here.',
+        )}
       </p>
       <ol>
         <li>
-          Create a Slack app with the bot scope <code className="mono">chat:write</code>, install it, and
-          invite it to a channel.
+          <T
+            text="Create a Slack app with the bot scope {scope}, install it, and invite it to a channel."
+            scope={<code className="mono">chat:write</code>}
+          />
         </li>
-        <li>Enter its bot token, its signing secret and the channel here.</li>
-        <li>Switch on the app’s interactivity, with the Request URL that is shown here then.</li>
-        <li>Link Slack users to people.</li>
+        <li>{t('Enter its bot token, its signing secret and the channel here.')}</li>
+        <li>{t('Switch on the app’s interactivity, with the Request URL that is shown here then.')}</li>
+        <li>{t('Link Slack users to people.')}</li>
       </ol>
       {maySet ? (
         <button type="button" className="primary" onClick={() => setOpen(true)}>
-          Set up Slack
+          {t('Set up Slack')}
         </button>
       ) : (
-        <p>Only an operator’s key may set the bot token and the signing secret: ask an operator.</p>
+        <p>{t('Only an operator’s key may set the bot token and the signing secret: ask an operator.')}</p>
       )}
       <p className="small">
-        More in the guide “Verdicts from elsewhere”, <code className="mono">docs/guides/verdicts.md</code>.
+        <T
+          text="More in the guide “Verdicts from elsewhere”, {file}."
+          file={<code className="mono">docs/guides/verdicts.md</code>}
+        />
       </p>
       {isOpen && (
         <NewSlack
@@ -64,7 +71,7 @@ function NewSlack({ viewer, onClose }: { viewer: Viewer; onClose(): void }) {
   const form = useMutation(setSlackMutation)
   const save = async () => {
     if (!(await form.send({ input: { projectId, ...newSlackInput(draft, secrets) } }))) return
-    toast('Slack knows the token. Enter the Request URL in the app next, then send a test message.', {
+    toast(t('Slack knows the token. Enter the Request URL in the app next, then send a test message.'), {
       tone: 'good',
     })
     onClose()
@@ -74,9 +81,9 @@ function NewSlack({ viewer, onClose }: { viewer: Viewer; onClose(): void }) {
   )
   return (
     <FormDialog
-      title="Set up Slack"
-      submit="Set up"
-      busy="Asking Slack …"
+      title={t('Set up Slack')}
+      submit={t('Set up')}
+      busy={t('Asking Slack …')}
       isReady={isComplete}
       form={form}
       textOf={unplacedText}

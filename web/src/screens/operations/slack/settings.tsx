@@ -8,6 +8,7 @@ import { toast } from '../../../parts/toasts.tsx'
 import { setSlackMutation, type Integration } from './documents.ts'
 import { draftOfSlack, noSecrets, slackChanges, slackNames } from './draft.ts'
 import { SlackFields } from './fields.tsx'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   integration: Integration
@@ -26,7 +27,7 @@ export function SlackSettings({ integration, viewer, reload }: Props) {
     if (await mutation.send({ input: { projectId, ...changes } })) {
       start(draft)
       setSecrets(noSecrets)
-      toast('The Slack integration is changed.', { tone: 'good' })
+      toast(t('The Slack integration is changed.'), { tone: 'good' })
     }
     reload()
   }

@@ -25,6 +25,7 @@ import { SlackChecklist } from './checklist.tsx'
 import { NoSlack } from './new.tsx'
 import { SlackSettings } from './settings.tsx'
 import { SlackUsers } from './users.tsx'
+import { t } from '../../../texts/texts.tsx'
 
 /** How often it is read again while Slack refuses something: the feed does not say when that is over. */
 const faultyMs = 5_000
@@ -76,9 +77,9 @@ interface Props {
 }
 
 const reasons: Record<NonNullable<Integration['disabledReason']>, string> = {
-  BY_REQUEST: 'by request',
-  TOKEN_REVOKED: 'Slack does not accept the bot token any more',
-  REFUSED: 'Slack refuses the channel, or the token lacks a scope',
+  BY_REQUEST: t('by request'),
+  TOKEN_REVOKED: t('Slack does not accept the bot token any more'),
+  REFUSED: t('Slack refuses the channel, or the token lacks a scope'),
 }
 
 function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 'integration'>) {
@@ -86,18 +87,18 @@ function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 
   const isByRequest = disabledReason === 'BY_REQUEST'
   const said = fault !== null && !isByRequest && (
     <>
-      {isOff ? ': ' : 'Slack returned '}
+      {isOff ? ': ' : `${t('Slack returned')} `}
       <Foreign text={fault} max={200} />
     </>
   )
   return (
-    <span className="slack-status" role="status" aria-label="Status">
+    <span className="slack-status" role="status" aria-label={t('Status')}>
       {isOff ? (
-        <Badge status={isByRequest ? 'CANCELLED' : 'FAILED'} word="disabled" />
+        <Badge status={isByRequest ? 'CANCELLED' : 'FAILED'} word={t('disabled')} />
       ) : (
         <Badge
           status={fault === null ? 'COMPLETED' : 'UNKNOWN'}
-          word={fault === null ? 'enabled' : 'waits for Slack'}
+          word={fault === null ? t('enabled') : t('waits for Slack')}
         />
       )}
       <span className="small mute">
@@ -111,7 +112,7 @@ function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 
 function Standing({ integration, viewer, reload }: Props) {
   const { teamName, teamId, channel, showArguments, interactionsUrl, creator, updatedAt } = integration
   return (
-    <section className="stack" aria-label="Integration">
+    <section className="stack" aria-label={t('Integration')}>
       <div className="row">
         <Status integration={integration} />
         <span className="row spread">
@@ -120,27 +121,27 @@ function Standing({ integration, viewer, reload }: Props) {
         </span>
       </div>
       <dl className="facts">
-        <Fact name="Workspace">
+        <Fact name={t('Workspace')}>
           <CopyId id={teamId}>
             <Foreign text={teamName || teamId} max={80} />
           </CopyId>
         </Fact>
-        <Fact name="Channel">
+        <Fact name={t('Channel')}>
           <CopyId id={channel} />
         </Fact>
-        <Fact name="Messages">{showArguments ? 'with arguments' : 'without arguments'}</Fact>
-        <Fact name="Set up by">
+        <Fact name={t('Messages')}>{showArguments ? t('with arguments') : t('without arguments')}</Fact>
+        <Fact name={t('Set up by')}>
           <Principal of={creator} />
         </Fact>
-        <Fact name="Changed">
+        <Fact name={t('Changed')}>
           <Ago at={updatedAt} />
         </Fact>
       </dl>
       <div className="panel slack-address">
         <span className="small mute">
-          Request URL of the app’s interactivity, which Slack must reach; without it no press arrives:
+          {t('Request URL of the app’s interactivity, which Slack must reach; without it no press arrives:')}
         </span>
-        <CopyId id={interactionsUrl} label="Request URL" />
+        <CopyId id={interactionsUrl} label={t('Request URL')} />
       </div>
     </section>
   )
@@ -152,8 +153,8 @@ function Turn({ integration, viewer, reload }: Props) {
   if (!viewer.may('slack:Set')) return null
   const isEnabled = integration.status === 'ENABLED'
   const done = isEnabled
-    ? 'Nothing more is posted. Its place in the log is kept.'
-    : 'It goes on where it stopped.'
+    ? t('Nothing more is posted. Its place in the log is kept.')
+    : t('It goes on where it stopped.')
   return (
     <button
       type="button"
@@ -161,7 +162,7 @@ function Turn({ integration, viewer, reload }: Props) {
       disabled={isRunning}
       onClick={() => void act({ input: { projectId, enabled: !isEnabled } }, done).then(reload)}
     >
-      {isEnabled ? 'Disable' : 'Enable again'}
+      {isEnabled ? t('Disable') : t('Enable again')}
     </button>
   )
 }
@@ -171,19 +172,20 @@ function DeleteSlack({ reload }: Pick<Props, 'reload'>) {
   const projectId = useProject()
   const { act, isRunning } = useAction(deleteSlackMutation)
   const remove = async () => {
-    if (await act({ input: { projectId } }, 'The Slack integration is deleted.')) setGone(true)
+    if (await act({ input: { projectId } }, t('The Slack integration is deleted.'))) setGone(true)
     reload()
   }
   return (
     <Confirm
-      word="Delete"
-      question="Delete the Slack integration?"
+      word={t('Delete')}
+      question={t('Delete the Slack integration?')}
       isBusy={isRunning || isGone}
       onConfirm={() => void remove()}
     >
       <p>
-        Its users are unlinked, and token and signing secret are deleted. Messages stay in Slack; their
-        buttons decide nothing any more.
+        {t(
+          'Its users are unlinked, and token and signing secret are deleted. Messages stay in Slack; their buttons decide nothing any more.',
+        )}
       </p>
     </Confirm>
   )

@@ -13,6 +13,7 @@ import { linkUserMutation, type Integration, type SlackUser } from './documents.
 import { Table } from '../../../parts/table.tsx'
 import { useAction } from '../../../parts/use-action.ts'
 import { unplacedText } from '../../../api/outcome.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   integration: Integration
@@ -24,16 +25,17 @@ export function SlackUsers({ integration, viewer, reload }: Props) {
   const { users } = integration
   const mayLink = viewer.may('slack:LinkUser')
   return (
-    <section className="stack" aria-label="Linked Slack users">
-      <h2>Slack users</h2>
+    <section className="stack" aria-label={t('Linked Slack users')}>
+      <h2>{t('Slack users')}</h2>
       <p className="mute">
-        Whoever has the Slack account votes for the person or key to which it is linked. Presses of others
-        count for nothing.
+        {t(
+          'Whoever has the Slack account votes for the person or key to which it is linked. Presses of others count for nothing.',
+        )}
       </p>
       {users.length === 0 ? (
-        <p>Nobody is linked yet: questions are posted, and no press counts.</p>
+        <p>{t('Nobody is linked yet: questions are posted, and no press counts.')}</p>
       ) : (
-        <Table label="Links" columns={['Slack user', 'Votes as', 'Linked by', 'Linked', '']}>
+        <Table label={t('Links')} columns={[t('Slack user'), t('Votes as'), t('Linked by'), t('Linked'), '']}>
           {users.map((user) => (
             <Row key={user.slackUserId} user={user} mayLink={mayLink} reload={reload} />
           ))}
@@ -63,14 +65,19 @@ function Row({ user, mayLink, reload }: { user: SlackUser; mayLink: boolean; rel
       <td className="actions">
         {mayLink && (
           <Confirm
-            word="Unlink"
-            question={`Unlink ${slackUserId}?`}
+            word={t('Unlink')}
+            question={t('Unlink {id}?', { id: slackUserId })}
             isBusy={isRunning}
             onConfirm={() =>
-              void act({ input: { projectId, slackUserId } }, `${slackUserId} is unlinked.`).then(reload)
+              void act(
+                { input: { projectId, slackUserId } },
+                t('{id} is unlinked.', { id: slackUserId }),
+              ).then(reload)
             }
           >
-            <p>Presses of this Slack user count for nothing from then on. Votes that were given stay.</p>
+            <p>
+              {t('Presses of this Slack user count for nothing from then on. Votes that were given stay.')}
+            </p>
           </Confirm>
         )}
       </td>
@@ -89,19 +96,19 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
     const answer = await send({ input })
     reload()
     if (!answer) return
-    toast(`${input.slackUserId} is linked.`, { tone: 'good' })
+    toast(t('{id} is linked.', { id: input.slackUserId }), { tone: 'good' })
     setSlackUserId('')
     setWho(nobody)
   }
   return (
     <form
       className="form-line"
-      aria-label="Link a Slack user"
+      aria-label={t('Link a Slack user')}
       noValidate
       onSubmit={(event) => void link(event)}
     >
       <Field
-        label="Slack user"
+        label={t('Slack user')}
         name="slackUserId"
         value={slackUserId}
         onChange={(next) => {
@@ -113,7 +120,7 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
         placeholder="U0123456789"
       />
       <VoterField
-        label="Votes as"
+        label={t('Votes as')}
         value={who}
         viewer={viewer}
         issues={refused?.issues ?? []}
@@ -123,13 +130,14 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
         }}
       />
       <button type="submit" disabled={isRunning || slackUserId.trim() === '' || who.id === ''}>
-        {isRunning ? 'Linking …' : 'Link'}
+        {isRunning ? t('Linking …') : t('Link')}
       </button>
       <div className="form-line-foot">
         <Refusal message={unplacedText(refused)} />
         <p className="small mute">
-          In Slack: the profile of the person, “Copy member ID”.
-          {!viewer.isOperator && ' Only an operator links others than you and the keys that you made.'}
+          {t('In Slack: the profile of the person, “Copy member ID”.')}
+          {!viewer.isOperator &&
+            ` ${t('Only an operator links others than you and the keys that you made.')}`}
         </p>
       </div>
     </form>

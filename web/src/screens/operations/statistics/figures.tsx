@@ -2,7 +2,8 @@
 import { durationText } from '../../../parts/durations.ts'
 import { Foreign } from '../../../parts/text.tsx'
 import { FigureTable } from './figure-table.tsx'
-import { costText, numberText, runKinds, secondsText, shareText, type Bucket } from './sums.ts'
+import { costText, runKinds, runWords, secondsText, shareText, type Bucket } from './sums.ts'
+import { t, numberText } from '../../../texts/texts.tsx'
 
 interface ToolFigures {
   name: string
@@ -15,25 +16,25 @@ interface ToolFigures {
 }
 
 const toolColumns = [
-  'Tool',
-  { number: 'Calls' },
-  { number: 'Failed' },
-  { number: 'Unknown' },
-  { number: 'Share' },
-  { number: 'Time' },
-  { number: 'Cost' },
+  t('Tool'),
+  { number: t('Calls') },
+  { number: t('Failed') },
+  { number: t('Unknown') },
+  { number: t('Share') },
+  { number: t('Time') },
+  { number: t('Cost') },
 ]
 
 /** The tools, those that failed most first. */
 export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
   return (
-    <section className="chart" aria-label="Tools">
-      <h3>Tools, those that failed most first</h3>
+    <section className="chart" aria-label={t('Tools')}>
+      <h3>{t('Tools, those that failed most first')}</h3>
       {tools.length === 0 ? (
-        <p className="mute">No tool was called.</p>
+        <p className="mute">{t('No tool was called.')}</p>
       ) : (
         <>
-          <FigureTable label="Calls by tool" columns={toolColumns}>
+          <FigureTable label={t('Calls by tool')} columns={toolColumns}>
             {tools.map(({ name, calls, errors, unknown, seconds, cost, unpricedTokens }) => (
               <tr key={name}>
                 <td className="mono small">
@@ -49,8 +50,9 @@ export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
             ))}
           </FigureTable>
           <p className="small mute">
-            Time is that of all calls together. Cost is that of the model’s answers that asked for the calls;
-            the calls of one answer share it equally.
+            {t(
+              'Time is that of all calls together. Cost is that of the model’s answers that asked for the calls; the calls of one answer share it equally.',
+            )}
           </p>
         </>
       )}
@@ -59,25 +61,25 @@ export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
 }
 
 const columns = [
-  ...runKinds.map((kind) => ({ name: kind, textOf: (one: Bucket) => numberText(one[kind]) })),
-  { name: 'tokens read', textOf: (one: Bucket) => numberText(one.inputTokens) },
-  { name: 'tokens written', textOf: (one: Bucket) => numberText(one.outputTokens) },
-  { name: 'cost', textOf: (one: Bucket) => costText(one.cost, one.unpricedTokens) },
-  { name: 'questions', textOf: (one: Bucket) => numberText(one.approvals) },
-  { name: 'expired questions', textOf: (one: Bucket) => numberText(one.approvalsExpired) },
-  { name: 'p50 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP50) },
-  { name: 'p90 to a verdict', textOf: (one: Bucket) => secondsText(one.verdictP90) },
+  ...runKinds.map((kind) => ({ name: runWords[kind], textOf: (one: Bucket) => numberText(one[kind]) })),
+  { name: t('tokens read'), textOf: (one: Bucket) => numberText(one.inputTokens) },
+  { name: t('tokens written'), textOf: (one: Bucket) => numberText(one.outputTokens) },
+  { name: t('cost'), textOf: (one: Bucket) => costText(one.cost, one.unpricedTokens) },
+  { name: t('questions'), textOf: (one: Bucket) => numberText(one.approvals) },
+  { name: t('expired questions'), textOf: (one: Bucket) => numberText(one.approvalsExpired) },
+  { name: t('p50 to a verdict'), textOf: (one: Bucket) => secondsText(one.verdictP50) },
+  { name: t('p90 to a verdict'), textOf: (one: Bucket) => secondsText(one.verdictP90) },
 ]
 
 /** Every figure of the charts, the newest first. */
 export function BucketTable({ buckets }: { buckets: readonly (Bucket & { label: string })[] }) {
   return (
-    <section className="table-scroll statistics-table" aria-label="The figures as a table" tabIndex={0}>
+    <section className="table-scroll statistics-table" aria-label={t('The figures as a table')} tabIndex={0}>
       <table>
-        <caption className="sr-only">The figures of the charts, the newest first</caption>
+        <caption className="sr-only">{t('The figures of the charts, the newest first')}</caption>
         <thead>
           <tr>
-            <th scope="col">from</th>
+            <th scope="col">{t('from')}</th>
             {columns.map(({ name }) => (
               <th key={name} scope="col" className="statistics-number">
                 {name}

@@ -5,6 +5,7 @@ import { useMutation } from '../../../api/query.ts'
 import { Field } from '../../../parts/fields.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { useAction } from '../../../parts/use-action.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export interface Price {
   input: number
@@ -38,8 +39,8 @@ export function PriceDialog({ model, price, onClose }: Props) {
   }
   return (
     <FormDialog
-      title={`What ${model} costs`}
-      submit="Save the price"
+      title={t('What {model} costs', { model })}
+      submit={t('Save the price')}
       isReady={numberOf(input) !== null && numberOf(output) !== null}
       form={form}
       onSubmit={save}
@@ -51,30 +52,37 @@ export function PriceDialog({ model, price, onClose }: Props) {
             className="quiet"
             disabled={remove.isRunning}
             onClick={() =>
-              void remove.act({ input: { model } }, 'The price is removed.').then((done) => {
+              void remove.act({ input: { model } }, t('The price is removed.')).then((done) => {
                 if (done) onClose(true)
               })
             }
           >
-            Remove this price
+            {t('Remove this price')}
           </button>
         )
       }
     >
       <p className="mute">
-        US dollars for a million tokens, as the provider bills them. Figures of the past change too.
+        {t('US dollars for a million tokens, as the provider bills them. Figures of the past change too.')}
       </p>
-      <Field label="Tokens read" name="input" value={input} onChange={setInput} issues={issues} isRequired />
       <Field
-        label="Of them, read from the cache of the provider"
+        label={t('Tokens read')}
+        name="input"
+        value={input}
+        onChange={setInput}
+        issues={issues}
+        isRequired
+      />
+      <Field
+        label={t('Of them, read from the cache of the provider')}
         name="cachedInput"
         value={cached}
         onChange={setCached}
-        hint="Empty: as other tokens that are read."
+        hint={t('Empty: as other tokens that are read.')}
         issues={issues}
       />
       <Field
-        label="Tokens written"
+        label={t('Tokens written')}
         name="output"
         value={output}
         onChange={setOutput}

@@ -6,7 +6,7 @@ import { Foreign } from '../../../parts/text.tsx'
 import { FigureTable } from './figure-table.tsx'
 import { PriceDialog, type Price } from './price-dialog.tsx'
 import { moneyText } from '../../../parts/money.ts'
-import { numberText } from './sums.ts'
+import { t, numberText } from '../../../texts/texts.tsx'
 
 export interface Spending {
   agentId: string
@@ -20,25 +20,25 @@ export interface Spending {
 }
 
 const columns = [
-  'Agent',
-  'Model',
-  { number: 'Runs' },
-  { number: 'Tokens read' },
-  { number: 'Tokens written' },
-  { number: 'Cost' },
-  'Price',
+  t('Agent'),
+  t('Model'),
+  { number: t('Runs') },
+  { number: t('Tokens read') },
+  { number: t('Tokens written') },
+  { number: t('Cost') },
+  t('Price'),
 ]
 
 export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; onPriced(): void }) {
   const [open, setOpen] = useState<Spending | null>(null)
   const mayPrice = useViewer()?.may('providers:Set') ?? false
   return (
-    <section className="chart" aria-label="What agents cost">
-      <h3>What agents cost</h3>
+    <section className="chart" aria-label={t('What agents cost')}>
+      <h3>{t('What agents cost')}</h3>
       {rows.length === 0 ? (
-        <p className="mute">No model was asked.</p>
+        <p className="mute">{t('No model was asked.')}</p>
       ) : (
-        <FigureTable label="Cost by agent and model" columns={columns}>
+        <FigureTable label={t('Cost by agent and model')} columns={columns}>
           {rows.map((row) => (
             <tr key={`${row.agentId} ${row.model}`}>
               <td>
@@ -47,7 +47,7 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
                     <Foreign text={row.agent.name} max={64} />
                   </Link>
                 ) : (
-                  <span className="mute">a deleted agent</span>
+                  <span className="mute">{t('a deleted agent')}</span>
                 )}
               </td>
               <td className="mono small">
@@ -57,14 +57,14 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
               <td className="statistics-number">{numberText(row.inputTokens)}</td>
               <td className="statistics-number">{numberText(row.outputTokens)}</td>
               <td className="statistics-number">
-                {row.cost === null ? <span className="tone-warn">unknown</span> : moneyText(row.cost)}
+                {row.cost === null ? <span className="tone-warn">{t('unknown')}</span> : moneyText(row.cost)}
               </td>
               <td>
                 <PriceText price={row.price} />{' '}
                 {mayPrice && (
                   <button type="button" className="quiet" onClick={() => setOpen(row)}>
-                    {row.price ? 'Change' : 'Set it'}
-                    <span className="sr-only"> the price of {row.model}</span>
+                    {row.price ? t('Change') : t('Set it')}
+                    <span className="sr-only"> {t('the price of {model}', { model: row.model })}</span>
                   </button>
                 )}
               </td>
@@ -87,12 +87,14 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
 }
 
 function PriceText({ price }: { price: Price | null }) {
-  if (!price) return <span className="mute">none</span>
+  if (!price) return <span className="mute">{t('none')}</span>
   const { input, output, listedAt } = price
   return (
-    <span title={listedAt === null ? 'Set for this project' : `The list price of ${listedAt}`}>
+    <span
+      title={listedAt === null ? t('Set for this project') : t('The list price of {day}', { day: listedAt })}
+    >
       {moneyText(input)} / {moneyText(output)}
-      {listedAt !== null && <span className="small mute"> listed {listedAt}</span>}
+      {listedAt !== null && <span className="small mute"> {t('listed {day}', { day: listedAt })}</span>}
     </span>
   )
 }

@@ -15,10 +15,10 @@ import { SpendingTable } from './spending.tsx'
 import {
   beginOf,
   costText,
-  numberText,
   finishedOf,
   isBusy,
   runKinds,
+  runWords,
   runsOf,
   secondsText,
   shareText,
@@ -27,6 +27,7 @@ import {
   type Bucket,
   type Stretch,
 } from './sums.ts'
+import { t, numberText, locale } from '../../../texts/texts.tsx'
 
 const statisticsQuery = graphql(`
   query Statistics($projectId: ID, $from: DateTime, $bucket: StatisticsBucketSize) {
@@ -92,13 +93,13 @@ export function Statistics() {
     <>
       <div className="row">
         <Segments
-          label="Time"
+          label={t('Time')}
           value={stretch}
           options={stretches.map((value) => ({ value, name: value.name }))}
           onChange={(one) => go({ range: one === stretches[0] ? null : one.key })}
         />
         <button type="button" className="spread" onClick={reload}>
-          Refresh
+          {t('Refresh')}
         </button>
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
@@ -111,10 +112,10 @@ export function Statistics() {
   )
 }
 
-const compact = new Intl.NumberFormat('en', { notation: 'compact' })
+const compact = new Intl.NumberFormat(locale, { notation: 'compact' })
 
-const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const hour = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' })
+const day = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' })
 
 interface ShownProps {
   figures: Figures
@@ -126,7 +127,9 @@ function Shown({ figures, stretch, reload }: ShownProps) {
   const { buckets, tools, complete, spending } = figures
   const runs = buckets.reduce((sum, bucket) => sum + runsOf(bucket), 0)
   if (runs === 0 && sumOf(buckets, 'approvals') === 0 && tools.length === 0)
-    return <Empty title="Nothing ran in this time">Runs, verdicts and calls are counted here.</Empty>
+    return (
+      <Empty title={t('Nothing ran in this time')}>{t('Runs, verdicts and calls are counted here.')}</Empty>
+    )
   const format = stretch.bucket === 'HOUR' ? hour : day
   const named = buckets.map((bucket) => ({ ...bucket, label: format.format(new Date(bucket.start)) }))
   const of = (field: keyof Bucket) => buckets.map((bucket) => Number(bucket[field] ?? 0))
@@ -134,40 +137,40 @@ function Shown({ figures, stretch, reload }: ShownProps) {
     <>
       {!complete && (
         <p className="notice-line">
-          There is more than is counted here: the oldest part of this time is missing.
+          {t('There is more than is counted here: the oldest part of this time is missing.')}
         </p>
       )}
       <Sums figures={figures} runs={runs} />
       <div className="charts">
         <Chart
-          title="Runs"
+          title={t('Runs')}
           buckets={named}
-          series={runKinds.map((kind) => ({ name: kind, look: `chart-${kind}`, values: of(kind) }))}
+          series={runKinds.map((kind) => ({ name: runWords[kind], look: `chart-${kind}`, values: of(kind) }))}
           textOf={numberText}
         />
         <Chart
-          title="Tokens"
+          title={t('Tokens')}
           buckets={named}
           series={[
-            { name: 'read', look: 'chart-read', values: of('inputTokens') },
-            { name: 'written', look: 'chart-written', values: of('outputTokens') },
+            { name: t('read'), look: 'chart-read', values: of('inputTokens') },
+            { name: t('written'), look: 'chart-written', values: of('outputTokens') },
           ]}
           textOf={(value) => compact.format(value)}
         />
         <Chart
-          title="Time to a verdict"
+          title={t('Time to a verdict')}
           buckets={named}
           series={[
             { name: 'p90', look: 'chart-most', values: of('verdictP90') },
             { name: 'p50', look: 'chart-half', values: of('verdictP50') },
           ]}
-          textOf={(value) => (value === 0 ? 'none' : durationText(value * 1000))}
+          textOf={(value) => (value === 0 ? t('none') : durationText(value * 1000))}
           isNested
         />
         <Chart
-          title="Cost"
+          title={t('Cost')}
           buckets={named}
-          series={[{ name: 'US dollars', look: 'chart-written', values: of('cost') }]}
+          series={[{ name: t('US dollars'), look: 'chart-written', values: of('cost') }]}
           textOf={moneyText}
         />
         <SpendingTable rows={spending} onPriced={reload} />
@@ -183,15 +186,15 @@ function Sums({ figures, runs }: { figures: Figures; runs: number }) {
   const asked = sumOf(buckets, 'approvals')
   const finished = buckets.reduce((sum, bucket) => sum + finishedOf(bucket), 0)
   const facts: [string, string][] = [
-    ['Runs', numberText(runs)],
-    ['Completed, of those that ended', shareText(sumOf(buckets, 'completed'), finished)],
-    ['Failed, of those that ended', shareText(sumOf(buckets, 'failed'), finished)],
-    ['Tokens', numberText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
-    ['Cost', costText(cost, unpricedTokens)],
-    ['Questions', numberText(asked)],
-    ['Expired questions', shareText(sumOf(buckets, 'approvalsExpired'), asked)],
-    ['p50 time to a verdict', secondsText(verdictP50)],
-    ['p90 time to a verdict', secondsText(verdictP90)],
+    [t('Runs'), numberText(runs)],
+    [t('Completed, of those that ended'), shareText(sumOf(buckets, 'completed'), finished)],
+    [t('Failed, of those that ended'), shareText(sumOf(buckets, 'failed'), finished)],
+    [t('Tokens'), numberText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
+    [t('Cost'), costText(cost, unpricedTokens)],
+    [t('Questions'), numberText(asked)],
+    [t('Expired questions'), shareText(sumOf(buckets, 'approvalsExpired'), asked)],
+    [t('p50 time to a verdict'), secondsText(verdictP50)],
+    [t('p90 time to a verdict'), secondsText(verdictP90)],
   ]
   return (
     <dl className="facts statistics-sums">

@@ -1,6 +1,7 @@
 /** Figures of a stretch of time, from its buckets. Pure. */
 import { durationText } from '../../../parts/durations.ts'
 import { moneyText } from '../../../parts/money.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** What the figures need of a bucket. */
 export interface Bucket {
@@ -22,6 +23,14 @@ export interface Bucket {
 
 export const runKinds = ['completed', 'failed', 'expired', 'cancelled', 'open'] as const
 
+export const runWords: Record<(typeof runKinds)[number], string> = {
+  completed: t('completed'),
+  failed: t('failed'),
+  expired: t('expired'),
+  cancelled: t('cancelled'),
+  open: t('open'),
+}
+
 /** The runs of a bucket, however they ended. */
 export const runsOf = (bucket: Bucket): number => runKinds.reduce((sum, kind) => sum + bucket[kind], 0)
 
@@ -39,30 +48,28 @@ export const sumOf = (
 
 /** A share in words: none of nothing, and never 0 % or 100 % of something that is not. */
 export function shareText(part: number, whole: number): string {
-  if (whole === 0) return 'none'
+  if (whole === 0) return t('none')
   const percent = (100 * part) / whole
-  if (part > 0 && percent < 1) return 'under 1 %'
-  if (part < whole && percent > 99) return 'over 99 %'
+  if (part > 0 && percent < 1) return t('under 1 %')
+  if (part < whole && percent > 99) return t('over 99 %')
   return `${Math.round(percent)} %`
 }
 
 /** Seconds as a duration; none without a verdict. */
 export const secondsText = (value: number | null): string =>
-  value === null ? 'none' : durationText(value * 1000)
-
-export const numberText = (value: number): string => value.toLocaleString('en')
+  value === null ? t('none') : durationText(value * 1000)
 
 /** What is known of the cost, where tokens of some models have no price. */
 export function costText(cost: number, unpricedTokens: number): string {
   if (unpricedTokens === 0) return moneyText(cost)
-  return cost === 0 ? 'unknown' : `${moneyText(cost)} and more`
+  return cost === 0 ? t('unknown') : t('{cost} and more', { cost: moneyText(cost) })
 }
 
 /** The stretches that can be chosen; each begins with a whole hour or day of this browser. */
 export const stretches = [
-  { key: '24h', name: 'Last 24 hours', bucket: 'HOUR', count: 24 },
-  { key: '7d', name: 'Last 7 days', bucket: 'DAY', count: 7 },
-  { key: '30d', name: 'Last 30 days', bucket: 'DAY', count: 30 },
+  { key: '24h', name: t('Last 24 hours'), bucket: 'HOUR', count: 24 },
+  { key: '7d', name: t('Last 7 days'), bucket: 'DAY', count: 7 },
+  { key: '30d', name: t('Last 30 days'), bucket: 'DAY', count: 30 },
 ] as const
 export type Stretch = (typeof stretches)[number]
 

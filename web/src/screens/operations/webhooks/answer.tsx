@@ -4,6 +4,7 @@ import { Fact } from '../../../parts/fact.tsx'
 import { Ago } from '../../../parts/moments.tsx'
 import { Foreign, LongText } from '../../../parts/text.tsx'
 import type { Delivery } from './documents.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Header {
   name: string
@@ -21,9 +22,9 @@ export function AnswerLine({ answer }: { answer: Answer }) {
     <>
       <div className="row">
         <span className={error === null ? 'tone-good strong' : 'tone-bad strong'}>
-          {status ?? 'no answer'}
+          {status ?? t('no answer')}
         </span>
-        <span>{error === null ? 'accepted' : <Foreign text={error} max={300} />}</span>
+        <span>{error === null ? t('accepted') : <Foreign text={error} max={300} />}</span>
         <span className="small mute spread nowrap">
           {durationText(milliseconds)}, <Ago at={at} />
         </span>
@@ -37,7 +38,7 @@ export function AnswerLine({ answer }: { answer: Answer }) {
 function Headers({ headers }: { headers: readonly Header[] }) {
   return (
     <details>
-      <summary className="small">Headers ({headers.length})</summary>
+      <summary className="small">{t('Headers ({count})', { count: headers.length })}</summary>
       <dl className="hook-headers small mono">
         {headers.map(({ name, value }, at) => (
           // Headers may repeat, and never change places.

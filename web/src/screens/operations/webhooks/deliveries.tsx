@@ -15,12 +15,13 @@ import {
 } from './documents.ts'
 import { sentTypes, typeName, type SentType } from './event-types.ts'
 import { useWhileSeen } from './while-seen.ts'
+import { t } from '../../../texts/texts.tsx'
 
 const filters: readonly { value: DeliveryStatus | null; name: string }[] = [
-  { value: null, name: 'All' },
-  { value: 'DELIVERED', name: 'Accepted' },
-  { value: 'PENDING', name: 'To retry' },
-  { value: 'DEAD', name: 'Dead' },
+  { value: null, name: t('All') },
+  { value: 'DELIVERED', name: t('Accepted') },
+  { value: 'PENDING', name: t('To retry') },
+  { value: 'DEAD', name: t('Dead') },
 ]
 const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 
@@ -36,21 +37,21 @@ export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload():
   useWhileSeen(pages.reload, webhook)
   const { act, isRunning } = useAction(redeliverMutation)
   const redeliver = async (deliveryId: string) => {
-    await act({ input: { deliveryId } }, 'It is sent again now.')
+    await act({ input: { deliveryId } }, t('It is sent again now.'))
     pages.reload()
     reload()
   }
   const types = webhook.types === null ? sentTypes : sentTypes.filter((one) => webhook.types!.includes(one))
   return (
-    <section aria-label="Deliveries">
+    <section aria-label={t('Deliveries')}>
       <div className="row hook-filters">
-        <h2>Deliveries</h2>
-        <Segments label="Status of deliveries" value={status} options={filters} onChange={setStatus} />
+        <h2>{t('Deliveries')}</h2>
+        <Segments label={t('Status of deliveries')} value={status} options={filters} onChange={setStatus} />
         <Choice
-          label="Type"
+          label={t('Type')}
           value={type}
           options={[
-            { value: '', name: 'all types' },
+            { value: '', name: t('all types') },
             ...types.map((one) => ({ value: one, name: typeName(one) })),
           ]}
           onChange={setType}
@@ -58,11 +59,13 @@ export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload():
       </div>
       <Listing
         pages={pages}
-        label="Deliveries"
-        columns={['Event', 'Status', 'Last answer', '']}
+        label={t('Deliveries')}
+        columns={[t('Event'), t('Status'), t('Last answer'), '']}
         empty={{
-          title: status === null && type === '' ? 'Nothing was sent yet' : 'None of these',
-          text: 'What the endpoint accepts is listed for 3 days, the newest 1,000; what it did not accept at first for 30 days.',
+          title: status === null && type === '' ? t('Nothing was sent yet') : t('None of these'),
+          text: t(
+            'What the endpoint accepts is listed for 3 days, the newest 1,000; what it did not accept at first for 30 days.',
+          ),
         }}
         renderRow={(delivery) => (
           <DeliveryRow

@@ -9,11 +9,12 @@ import { Failure, Skeleton } from '../../../parts/states.tsx'
 import { AnswerLine } from './answer.tsx'
 import { deliveryQuery, type Delivery, type DeliveryStatus } from './documents.ts'
 import { typeName } from './event-types.ts'
+import { t, T, plural } from '../../../texts/texts.tsx'
 
 const looks: Record<DeliveryStatus, { status: string; word: string }> = {
-  PENDING: { status: 'QUEUED', word: 'to retry' },
-  DEAD: { status: 'FAILED', word: 'dead' },
-  DELIVERED: { status: 'COMPLETED', word: 'accepted' },
+  PENDING: { status: 'QUEUED', word: t('to retry') },
+  DEAD: { status: 'FAILED', word: t('dead') },
+  DELIVERED: { status: 'COMPLETED', word: t('accepted') },
 }
 
 const nothing = { messageId: null, payload: null, answers: [] }
@@ -42,26 +43,26 @@ export function DeliveryRow({ webhookId, delivery, maySend, onSend }: Props) {
             {typeName(type)}
           </button>
           <div className="small mute">
-            first sent <Ago at={createdAt} />
+            <T text="first sent {time}" time={<Ago at={createdAt} />} />
           </div>
         </td>
         <td className="nowrap">
           <Badge {...looks[status]} />
           <div className="small mute">
-            {attempts} {attempts === 1 ? 'try' : 'tries'}
+            {plural(attempts, '1 try', '{count} tries')}
             {nextAttemptAt && (
               <>
-                , next in <Countdown until={nextAttemptAt} />
+                <T text=", next in {time}" time={<Countdown until={nextAttemptAt} />} />
               </>
             )}
           </div>
         </td>
         <td className="hook-answers">
-          {newest ? <AnswerLine answer={newest} /> : <span className="mute">none yet</span>}
+          {newest ? <AnswerLine answer={newest} /> : <span className="mute">{t('none yet')}</span>}
         </td>
         <td className="actions">
           <button type="button" disabled={!maySend} onClick={onSend}>
-            Send again
+            {t('Send again')}
           </button>
         </td>
       </tr>
@@ -83,25 +84,25 @@ function Details({ webhookId, delivery: { id, answers, attempts } }: Pick<Props,
   const { messageId, payload, answers: read } = data.webhook?.delivery ?? nothing
   return (
     <div className="stack">
-      <section className="stack" aria-label="What was sent">
-        <h3>What was sent</h3>
+      <section className="stack" aria-label={t('What was sent')}>
+        <h3>{t('What was sent')}</h3>
         {payload === null ? (
-          <p className="mute">The event is not in the log any more.</p>
+          <p className="mute">{t('The event is not in the log any more.')}</p>
         ) : (
           <>
             <p className="small mute row">
-              Made again from the log, without links and codes of recipients. webhook-id{' '}
+              {t('Made again from the log, without links and codes of recipients. webhook-id')}{' '}
               {messageId && <CopyId id={messageId} />}
             </p>
             <JsonText value={payload} />
           </>
         )}
       </section>
-      <section className="stack" aria-label="What came back">
-        <h3>What came back</h3>
+      <section className="stack" aria-label={t('What came back')}>
+        <h3>{t('What came back')}</h3>
         {attempts > answers.length && (
           <p className="small mute">
-            The newest {answers.length} of {attempts}.
+            {t('The newest {count} of {attempts}.', { count: answers.length, attempts })}
           </p>
         )}
         {answers.toReversed().map((answer) => (

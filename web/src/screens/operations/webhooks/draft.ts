@@ -1,6 +1,7 @@
 /** The form of a webhook as a draft, and what of it is sent. Pure. */
 import { changedNames } from '../../../parts/rebase.ts'
 import type { SentType } from './event-types.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export interface WebhookDraft {
   url: string
@@ -23,11 +24,11 @@ export const emptyDraft: WebhookDraft = {
 
 export const draftNames: Record<keyof WebhookDraft, string> = {
   url: 'URL',
-  description: 'What it is for',
-  isEvery: 'Every event',
-  types: 'Events',
-  ordered: 'In order',
-  full: 'Arguments',
+  description: t('What it is for'),
+  isEvery: t('Every event'),
+  types: t('Events'),
+  ordered: t('In order'),
+  full: t('Arguments'),
 }
 
 interface Settings {

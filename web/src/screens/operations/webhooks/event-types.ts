@@ -1,10 +1,11 @@
 /** The types of events that a webhook can be sent, in the groups of its form. Pure. */
 import type { EventType } from '../../../api/feed.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** Each type has its checkbox. Pieces of text are not kept in the log, so no webhook gets them. */
 export const typeGroups = [
   {
-    name: 'Approvals',
+    name: t('Approvals'),
     types: [
       'APPROVAL_REQUESTED',
       'APPROVAL_VOTED',
@@ -18,11 +19,11 @@ export const typeGroups = [
     ],
   },
   {
-    name: 'Grants and gates',
+    name: t('Grants and gates'),
     types: ['GRANT_CREATED', 'GRANT_REVOKED', 'GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'],
   },
   {
-    name: 'Runs',
+    name: t('Runs'),
     types: [
       'GENERATION_QUEUED',
       'GENERATION_STARTED',
@@ -39,7 +40,7 @@ export const typeGroups = [
     ],
   },
   {
-    name: 'Calls',
+    name: t('Calls'),
     types: [
       'TOOL_CALL_PROPOSED',
       'TOOL_CALL_STARTED',
@@ -49,7 +50,7 @@ export const typeGroups = [
     ],
   },
   {
-    name: 'Agents, tools and upstreams',
+    name: t('Agents, tools and upstreams'),
     types: [
       'AGENT_CREATED',
       'AGENT_UPDATED',
@@ -67,7 +68,7 @@ export const typeGroups = [
     ],
   },
   {
-    name: 'Secrets, providers and files',
+    name: t('Secrets, providers and files'),
     types: [
       'SECRET_SET',
       'SECRET_DELETED',
@@ -79,7 +80,7 @@ export const typeGroups = [
     ],
   },
   {
-    name: 'Keys, webhooks and the project',
+    name: t('Keys, webhooks and the project'),
     types: [
       'API_KEY_CREATED',
       'API_KEY_ACCEPTED',
@@ -115,9 +116,11 @@ export const sentTypes: readonly SentType[] = typeGroups.flatMap(({ types }): re
 
 /** The types in a few words: all of them, up to two names, or the first and how many more. */
 export function typesText(types: readonly string[] | null): string {
-  if (types === null) return 'every event'
+  if (types === null) return t('every event')
   const names = types.map(typeName)
-  return names.length <= 2 ? names.join(', ') : `${names[0]} and ${names.length - 1} more`
+  return names.length <= 2
+    ? names.join(', ')
+    : t('{name} and {count} more', { name: names[0]!, count: names.length - 1 })
 }
 
 /** A type as it is called in what is sent: APPROVAL_REQUESTED is approval.requested. */

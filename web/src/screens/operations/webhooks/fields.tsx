@@ -4,6 +4,7 @@ import { Field } from '../../../parts/fields.tsx'
 import { Check, issuesAt } from '../../../parts/long-fields.tsx'
 import { toggled, type WebhookDraft } from './draft.ts'
 import { typeGroups, typeName } from './event-types.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   draft: WebhookDraft
@@ -16,7 +17,7 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
   return (
     <>
       <Field
-        label="URL"
+        label={t('URL')}
         name="url"
         type="url"
         value={draft.url}
@@ -24,10 +25,10 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
         isRequired
         issues={issues}
         placeholder="https://hooks.example.com/gatehouse"
-        hint="Whoever may read webhooks sees it: keep credentials out of it."
+        hint={t('Whoever may read webhooks sees it: keep credentials out of it.')}
       />
       <Field
-        label="What it is for"
+        label={t('What it is for')}
         name="description"
         value={draft.description}
         onChange={(description) => set({ description })}
@@ -35,16 +36,16 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
       />
       <Types draft={draft} onChange={onChange} issues={issues} />
       <Check
-        label="One at a time, in the order of the log"
+        label={t('One at a time, in the order of the log')}
         value={draft.ordered}
         onChange={(ordered) => set({ ordered })}
-        hint="An event that fails holds up those after it, until it is accepted or dead."
+        hint={t('An event that fails holds up those after it, until it is accepted or dead.')}
       />
       <Check
-        label="With the arguments of calls"
+        label={t('With the arguments of calls')}
         value={draft.full}
         onChange={(full) => set({ full })}
-        hint="Values that are writeOnly stay masked."
+        hint={t('Values that are writeOnly stay masked.')}
       />
     </>
   )
@@ -55,15 +56,15 @@ function Types({ draft, onChange, issues }: Props) {
   return (
     <fieldset className="event-types">
       <legend className="label">
-        {draft.isEvery ? 'Events: every one' : `Events, ${chosen.size} chosen`}
+        {draft.isEvery ? t('Events: every one') : t('Events, {count} chosen', { count: chosen.size })}
       </legend>
       <Check
-        label="Every event, and those of later versions"
+        label={t('Every event, and those of later versions')}
         value={draft.isEvery}
         onChange={(isEvery) => onChange({ ...draft, isEvery })}
       />
       {!draft.isEvery && (
-        <div className="event-groups" role="group" aria-label="Types of events" tabIndex={0}>
+        <div className="event-groups" role="group" aria-label={t('Types of events')} tabIndex={0}>
           {typeGroups.map(({ name, types }) => (
             <fieldset key={name}>
               <legend className="small mute">{name}</legend>

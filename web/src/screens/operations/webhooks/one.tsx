@@ -14,6 +14,7 @@ import { Settings } from './settings.tsx'
 import { WebhookStatus } from './status.tsx'
 import { useWhileSeen } from './while-seen.ts'
 import { Ways } from './ways.tsx'
+import { t, numberText } from '../../../texts/texts.tsx'
 
 export function WebhookScreen({ id }: { id: string }) {
   const read = useQuery(webhookQuery, { id }, { eventTypes: webhookTypes })
@@ -57,36 +58,34 @@ function Facts({ webhook }: { webhook: OneWebhook }) {
   const { deliveredCount, pendingCount, lastDeliveredAt, replayCount, disabledAt, callbackOf } = webhook
   return (
     <dl className="facts">
-      <Fact name="Accepted">{deliveredCount.toLocaleString('en')}</Fact>
-      <Fact name="Will be sent again">
-        <span className={pendingCount > 0 ? 'tone-warn' : undefined}>
-          {pendingCount.toLocaleString('en')}
-        </span>
+      <Fact name={t('Accepted')}>{numberText(deliveredCount)}</Fact>
+      <Fact name={t('Will be sent again')}>
+        <span className={pendingCount > 0 ? 'tone-warn' : undefined}>{numberText(pendingCount)}</span>
       </Fact>
-      <Fact name="Last accepted">{lastDeliveredAt ? <Ago at={lastDeliveredAt} /> : 'never'}</Fact>
-      <Fact name="Replays under way">{replayCount}</Fact>
-      <Fact name="Made">
+      <Fact name={t('Last accepted')}>{lastDeliveredAt ? <Ago at={lastDeliveredAt} /> : t('never')}</Fact>
+      <Fact name={t('Replays under way')}>{replayCount}</Fact>
+      <Fact name={t('Made')}>
         <Ago at={webhook.createdAt} />
       </Fact>
-      <Fact name="By">
+      <Fact name={t('By')}>
         <Principal of={webhook.creator} />
       </Fact>
       {callbackOf !== null && (
-        <Fact name="Callback of">
+        <Fact name={t('Callback of')}>
           {callbackOf.startsWith('gen_') ? (
-            <Link href={`/runs/${callbackOf}`}>the run</Link>
+            <Link href={`/runs/${callbackOf}`}>{t('the run')}</Link>
           ) : (
             <CopyId id={callbackOf} />
           )}
         </Fact>
       )}
       {disabledAt && (
-        <Fact name="Disabled">
+        <Fact name={t('Disabled')}>
           <Ago at={disabledAt} />
         </Fact>
       )}
       {webhook.previousSecretUntil && (
-        <Fact name="Previous secret signs until">
+        <Fact name={t('Previous secret signs until')}>
           <Moment at={webhook.previousSecretUntil} />
         </Fact>
       )}

@@ -11,6 +11,7 @@ import { VoterField, nobody } from '../../../parts/voter-field.tsx'
 import { setRecipientsMutation, type OneWebhook, type Recipient } from './documents.ts'
 import { Table } from '../../../parts/table.tsx'
 import { useAction } from '../../../parts/use-action.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   webhook: OneWebhook
@@ -25,19 +26,20 @@ export function Recipients({ webhook, reload }: Props) {
   const remove = (principalId: string) => {
     const kept = recipients.map(inputOf).filter((one) => one.principalId !== principalId)
     const input = { webhookId: webhook.id, expectedVersion: webhook.version, recipients: kept }
-    return act({ input }, 'No more links are sent there.').then(reload)
+    return act({ input }, t('No more links are sent there.')).then(reload)
   }
   return (
-    <section className="stack" aria-label="Recipients">
-      <h2>Recipients</h2>
+    <section className="stack" aria-label={t('Recipients')}>
+      <h2>{t('Recipients')}</h2>
       <p className="mute">
-        Each gets a link and a code with every question whose gate allows links, and decides with them without
-        signing in. The endpoint sends them on and could vote for them.
+        {t(
+          'Each gets a link and a code with every question whose gate allows links, and decides with them without signing in. The endpoint sends them on and could vote for them.',
+        )}
       </p>
       {recipients.length === 0 ? (
-        <p>Nobody: questions are sent without links.</p>
+        <p>{t('Nobody: questions are sent without links.')}</p>
       ) : (
-        <Table label="List of recipients" columns={['Votes as', 'Address', '']}>
+        <Table label={t('List of recipients')} columns={[t('Votes as'), t('Address'), '']}>
           {recipients.map(({ principal, address }) => (
             <tr key={principal.id}>
               <td>
@@ -49,12 +51,12 @@ export function Recipients({ webhook, reload }: Props) {
               <td className="actions">
                 {maySet && (
                   <Confirm
-                    word="Remove"
-                    question={`Send ${principal.name ?? principal.id} no more links?`}
+                    word={t('Remove')}
+                    question={t('Send {name} no more links?', { name: principal.name ?? principal.id })}
                     isBusy={isRunning}
                     onConfirm={() => void remove(principal.id)}
                   >
-                    <p>Links that were sent already decide nothing from then on.</p>
+                    <p>{t('Links that were sent already decide nothing from then on.')}</p>
                   </Confirm>
                 )}
               </td>
@@ -81,7 +83,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
     const answer = await send({ input })
     reload()
     if (!answer) return
-    toast('Links are sent there from now on.', { tone: 'good' })
+    toast(t('Links are sent there from now on.'), { tone: 'good' })
     setAddress('')
     setWho(nobody)
   }
@@ -92,9 +94,14 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
   const message =
     rest.length > 0 ? rest.map((one) => `${one.path.slice(1).join('.')} ${one.message}`).join('; ') : null
   return (
-    <form className="form-line" aria-label="Add a recipient" noValidate onSubmit={(event) => void add(event)}>
+    <form
+      className="form-line"
+      aria-label={t('Add a recipient')}
+      noValidate
+      onSubmit={(event) => void add(event)}
+    >
       <VoterField
-        label="Votes as"
+        label={t('Votes as')}
         value={who}
         viewer={viewer}
         without={new Set(known.map((one) => one.principalId))}
@@ -105,7 +112,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
         }}
       />
       <Field
-        label="Address"
+        label={t('Address')}
         name="address"
         value={address}
         onChange={(next) => {
@@ -119,13 +126,14 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
         placeholder="ada@example.com"
       />
       <button type="submit" disabled={isRunning || address.trim() === '' || who.id === ''}>
-        {isRunning ? 'Adding …' : 'Add'}
+        {isRunning ? t('Adding …') : t('Add')}
       </button>
       <div className="form-line-foot">
         <Refusal message={message ?? (shown && shown.issues.length === 0 ? shown.message : null)} />
         <p className="small mute">
-          The address is for the program at the endpoint, such as an e-mail address.
-          {!viewer.isOperator && ' Only an operator names others than you and the keys that you made.'}
+          {t('The address is for the program at the endpoint, such as an e-mail address.')}
+          {!viewer.isOperator &&
+            ` ${t('Only an operator names others than you and the keys that you made.')}`}
         </p>
       </div>
     </form>

@@ -1,5 +1,6 @@
 /** The signing secret of a webhook, shown once. */
 import { SecretOnce } from '../../../parts/secret-once.tsx'
+import { t } from '../../../texts/texts.tsx'
 
 export function SigningSecret({
   secret,
@@ -12,12 +13,16 @@ export function SigningSecret({
 }) {
   return (
     <SecretOnce
-      title="The signing secret"
+      title={t('The signing secret')}
       secret={secret}
       onClose={onClose}
-      note={!isNew && <p className="mute">For 24 hours each delivery is signed with the previous one too.</p>}
+      note={
+        !isNew && (
+          <p className="mute">{t('For 24 hours each delivery is signed with the previous one too.')}</p>
+        )
+      }
     >
-      Your endpoint verifies with it who sends.
+      {t('Your endpoint verifies with it who sends.')}
     </SecretOnce>
   )
 }

@@ -5,6 +5,7 @@ import { toast } from '../../../parts/toasts.tsx'
 import { updateWebhookMutation, type WebhookRow } from './documents.ts'
 import { draftNames, draftOfWebhook, isComplete, updateInputOf } from './draft.ts'
 import { WebhookFields } from './fields.tsx'
+import { t } from '../../../texts/texts.tsx'
 
 export function Settings({ webhook, reload }: { webhook: WebhookRow; reload(): void }) {
   const settings = useSettings(draftOfWebhook(webhook))
@@ -17,7 +18,7 @@ export function Settings({ webhook, reload }: { webhook: WebhookRow; reload(): v
     const answer = await mutation.send({ input })
     if (answer) {
       start(draftOfWebhook(answer.webhook))
-      toast('The webhook is changed.', { tone: 'good' })
+      toast(t('The webhook is changed.'), { tone: 'good' })
     }
     reload()
   }

@@ -2,48 +2,48 @@
 import { Badge } from '../../../parts/badge.tsx'
 import { Ago } from '../../../parts/moments.tsx'
 import type { WebhookRow } from './documents.ts'
+import { t, T, plural } from '../../../texts/texts.tsx'
 
 const reasons: Record<NonNullable<WebhookRow['disabledReason']>, string> = {
-  BY_REQUEST: 'by request',
-  FAILING: 'nothing was accepted',
-  GONE: 'the endpoint answered 410',
+  BY_REQUEST: t('by request'),
+  FAILING: t('nothing was accepted'),
+  GONE: t('the endpoint answered 410'),
 }
 
 export function WebhookStatus({ webhook }: { webhook: WebhookRow }) {
   if (webhook.status === 'DISABLED')
     return (
       <span className="hook-status">
-        <Badge status={webhook.disabledReason === 'BY_REQUEST' ? 'CANCELLED' : 'FAILED'} word="disabled" />
+        <Badge
+          status={webhook.disabledReason === 'BY_REQUEST' ? 'CANCELLED' : 'FAILED'}
+          word={t('disabled')}
+        />
         <span className="small mute">{webhook.disabledReason && reasons[webhook.disabledReason]}</span>
       </span>
     )
   if (webhook.failingSince)
     return (
       <span className="hook-status">
-        <Badge status="FAILED" word="failing" />
+        <Badge status="FAILED" word={t('failing')} />
         <span className="small mute">
-          since <Ago at={webhook.failingSince} />
+          <T text="since {time}" time={<Ago at={webhook.failingSince} />} />
         </span>
       </span>
     )
-  return <Badge status="COMPLETED" word="enabled" />
+  return <Badge status="COMPLETED" word={t('enabled')} />
 }
 
 export function Progress({ webhook }: { webhook: WebhookRow }) {
   const { deliveredCount, pendingCount, lastDeliveredAt, replayCount } = webhook
   return (
     <>
-      {deliveredCount.toLocaleString('en')} accepted
-      {pendingCount > 0 && <span className="tone-warn">, {pendingCount.toLocaleString('en')} to retry</span>}
+      {t('{count} accepted', { count: deliveredCount })}
+      {pendingCount > 0 && (
+        <span className="tone-warn">{t(', {count} to retry', { count: pendingCount })}</span>
+      )}
       <div className="small mute">
-        {lastDeliveredAt ? (
-          <>
-            last <Ago at={lastDeliveredAt} />
-          </>
-        ) : (
-          'nothing yet'
-        )}
-        {replayCount > 0 && `, ${replayCount} ${replayCount === 1 ? 'replay' : 'replays'} under way`}
+        {lastDeliveredAt ? <T text="last {time}" time={<Ago at={lastDeliveredAt} />} /> : t('nothing yet')}
+        {replayCount > 0 && `, ${plural(replayCount, '1 replay under way', '{count} replays under way')}`}
       </div>
     </>
   )

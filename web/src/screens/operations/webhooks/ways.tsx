@@ -18,6 +18,7 @@ import { sentTypes, typeName, type SentType } from './event-types.ts'
 import { SigningSecret } from './secret.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { useAction } from '../../../parts/use-action.ts'
+import { t } from '../../../texts/texts.tsx'
 
 interface Props {
   webhook: WebhookRow
@@ -34,17 +35,17 @@ export function Ways({ webhook, reload }: Props) {
   const isEnabled = webhook.status === 'ENABLED'
   const isCallback = webhook.callbackOf !== null
   const turned = isEnabled
-    ? 'Nothing more is sent. Its place in the log is kept.'
-    : 'It goes on where it stopped.'
+    ? t('Nothing more is sent. Its place in the log is kept.')
+    : t('It goes on where it stopped.')
   const tryIt = async () => {
     setAnswer(null)
     setAnswer((await test.act({ input: { ...input, type: type || null } }))?.answer ?? null)
   }
   return (
-    <section className="stack" aria-label="Ways">
+    <section className="stack" aria-label={t('Ways')}>
       <div className="row">
         <select
-          aria-label="Event of the test"
+          aria-label={t('Event of the test')}
           value={type}
           onChange={(event) => setType(event.target.value as SentType | '')}
         >
@@ -56,7 +57,7 @@ export function Ways({ webhook, reload }: Props) {
           ))}
         </select>
         <button type="button" disabled={test.isRunning} onClick={() => void tryIt()}>
-          {test.isRunning ? 'Sending …' : 'Send a test'}
+          {test.isRunning ? t('Sending …') : t('Send a test')}
         </button>
         <button
           type="button"
@@ -64,11 +65,11 @@ export function Ways({ webhook, reload }: Props) {
           disabled={update.isRunning}
           onClick={() => void update.act({ input: { ...input, enabled: !isEnabled } }, turned).then(reload)}
         >
-          {isEnabled ? 'Disable' : 'Enable again'}
+          {isEnabled ? t('Disable') : t('Enable again')}
         </button>
         {!isCallback && (
           <button type="button" disabled={!isEnabled} onClick={() => setReplaying(true)}>
-            Replay …
+            {t('Replay …')}
           </button>
         )}
         <Rotate webhook={webhook} reload={reload} />
@@ -77,7 +78,7 @@ export function Ways({ webhook, reload }: Props) {
         </span>
       </div>
       {answer && (
-        <div className="panel hook-answer" role="status" aria-label="Answer to the test">
+        <div className="panel hook-answer" role="status" aria-label={t('Answer to the test')}>
           <AnswerLine answer={answer} />
         </div>
       )}
@@ -101,14 +102,15 @@ function Rotate({ webhook, reload }: Props) {
   return (
     <>
       <Confirm
-        word="Rotate the secret"
-        question="Make a new signing secret?"
+        word={t('Rotate the secret')}
+        question={t('Make a new signing secret?')}
         isBusy={isRunning}
         onConfirm={() => void rotate()}
       >
         <p>
-          It is shown once. For 24 hours deliveries are signed with both; a secret before the present one ends
-          now.
+          {t(
+            'It is shown once. For 24 hours deliveries are signed with both; a secret before the present one ends now.',
+          )}
         </p>
       </Confirm>
       {secret !== null && (
@@ -129,12 +131,17 @@ function DeleteWebhook({ webhook }: { webhook: WebhookRow }) {
   const [, go] = useLocation()
   const { act, isRunning } = useAction(deleteWebhookMutation)
   const remove = async () => {
-    if (await act({ input: { webhookId: webhook.id } }, 'The webhook is deleted.'))
+    if (await act({ input: { webhookId: webhook.id } }, t('The webhook is deleted.')))
       go('/operations/webhooks', { replace: true })
   }
   return (
-    <Confirm word="Delete" question="Delete this webhook?" isBusy={isRunning} onConfirm={() => void remove()}>
-      <p>Nothing more is sent, and its deliveries are deleted. What waits to be sent is lost to it.</p>
+    <Confirm
+      word={t('Delete')}
+      question={t('Delete this webhook?')}
+      isBusy={isRunning}
+      onConfirm={() => void remove()}
+    >
+      <p>{t('Nothing more is sent, and its deliveries are deleted. What waits to be sent is lost to it.')}</p>
     </Confirm>
   )
 }
@@ -146,36 +153,36 @@ function Replay({ webhookId, onClose }: { webhookId: string; onClose(): void }) 
   const start = async () => {
     const input = { webhookId, after: after.trim(), ...(until.trim() ? { until: until.trim() } : {}) }
     if (!(await form.send({ input }))) return
-    toast('The replay has begun.', { tone: 'good' })
+    toast(t('The replay has begun.'), { tone: 'good' })
     onClose()
   }
   const issues = form.refused?.issues ?? []
   return (
     <FormDialog
-      title="Replay a part of the log"
-      submit="Begin the replay"
+      title={t('Replay a part of the log')}
+      submit={t('Begin the replay')}
       isReady={after.trim() !== ''}
       form={form}
       onSubmit={start}
       onClose={onClose}
     >
-      <p>Events are sent again with the ids that they had. What happens meanwhile is not delayed.</p>
+      <p>{t('Events are sent again with the ids that they had. What happens meanwhile is not delayed.')}</p>
       <Field
-        label="After the cursor"
+        label={t('After the cursor')}
         name="after"
         value={after}
         onChange={setAfter}
         isRequired
         issues={issues}
-        hint="0: from the beginning of the log. Each message has its cursor in its data."
+        hint={t('0: from the beginning of the log. Each message has its cursor in its data.')}
       />
       <Field
-        label="Up to the cursor"
+        label={t('Up to the cursor')}
         name="until"
         value={until}
         onChange={setUntil}
         issues={issues}
-        hint="Empty: up to now."
+        hint={t('Empty: up to now.')}
       />
     </FormDialog>
   )

@@ -17,10 +17,11 @@ import { typesText } from './event-types.ts'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { SegmentLinks } from '../../../parts/segments.tsx'
 import { unplacedText } from '../../../api/outcome.ts'
+import { t } from '../../../texts/texts.tsx'
 
 const kinds = [
-  { isCallbacks: false, name: 'Webhooks', href: '/operations/webhooks' },
-  { isCallbacks: true, name: 'Callbacks', href: '/operations/webhooks?callbacks=true' },
+  { isCallbacks: false, name: t('Webhooks'), href: '/operations/webhooks' },
+  { isCallbacks: true, name: t('Callbacks'), href: '/operations/webhooks?callbacks=true' },
 ] as const
 
 export function Webhooks() {
@@ -32,29 +33,32 @@ export function Webhooks() {
     <>
       <div className="row">
         <SegmentLinks
-          label="Kinds of webhooks"
+          label={t('Kinds of webhooks')}
           links={kinds.map(({ isCallbacks, ...link }) => ({ ...link, isCurrent: isCallbacks === callbacks }))}
         />
         <span className="mute">
           {callbacks
-            ? 'Where the events of one run or call are sent.'
-            : 'Each event is sent at least once, signed.'}
+            ? t('Where the events of one run or call are sent.')
+            : t('Each event is sent at least once, signed.')}
         </span>
         <button type="button" className="primary spread" onClick={() => setOpen(true)}>
-          <Icon name="plus" /> New webhook
+          <Icon name="plus" /> {t('New webhook')}
         </button>
       </div>
       <Listing
         pages={pages}
-        label={callbacks ? 'Callbacks' : 'Webhooks'}
-        columns={['URL', 'Events', 'Status', 'Progress']}
+        label={callbacks ? t('Callbacks') : t('Webhooks')}
+        columns={[t('URL'), t('Events'), t('Status'), t('Progress')]}
         empty={
           callbacks
             ? {
-                title: 'No callbacks',
-                text: 'Callbacks of runs and calls stand here until all was sent, and those that failed.',
+                title: t('No callbacks'),
+                text: t('Callbacks of runs and calls stand here until all was sent, and those that failed.'),
               }
-            : { title: 'No webhooks', text: 'Endpoints that are told when a question waits stand here.' }
+            : {
+                title: t('No webhooks'),
+                text: t('Endpoints that are told when a question waits stand here.'),
+              }
         }
         renderRow={(webhook) => <Row key={webhook.id} webhook={webhook} />}
       />
@@ -71,7 +75,9 @@ export function Webhooks() {
 }
 
 function Row({ webhook }: { webhook: WebhookRow }) {
-  const ways = [webhook.ordered && 'in order', webhook.full && 'with arguments'].filter(Boolean).join(', ')
+  const ways = [webhook.ordered && t('in order'), webhook.full && t('with arguments')]
+    .filter(Boolean)
+    .join(', ')
   return (
     <tr>
       <td className="hook-url">
@@ -121,8 +127,8 @@ function NewWebhook({ onClose }: { onClose(): void }) {
     )
   return (
     <FormDialog
-      title="New webhook"
-      submit="Create the webhook"
+      title={t('New webhook')}
+      submit={t('Create the webhook')}
       isReady={isComplete(draft)}
       isWide
       form={form}

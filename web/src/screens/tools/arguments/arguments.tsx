@@ -10,6 +10,7 @@ import { ArgumentFields } from './row.tsx'
 import { faultOf, newRow, rowsOf, textOf, withMore, type ArgumentRow, type ArgumentRows } from './rows.ts'
 import { placeholdersOf, rowsOfNames } from './sample.ts'
 import { SampleDialog } from './sample-dialog.tsx'
+import { t, plural } from '../../../texts/texts.tsx'
 
 interface Props {
   /** The text of the schema. */
@@ -35,15 +36,15 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
   // Rows that become possible while one types must not take the editor away.
   if (why !== null && !isJson) setJson(true)
   return (
-    <section className="arguments-editor" aria-label="Arguments">
+    <section className="arguments-editor" aria-label={t('Arguments')}>
       <div className="row">
-        <h2>Arguments</h2>
+        <h2>{t('Arguments')}</h2>
         <span className="spread">
           <Segments
-            label="How arguments are written"
+            label={t('How arguments are written')}
             value={isJson}
             options={[
-              { value: false, name: 'Rows' },
+              { value: false, name: t('Rows') },
               { value: true, name: 'JSON Schema' },
             ]}
             onChange={setJson}
@@ -54,7 +55,7 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
         <>
           {why !== null && (
             <p className="tone-warn small" role="status">
-              The arguments cannot be shown as rows. {why}
+              {t('The arguments cannot be shown as rows. {why}', { why })}
             </p>
           )}
           <SchemaText text={text} path={path} issues={issues} onChange={onChange} />
@@ -81,11 +82,11 @@ function SchemaText({ text, path, issues, onChange }: Omit<Props, 'url'>) {
   return (
     <JsonField
       key={own.edition}
-      label="Schema of the arguments"
+      label={t('Schema of the arguments')}
       value={text}
       path={path}
       issues={issues}
-      hint="JSON Schema, preset parameters included."
+      hint={t('JSON Schema, preset parameters included.')}
       onChange={(next) => {
         setOwn({ text: next, edition: own.edition })
         onChange(next, '')
@@ -124,15 +125,20 @@ function RowList({ text, given, url, onChange, children }: ListProps) {
     <>
       {missing.length > 0 && (
         <p className="row proposal" role="status">
-          The URL has {missing.map((name) => `{${name}}`).join(', ')}, which{' '}
-          {missing.length === 1 ? 'is no argument yet.' : 'are no arguments yet.'}
+          {plural(
+            missing.length,
+            'The URL has {names}, which is no argument yet.',
+            'The URL has {names}, which are no arguments yet.',
+            { names: missing.map((name) => `{${name}}`).join(', ') },
+          )}{' '}
           <button type="button" onClick={() => add(rowsOfNames(missing))}>
-            <Icon name="plus" /> Add {missing.length === 1 ? missing[0] : `these ${missing.length}`}
+            <Icon name="plus" />{' '}
+            {plural(missing.length, 'Add {name}', 'Add these {count}', { name: missing[0]! })}
           </button>
         </p>
       )}
       {now.rows.length === 0 && missing.length === 0 && (
-        <p className="mute small">No arguments yet: a call of this tool says nothing but its name.</p>
+        <p className="mute small">{t('No arguments yet: a call of this tool says nothing but its name.')}</p>
       )}
       <ul>
         {now.rows.map((row, at) => (
@@ -149,10 +155,10 @@ function RowList({ text, given, url, onChange, children }: ListProps) {
       {children}
       <div className="row">
         <button type="button" className="quiet" onClick={() => set([...now.rows, ...keyed([newRow])])}>
-          <Icon name="plus" /> Add an argument
+          <Icon name="plus" /> {t('Add an argument')}
         </button>
         <button type="button" className="quiet" onClick={() => setOpen(true)}>
-          <Icon name="copy" /> From an example
+          <Icon name="copy" /> {t('From an example')}
         </button>
       </div>
       {isOpen && createPortal(<SampleDialog onRows={add} onClose={() => setOpen(false)} />, document.body)}

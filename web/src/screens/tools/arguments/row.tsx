@@ -3,15 +3,16 @@ import { Choice, Field } from '../../../parts/fields.tsx'
 import { Icon } from '../../../parts/icons.tsx'
 import { Check, LongField } from '../../../parts/long-fields.tsx'
 import { rowTypes, withType, type ArgumentRow, type ArgumentType } from './rows.ts'
+import { t } from '../../../texts/texts.tsx'
 
 const words: Record<ArgumentType, string> = {
-  string: 'text',
-  number: 'number',
-  integer: 'whole number',
-  boolean: 'yes or no',
-  array: 'list',
-  object: 'object',
-  any: 'anything',
+  string: t('text'),
+  number: t('number'),
+  integer: t('whole number'),
+  boolean: t('yes or no'),
+  array: t('list'),
+  object: t('object'),
+  any: t('anything'),
 }
 const types = rowTypes.map((value) => ({ value, name: words[value] }))
 
@@ -28,49 +29,56 @@ export function ArgumentFields({ row, at, fault, onChange, onRemove }: Props) {
   const others = Object.keys(row.rest)
   const takesValues = !['array', 'object', 'any'].includes(row.type)
   return (
-    <li className="argument" aria-label={row.name === '' ? `Argument ${at + 1}` : row.name}>
-      <Field label="Name" value={row.name} onChange={(name) => set({ name: name.trim() })} isRequired />
+    <li className="argument" aria-label={row.name === '' ? t('Argument {at}', { at: at + 1 }) : row.name}>
+      <Field label={t('Name')} value={row.name} onChange={(name) => set({ name: name.trim() })} isRequired />
       <Choice
-        label="Type"
+        label={t('Type')}
         value={row.type}
         options={types}
         onChange={(type) => onChange(withType(row, type))}
       />
-      <Check label="required" value={row.isRequired} onChange={(isRequired) => set({ isRequired })} />
+      <Check label={t('required')} value={row.isRequired} onChange={(isRequired) => set({ isRequired })} />
       <button
         type="button"
         className="quiet"
-        aria-label={`Remove ${row.name === '' ? `argument ${at + 1}` : row.name}`}
+        aria-label={
+          row.name === '' ? t('Remove argument {at}', { at: at + 1 }) : t('Remove {name}', { name: row.name })
+        }
         onClick={onRemove}
       >
         <Icon name="cross" />
       </button>
       <div className="argument-wide">
         <Field
-          label="Description for the model"
+          label={t('Description for the model')}
           value={row.description}
           onChange={(description) => set({ description })}
         />
       </div>
       <details className="argument-wide">
         <summary className="small">
-          {row.title || row.values ? 'Title and allowed values' : 'Add a title or allowed values'}
+          {row.title || row.values ? t('Title and allowed values') : t('Add a title or allowed values')}
         </summary>
         <div className="field-pair">
-          <Field label="Title" value={row.title} onChange={(title) => set({ title })} hint="For people." />
+          <Field
+            label={t('Title')}
+            value={row.title}
+            onChange={(title) => set({ title })}
+            hint={t('For people.')}
+          />
           {takesValues && (
             <LongField
-              label="Allowed values"
+              label={t('Allowed values')}
               value={row.values}
               onChange={(values) => set({ values })}
-              hint="One a line; empty: all."
+              hint={t('One a line; empty: all.')}
             />
           )}
         </div>
       </details>
       {others.length > 0 && (
         <p className="argument-wide small mute">
-          Also has {others.join(', ')}, kept as it is: see JSON Schema.
+          {t('Also has {others}, kept as it is: see JSON Schema.', { others: others.join(', ') })}
         </p>
       )}
       {fault !== null && (

@@ -1,5 +1,6 @@
 /** The schema of a tool's arguments as rows, and back. What a row has no field for stays in it. Pure. */
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export const rowTypes = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'any'] as const
 export type ArgumentType = (typeof rowTypes)[number]
@@ -59,38 +60,40 @@ export function rowsOf(text: string): ArgumentRows | { why: string } {
     return rowsOfSchema(JSON.parse(text))
   } catch (error) {
     if (error instanceof NoRows) return { why: error.message }
-    return { why: `It is not JSON: ${error instanceof Error ? error.message : String(error)}.` }
+    return {
+      why: t('It is not JSON: {value}.', { value: error instanceof Error ? error.message : String(error) }),
+    }
   }
 }
 
 function rowsOfSchema(schema: unknown): ArgumentRows {
-  if (!isObject(schema)) throw new NoRows('It is not a JSON object.')
+  if (!isObject(schema)) throw new NoRows(t('It is not a JSON object.'))
   const { type = 'object', properties = {}, required = [], ...others } = schema
-  if (type !== 'object') throw new NoRows('Its type is not "object".')
+  if (type !== 'object') throw new NoRows(t('Its type is not "object".'))
   const word = combining.find((one) => one in others)
-  if (word) throw new NoRows(`It has "${word}", which says more than rows can show.`)
-  if (!isObject(properties)) throw new NoRows('Its properties are not an object.')
+  if (word) throw new NoRows(t('It has "{word}", which says more than rows can show.', { word }))
+  if (!isObject(properties)) throw new NoRows(t('Its properties are not an object.'))
   const names = Object.keys(properties)
   const isNames = Array.isArray(required) && required.every((one) => names.includes(one as string))
-  if (!isNames) throw new NoRows('It requires a name that is none of its properties.')
+  if (!isNames) throw new NoRows(t('It requires a name that is none of its properties.'))
   const demanded = new Set<unknown>(required)
   const rows = names.map((name) => rowOf(name, properties[name], demanded.has(name)))
   return { rows, around: others }
 }
 
 function rowOf(name: string, schema: unknown, isRequired: boolean): ArgumentRow {
-  const fail = (why: string) => new NoRows(`Its argument "${name}" ${why}.`)
-  if (name === '') throw fail('has no name')
-  if (!isObject(schema)) throw fail('is not described by an object')
+  const fail = (why: string) => new NoRows(t('Its argument "{name}" {why}.', { name, why }))
+  if (name === '') throw fail(t('has no name'))
+  if (!isObject(schema)) throw fail(t('is not described by an object'))
   const word = inRow.find((one) => one in schema)
-  if (word) throw fail(`has "${word}", which a row cannot show`)
+  if (word) throw fail(t('has "{word}", which a row cannot show', { word }))
   const { type, title = '', description = '', enum: values, ...rest } = schema
   if (typeof title !== 'string' || typeof description !== 'string')
-    throw fail('has a title or description that is not text')
+    throw fail(t('has a title or description that is not text'))
   const known = typeOf(type, values)
-  if (!known) throw fail('has a type, or allowed values, that a row cannot show')
+  if (!known) throw fail(t('has a type, or allowed values, that a row cannot show'))
   const lines = values === undefined ? [] : linesOf(values, known)
-  if (!lines) throw fail('has allowed values that a row cannot show')
+  if (!lines) throw fail(t('has allowed values that a row cannot show'))
   return { name, type: known, isRequired, title, description, values: lines.join('\n'), rest }
 }
 
@@ -132,11 +135,11 @@ const valueLines = ({ values }: ArgumentRow): string[] =>
 
 /** What is wrong with a row among the others; null: nothing. */
 export function faultOf(row: ArgumentRow, rows: readonly ArgumentRow[]): string | null {
-  if (row.name === '') return 'An argument needs a name.'
+  if (row.name === '') return t('An argument needs a name.')
   if (rows.some((other) => other !== row && other.name === row.name))
-    return `Two arguments have the name "${row.name}".`
+    return t('Two arguments have the name "{name}".', { name: row.name })
   const wrong = valueLines(row).find((line) => valueOf(line, row.type) === undefined)
-  return wrong === undefined ? null : `"${wrong}" is no ${row.type}.`
+  return wrong === undefined ? null : t('"{wrong}" is no {type}.', { wrong, type: row.type })
 }
 
 /** The text of the schema that rows mean. Each row is without a fault, else what it means is left out. */

@@ -4,6 +4,7 @@ import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { LongField } from '../../../parts/long-fields.tsx'
 import type { ArgumentRow } from './rows.ts'
 import { rowsOfSample } from './sample.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export function SampleDialog({
   onRows,
@@ -22,21 +23,21 @@ export function SampleDialog({
   }
   return (
     <FormDialog
-      title="Arguments from an example"
-      submit="Add its arguments"
+      title={t('Arguments from an example')}
+      submit={t('Add its arguments')}
       isReady={text.trim() !== ''}
       form={{ isRunning: false, refused: why === null ? null : { message: why, issues: [] } }}
       onSubmit={read}
       onClose={onClose}
     >
       <LongField
-        label="An example of the arguments"
+        label={t('An example of the arguments')}
         value={text}
         onChange={setText}
         rows={10}
         isMono
         placeholder='{ "amount": 12.5, "reason": "late" }'
-        hint="JSON. Names and types become arguments; the values are not kept."
+        hint={t('JSON. Names and types become arguments; the values are not kept.')}
       />
     </FormDialog>
   )

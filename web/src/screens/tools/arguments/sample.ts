@@ -1,6 +1,7 @@
 /** Arguments that a URL or an example of their JSON proposes. Pure. */
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
 import { newRow, type ArgumentRow, type ArgumentType } from './rows.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** How deep, and into how many values, an example is read. */
 const maxDepth = 8
@@ -23,10 +24,12 @@ export const rowsOfNames = (names: readonly string[]): ArgumentRow[] =>
 export function rowsOfSample(text: string): { rows: ArgumentRow[] } | { why: string } {
   try {
     const value: unknown = JSON.parse(text)
-    if (!isObject(value)) return { why: 'The example must be a JSON object.' }
+    if (!isObject(value)) return { why: t('The example must be a JSON object.') }
     return { rows: rowsOfValue(value) }
   } catch (error) {
-    return { why: `This is not JSON: ${error instanceof Error ? error.message : String(error)}.` }
+    return {
+      why: t('This is not JSON: {value}.', { value: error instanceof Error ? error.message : String(error) }),
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 /** Credentials in pasted requests: they become references to secrets, so that no value is saved as text. Pure. */
+import { t } from '../../../texts/texts.tsx'
 
 /** A value that is to be stored as a secret. The value itself is not kept. */
 export interface SecretToStore {
@@ -42,7 +43,7 @@ export function hiddenUrl(url: string): { url: string; secrets: SecretToStore[];
       const [name = '', ...value] = pair.split('=')
       if (value.length === 0 || !isCredential(name) || value.join('=').startsWith('{{secret:')) return pair
       const secret = secretNameOf(host, name)
-      secrets.push({ name: secret, host, about: `the value of "${name}" in the URL` })
+      secrets.push({ name: secret, host, about: t('the value of "{name}" in the URL', { name }) })
       return `${name}=${reference(secret)}`
     })
   return {

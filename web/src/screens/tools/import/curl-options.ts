@@ -1,4 +1,5 @@
 /** The options of curl that a tool has a place for, and those that change nothing for it. Pure. */
+import { t } from '../../../texts/texts.tsx'
 
 export type CurlOption =
   | 'method'
@@ -113,10 +114,10 @@ const withValue = new Set([
 
 /** What a tool does where the option would do something else. */
 const instead: Record<string, string> = {
-  insecure: 'certificates are always checked',
-  location: 'a tool follows redirects by its own rules',
-  form: 'a tool sends JSON, no form with files',
-  'max-time': 'the time limit is a field of the tool',
+  insecure: t('certificates are always checked'),
+  location: t('a tool follows redirects by its own rules'),
+  form: t('a tool sends JSON, no form with files'),
+  'max-time': t('the time limit is a field of the tool'),
 }
 
 export interface OptionUse {
@@ -141,7 +142,7 @@ export function curlOptions(words: readonly string[]): { used: OptionUse[]; urls
     const takes = option === null ? withValue.has(name) : !flags.has(option)
     const value = takes ? (given ?? rest.shift() ?? '') : null
     if (option === null && idle.has(name)) return
-    used.push({ word, option, value, note: option === null ? (instead[name] ?? 'it is left out') : null })
+    used.push({ word, option, value, note: option === null ? (instead[name] ?? t('it is left out')) : null })
   }
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word.startsWith('--') && word.length > 2) {

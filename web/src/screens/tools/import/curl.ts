@@ -8,6 +8,7 @@ import { methods, type ToolDraft } from '../tool-draft.ts'
 import { hiddenUrl, hiddenValue, isCredential, secretNameOf, type SecretToStore } from './credentials.ts'
 import { curlOptions, type OptionUse } from './curl-options.ts'
 import { shellWords } from './shell-words.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** What a command becomes. */
 export interface CurlTool {
@@ -27,18 +28,26 @@ const longest = 200_000
 /** The tool of a command, or why there is none. */
 export function toolOfCurl(text: string): CurlTool | { why: string } {
   if (text.length > longest)
-    return { why: `The command is longer than ${longest.toLocaleString('en')} characters.` }
+    return {
+      why: t('The command is longer than {count} characters.', { count: longest }),
+    }
   const { words, behind, variables } = shellWords(text.replace(/^\s*[$%>]\s+/, ''))
-  if (words[0] !== 'curl') return { why: 'This does not begin with "curl".' }
+  if (words[0] !== 'curl') return { why: t('This does not begin with "curl".') }
   const { used, urls } = curlOptions(words.slice(1))
   const given = [...valuesOf(used, 'url'), ...urls]
   const [first] = given
-  if (first === undefined) return { why: 'The command has no URL.' }
+  if (first === undefined) return { why: t('The command has no URL.') }
   const notes = [
-    ...given.slice(1).map((url) => `${beginning(hiddenUrl(url).url)} is not used: a tool has one URL.`),
-    ...used.flatMap(({ word, note }) => (note === null ? [] : [`${word} is not used: ${note}.`])),
-    ...(variables.length > 0 ? [`${variables.join(', ')} would be filled in by a shell: replace it.`] : []),
-    ...(behind === '' ? [] : ['What follows the command is not used.']),
+    ...given
+      .slice(1)
+      .map((url) => t('{url} is not used: a tool has one URL.', { url: beginning(hiddenUrl(url).url) })),
+    ...used.flatMap(({ word, note }) =>
+      note === null ? [] : [t('{word} is not used: {note}.', { word, note })],
+    ),
+    ...(variables.length > 0
+      ? [t('{variables} would be filled in by a shell: replace it.', { variables: variables.join(', ') })]
+      : []),
+    ...(behind === '' ? [] : [t('What follows the command is not used.')]),
   ]
   return toolOf(used, /^[a-z][a-z0-9+.-]*:\/\//i.test(first) ? first : `http://${first}`, notes)
 }
@@ -77,7 +86,7 @@ function methodOf(used: readonly OptionUse[], hasData: boolean, notes: string[])
   const asked = valuesOf(used, 'method').at(-1)?.toUpperCase()
   const usual = has(used, 'head') ? 'HEAD' : hasData && !has(used, 'get') ? 'POST' : 'GET'
   const method = methods.find((one) => one === (asked ?? usual))
-  if (!method) notes.push(`A tool cannot use the method ${asked}: choose another one.`)
+  if (!method) notes.push(t('A tool cannot use the method {method}: choose another one.', { method: asked! }))
   return method ?? usual
 }
 
@@ -112,20 +121,25 @@ function headersOf(used: readonly OptionUse[], { host, user, isForm, notes }: Ar
     const match = /^([^:;]+)[:;]\s*(.*)$/s.exec(line)
     const [, header = '', value = ''] = match ?? []
     if (!match || value === '')
-      notes.push(`The header ${beginning(header || 'without a name')} is not used: it has no value.`)
-    else if (setElsewhere.test(header)) notes.push(`The header ${header} is not used: Gatehouse sets it.`)
+      notes.push(
+        t('The header {name} is not used: it has no value.', {
+          name: beginning(header || t('without a name')),
+        }),
+      )
+    else if (setElsewhere.test(header))
+      notes.push(t('The header {name} is not used: Gatehouse sets it.', { name: header }))
     else if (/^content-type$/i.test(header)) {
       if (!/json/i.test(value))
-        notes.push(`The header ${header} is not used: a tool sends its arguments as JSON.`)
+        notes.push(t('The header {name} is not used: a tool sends its arguments as JSON.', { name: header }))
     } else if (isCredential(header) || /^(basic|bearer)\s/i.test(value))
-      hide(header, value, `the value of the header ${header}, without its scheme`)
+      hide(header, value, t('the value of the header {name}, without its scheme', { name: header }))
     else kept[header] = value
   }
   const login = valuesOf(used, 'user').at(-1) ?? user
   if (login !== null && login !== undefined)
-    hide('Authorization', 'Basic x', 'user name and password with ":" between them, in Base64')
+    hide('Authorization', 'Basic x', t('user name and password with ":" between them, in Base64'))
   if (isForm && !lines.some((line) => /^content-type:.*json/i.test(line)))
-    notes.push('The command sends a form or text; a tool sends its arguments as JSON.')
+    notes.push(t('The command sends a form or text; a tool sends its arguments as JSON.'))
   return { kept, secrets }
 }
 
@@ -135,11 +149,11 @@ function rowsOfData(data: readonly OptionUse[], isQuery: boolean, notes: string[
   for (const { word, value, option } of data) {
     const text = value ?? ''
     if (text.startsWith('@') && word !== '--data-raw')
-      notes.push(`${word} ${beginning(text)} is not used: it names a file.`)
+      notes.push(t('{word} {value} is not used: it names a file.', { word, value: beginning(text) }))
     else if (option !== 'encoded' && !isQuery && /^\s*[[{]/.test(text)) {
       const read = rowsOfSample(text)
       if ('rows' in read) rows.push(...read.rows)
-      else notes.push(`The body gives no arguments. ${read.why}`)
+      else notes.push(t('The body gives no arguments. {why}', { why: read.why }))
     } else rows.push(...rowsOfForm(text, notes))
   }
   return rows.filter(({ name }, at) => rows.findIndex((row) => row.name === name) === at)
@@ -148,7 +162,7 @@ function rowsOfData(data: readonly OptionUse[], isQuery: boolean, notes: string[
 function rowsOfForm(text: string, notes: string[]): ArgumentRow[] {
   const pairs = text.split('&').filter((pair) => pair !== '')
   if (pairs.some((pair) => !/^[^=\s]+=/.test(pair))) {
-    notes.push('A part of the body has no names, so that it gives no arguments.')
+    notes.push(t('A part of the body has no names, so that it gives no arguments.'))
     return []
   }
   const names = [...new URLSearchParams(text).keys()].filter((name) => name !== '')

@@ -12,6 +12,7 @@ import { textOf } from '../arguments/rows.ts'
 import type { ToolDraft } from '../tool-draft.ts'
 import type { SecretToStore } from './credentials.ts'
 import { toolOfCurl, type CurlTool } from './curl.ts'
+import { t, T } from '../../../texts/texts.tsx'
 
 const setSecret = command('setSecret')
 
@@ -38,9 +39,9 @@ export function FromCurl({ draft, set }: Props) {
     <div className="stack">
       <p className="row">
         <button type="button" onClick={() => setOpen(true)}>
-          Paste a curl command
+          {t('Paste a curl command')}
         </button>
-        <span className="small mute">It fills in the fields below. Nothing is sent.</span>
+        <span className="small mute">{t('It fills in the fields below. Nothing is sent.')}</span>
       </p>
       {told && (told.notes.length > 0 || told.secrets.length > 0) && <Told tool={told} />}
       {isOpen && createPortal(<CurlDialog onTool={take} onClose={() => setOpen(false)} />, document.body)}
@@ -50,7 +51,7 @@ export function FromCurl({ draft, set }: Props) {
 
 function Told({ tool: { notes, secrets } }: { tool: CurlTool }) {
   return (
-    <section className="told" aria-label="What the command said">
+    <section className="told" aria-label={t('What the command said')}>
       {notes.length > 0 && (
         <ul className="notes tone-warn">
           {notes.map((note) => (
@@ -75,20 +76,23 @@ function SecretField({ secret: { name, host, about } }: { secret: SecretToStore 
   const { act, isRunning } = useAction(setSecret)
   const store = async () => {
     const input = { projectId, name, value, allowedHosts: [host] }
-    if (await act({ input }, `Stored the secret ${name}.`, 'good')) setStored(true)
+    if (await act({ input }, t('Stored the secret {name}.', { name }), 'good')) setStored(true)
   }
   return (
     <div className="form-line">
       <p>
-        The tool reads <Foreign text={about} max={120} /> from the secret <span className="mono">{name}</span>
-        ; what you pasted is not kept.{' '}
-        {isStored ? 'The secret is stored.' : 'Store it before you create the tool.'}
+        <T
+          text="The tool reads {about} from the secret {name}; what you pasted is not kept."
+          about={<Foreign text={about} max={120} />}
+          name={<span className="mono">{name}</span>}
+        />{' '}
+        {isStored ? t('The secret is stored.') : t('Store it before you create the tool.')}
       </p>
       {!isStored && (
         <>
-          <Field label={`Value of ${name}`} type="password" value={value} onChange={setValue} />
+          <Field label={t('Value of {name}', { name })} type="password" value={value} onChange={setValue} />
           <button type="button" disabled={value === '' || isRunning} onClick={() => void store()}>
-            Store the secret
+            {t('Store the secret')}
           </button>
         </>
       )}
@@ -107,8 +111,8 @@ function CurlDialog({ onTool, onClose }: { onTool(tool: CurlTool): void; onClose
   }
   return (
     <FormDialog
-      title="A tool from a curl command"
-      submit="Fill in the fields"
+      title={t('A tool from a curl command')}
+      submit={t('Fill in the fields')}
       isReady={text.trim() !== ''}
       form={{ isRunning: false, refused: why === null ? null : { message: why, issues: [] } }}
       onSubmit={read}
@@ -116,7 +120,7 @@ function CurlDialog({ onTool, onClose }: { onTool(tool: CurlTool): void; onClose
       isWide
     >
       <LongField
-        label="The command"
+        label={t('The command')}
         value={text}
         onChange={setText}
         rows={10}
@@ -124,7 +128,9 @@ function CurlDialog({ onTool, onClose }: { onTool(tool: CurlTool): void; onClose
         placeholder={
           "curl https://api.example.com/v1/refunds \\\n  -H 'Authorization: Bearer …' \\\n  --json '{\"amount\": 12.5}'"
         }
-        hint="As manuals show it, or as the developer tools of a browser copy it. It is read in this page."
+        hint={t(
+          'As manuals show it, or as the developer tools of a browser copy it. It is read in this page.',
+        )}
       />
     </FormDialog>
   )

@@ -1,6 +1,7 @@
 /** The headers of an operation that its tool sends: the same with each call. Pure. */
 import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import type { Api } from './openapi.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** A parameter of an operation, without references. */
 export interface Parameter {
@@ -22,11 +23,14 @@ export function headersOf(parameters: readonly Parameter[], login: Api['login'],
     const value = place === 'header' ? fixedValue(schema, isRequired) : null
     if (value === null)
       notes.push(
-        `The ${place} ${name} is not imported: a tool sends the same headers with each call. Set it under Headers.`,
+        t(
+          'The {place} {name} is not imported: a tool sends the same headers with each call. Set it under Headers.',
+          { place, name },
+        ),
       )
     else {
       headers[name] = value
-      notes.push(`The header ${name} is always ${value}.`)
+      notes.push(t('The header {name} is always {value}.', { name, value }))
     }
   }
   return headers

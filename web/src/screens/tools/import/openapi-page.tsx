@@ -10,11 +10,12 @@ import { apiOf, type Api } from './openapi.ts'
 import { Operations } from './operations.tsx'
 import { Outcomes } from './outcomes.tsx'
 import { useCreation } from './use-creation.ts'
+import { t, plural } from '../../../texts/texts.tsx'
 
 export function ImportOpenApi() {
   const [api, setApi] = useState<Api | null>(null)
   return (
-    <NewPage kind="tool" title="Tools from OpenAPI" list="/tools" bodyClass="tool-page">
+    <NewPage kind="tool" title={t('Tools from OpenAPI')} list="/tools" bodyClass="tool-page">
       {api ? <Choose api={api} onAnother={() => setApi(null)} /> : <Source onApi={setApi} />}
     </NewPage>
   )
@@ -37,11 +38,12 @@ function Source({ onApi }: { onApi(api: Api): void }) {
       }}
     >
       <p className="mute">
-        Each operation that you choose becomes an http tool. The document is read in this page: OpenAPI 3.0 or
-        3.1 as JSON, not YAML.
+        {t(
+          'Each operation that you choose becomes an http tool. The document is read in this page: OpenAPI 3.0 or 3.1 as JSON, not YAML.',
+        )}
       </p>
       <label className="field">
-        <span className="label">A file</span>
+        <span className="label">{t('A file')}</span>
         <input
           type="file"
           accept=".json,application/json"
@@ -51,7 +53,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
           }}
         />
       </label>
-      <LongField label="Or the document itself" value={text} onChange={setText} rows={10} isMono />
+      <LongField label={t('Or the document itself')} value={text} onChange={setText} rows={10} isMono />
       {why !== null && (
         <p className="tone-bad" role="alert">
           {why}
@@ -59,7 +61,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
       )}
       <div className="row form-foot">
         <button type="submit" className="primary" disabled={text.trim() === ''}>
-          Read the document
+          {t('Read the document')}
         </button>
       </div>
     </form>
@@ -78,32 +80,34 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
     creation.run({ base: base.trim().replace(/\/+$/, ''), secret: secret.trim() }, chosen, turned)
   return (
     <>
-      <section className="definition" aria-label="The document">
+      <section className="definition" aria-label={t('The document')}>
         <p className="row">
           <span className="strong">
             <Foreign text={api.title} max={120} />
           </span>
-          <span className="mute">{api.operations.length.toLocaleString('en')} operations</span>
+          <span className="mute">{t('{count} operations', { count: api.operations.length })}</span>
           <button type="button" className="spread" onClick={onAnother}>
-            Another document
+            {t('Another document')}
           </button>
         </p>
         <Field
-          label="Address of the API"
+          label={t('Address of the API')}
           value={base}
           onChange={setBase}
           isRequired
           type="url"
           placeholder={`https://api.example.com${api.serverPath}`}
-          hint={api.server ? 'The first server of the document.' : missingServer(api)}
+          hint={api.server ? t('The first server of the document.') : missingServer(api)}
         />
         {api.login && (
           <Field
-            label="Secret to sign in with"
+            label={t('Secret to sign in with')}
             value={secret}
             onChange={setSecret}
-            placeholder="none"
-            hint={`Its name under Operations, Secrets. It is sent as ${api.login.name}, and must be stored before.`}
+            placeholder={t('none')}
+            hint={t('Its name under Operations, Secrets. It is sent as {name}, and must be stored before.', {
+              name: api.login.name,
+            })}
           />
         )}
         {api.leftOut.length > 0 && (
@@ -125,12 +129,12 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
           onClick={() => void create()}
         >
           {creation.isRunning
-            ? `Creating, ${creation.outcomes.length} of ${creation.total} …`
-            : `Create ${chosen.size === 1 ? 'the tool' : `${chosen.size} tools`}`}
+            ? t('Creating, {count} of {total} …', { count: creation.outcomes.length, total: creation.total })
+            : plural(chosen.size, 'Create the tool', 'Create {count} tools')}
         </button>
         {creation.isRunning && (
           <button type="button" onClick={creation.stop}>
-            Stop
+            {t('Stop')}
           </button>
         )}
       </div>
@@ -141,5 +145,5 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
 
 const missingServer = ({ serverPath }: Api): string =>
   serverPath === ''
-    ? 'The document names no server.'
-    : `The document names only the path ${serverPath}: put the host in front of it.`
+    ? t('The document names no server.')
+    : t('The document names only the path {path}: put the host in front of it.', { path: serverPath })

@@ -1,5 +1,6 @@
 /** Schemas of an OpenAPI document as JSON Schemas of their own: references are written out, within bounds. Pure. */
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** Why no tool can be made of an operation, as a sentence. */
 export class Unusable extends Error {}
@@ -28,7 +29,9 @@ export function inlinerOf(root: Schema): Inliner {
   const spend = () => {
     if (budget.left-- <= 0)
       throw new Unusable(
-        `Its schemas have more than ${maxValues.toLocaleString('en')} values when written out.`,
+        t('Its schemas have more than {count} values when written out.', {
+          count: maxValues,
+        }),
       )
   }
   const target = (value: unknown, trail: readonly string[]): { value: unknown; trail: readonly string[] } => {
@@ -36,8 +39,10 @@ export function inlinerOf(root: Schema): Inliner {
     let seen = trail
     while (isObject(now) && typeof now['$ref'] === 'string') {
       const ref = now['$ref']
-      if (seen.includes(ref)) throw new Unusable(`The schema ${lastOf(ref)} refers to itself.`)
-      if (seen.length >= maxDepth) throw new Unusable(`Its references lead more than ${maxDepth} deep.`)
+      if (seen.includes(ref))
+        throw new Unusable(t('The schema {name} refers to itself.', { name: lastOf(ref) }))
+      if (seen.length >= maxDepth)
+        throw new Unusable(t('Its references lead more than {count} deep.', { count: maxDepth }))
       spend()
       const { $ref: _ref, ...beside } = now
       const found = targetOf(ref, root)
@@ -48,7 +53,8 @@ export function inlinerOf(root: Schema): Inliner {
   }
   const visit = (value: unknown, trail: readonly string[]): unknown => {
     spend()
-    if (trail.length > maxDepth) throw new Unusable(`Its schemas are more than ${maxDepth} deep.`)
+    if (trail.length > maxDepth)
+      throw new Unusable(t('Its schemas are more than {count} deep.', { count: maxDepth }))
     if (Array.isArray(value)) return value.map((one) => visit(one, trail))
     const found = target(value, trail)
     if (!isObject(found.value)) return found.value
@@ -112,15 +118,20 @@ function modern(schema: Schema, isNullable: boolean): Schema {
 
 function targetOf(ref: string, root: Schema): unknown {
   if (!ref.startsWith('#'))
-    throw new Unusable(`It refers to another document, ${ref.slice(0, 100)}: put that into this one first.`)
+    throw new Unusable(
+      t('It refers to another document, {ref}: put that into this one first.', {
+        ref: ref.slice(0, 100),
+      }),
+    )
   if (!ref.startsWith('#/'))
-    throw new Unusable(`Its reference ${ref.slice(0, 100)} is no path in the document.`)
+    throw new Unusable(t('Its reference {ref} is no path in the document.', { ref: ref.slice(0, 100) }))
   let at: unknown = root
   for (const part of ref.slice(2).split('/')) {
     const name = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
     at = Array.isArray(at) ? at[Number(name)] : isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
   }
-  if (at === undefined) throw new Unusable(`Its reference ${ref.slice(0, 100)} leads nowhere.`)
+  if (at === undefined)
+    throw new Unusable(t('Its reference {ref} leads nowhere.', { ref: ref.slice(0, 100) }))
   return at
 }
 

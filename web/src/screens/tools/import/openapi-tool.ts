@@ -5,6 +5,7 @@ import { reference } from './credentials.ts'
 import { headersOf, type Parameter } from './openapi-headers.ts'
 import { textOf, type Api, type Operation } from './openapi.ts'
 import { inlinerOf, Unusable, type Inliner } from './openapi-schema.ts'
+import { t } from '../../../texts/texts.tsx'
 
 export interface Choices {
   /** Where the operations are, without a slash at the end. */
@@ -109,21 +110,23 @@ function bodyOf({ raw, method }: Operation, inliner: Inliner, notes: string[]): 
   const body = inliner.resolve(raw['requestBody'])
   if (!isObject(body)) return null
   if (method === 'GET' || method === 'HEAD' || method === 'DELETE') {
-    notes.push(`Its body is left out: a tool sends none with ${method}.`)
+    notes.push(t('Its body is left out: a tool sends none with {method}.', { method }))
     return null
   }
   const content = isObject(body['content']) ? body['content'] : {}
   const json = Object.keys(content).find((type) => /^application\/(?:[\w.-]+\+)?json\b|^\*\/\*/i.test(type))
   if (json === undefined)
     throw new Unusable(
-      `Its body is ${Object.keys(content)[0]?.slice(0, 60) ?? 'of no known type'}; a tool sends JSON.`,
+      t('Its body is {type}; a tool sends JSON.', {
+        type: Object.keys(content)[0]?.slice(0, 60) ?? t('of no known type'),
+      }),
     )
   const media = content[json]
   const schema = inliner.schema(isObject(media) ? media['schema'] : {})
   const { type } = schema
   const isThing = type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))
   if (!isThing || 'items' in schema)
-    throw new Unusable('Its body is no object, so that it has no arguments by name.')
+    throw new Unusable(t('Its body is no object, so that it has no arguments by name.'))
   return { schema: flat(schema), isRequired: body['required'] === true }
 }
 
@@ -171,7 +174,7 @@ function urlOf(
   for (const one of parameters) {
     if (one.place === 'query') {
       if (used.some(({ name }) => name === one.name))
-        notes.push(`The parameter ${one.name} is in path and query; only the path gets it.`)
+        notes.push(t('The parameter {name} is in path and query; only the path gets it.', { name: one.name }))
       else if (!sendsBody) used.push(one)
       else if (one.isRequired && /^[^{}]+$/.test(one.name)) {
         query.push(`${encodeURIComponent(one.name)}={${one.name}}`)
@@ -179,7 +182,10 @@ function urlOf(
       } else if (/^[^{},?&]+$/.test(one.name)) {
         optional.push(one.name)
         used.push(one)
-      } else notes.push(`The query parameter ${one.name} is not imported: a URL cannot have its name.`)
+      } else
+        notes.push(
+          t('The query parameter {name} is not imported: a URL cannot have its name.', { name: one.name }),
+        )
     }
   }
   const address = `${operation.server ?? base}${path}`
@@ -200,7 +206,8 @@ function schemaOf(used: readonly Parameter[], body: Body | null, notes: string[]
   const { properties, required, type: _type, ...others } = body.schema
   const inBody = isObject(properties) ? properties : {}
   const twice = Object.keys(inBody).filter((name) => Object.hasOwn(own, name))
-  for (const name of twice) notes.push(`The argument ${name} is in URL and body; only the URL gets it.`)
+  for (const name of twice)
+    notes.push(t('The argument {name} is in URL and body; only the URL gets it.', { name }))
   const wanted = body.isRequired && Array.isArray(required) ? (required as string[]) : []
   return {
     type: 'object',

@@ -1,6 +1,7 @@
 /** An OpenAPI document as a list of operations, each with a name that a tool may have. Pure. */
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
 import { methods, type ToolDraft } from '../tool-draft.ts'
+import { t } from '../../../texts/texts.tsx'
 
 type Method = ToolDraft['method']
 
@@ -47,22 +48,22 @@ const mostSentences = 20
 
 /** The operations of a document, or why there are none. */
 export function apiOf(text: string): Api | { why: string } {
-  if (text.length > longest) return { why: 'The document is longer than 20 million characters.' }
+  if (text.length > longest) return { why: t('The document is longer than 20 million characters.') }
   const root = parsed(text)
   if (typeof root === 'string') return { why: root }
   const { openapi, swagger, paths } = root
   if (typeof swagger === 'string')
-    return { why: `This is Swagger ${swagger}: convert it to OpenAPI 3 first.` }
+    return { why: t('This is Swagger {version}: convert it to OpenAPI 3 first.', { version: swagger }) }
   if (typeof openapi !== 'string' || !/^3\.[01]\./.test(`${openapi}.`))
-    return { why: 'This is no OpenAPI document of version 3.0 or 3.1.' }
-  if (!isObject(paths)) return { why: 'The document has no paths.' }
+    return { why: t('This is no OpenAPI document of version 3.0 or 3.1.') }
+  if (!isObject(paths)) return { why: t('The document has no paths.') }
   const found = operationsOf(paths)
   if (found.operations.length === 0)
-    return { why: 'The document has no operations that a tool can be made of.' }
+    return { why: t('The document has no operations that a tool can be made of.') }
   const { url, path } = serverOf(root['servers'])
   const info = isObject(root['info']) ? root['info'] : {}
   return {
-    title: textOf(info['title']) || 'An API without a title',
+    title: textOf(info['title']) || t('An API without a title'),
     server: url,
     serverPath: path,
     login: loginOf(root),
@@ -74,11 +75,11 @@ export function apiOf(text: string): Api | { why: string } {
 function parsed(text: string): Schema | string {
   try {
     const root: unknown = JSON.parse(text)
-    return isObject(root) ? root : 'The document is not a JSON object.'
+    return isObject(root) ? root : t('The document is not a JSON object.')
   } catch (error) {
     if (/^\s*(openapi|swagger|info|---|#|%YAML)/i.test(text))
-      return 'This is YAML; only JSON is read. Convert it to JSON first.'
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`
+      return t('This is YAML; only JSON is read. Convert it to JSON first.')
+    return t('This is not JSON: {value}', { value: error instanceof Error ? error.message : String(error) })
   }
 }
 
@@ -92,7 +93,12 @@ function operationsOf(paths: Schema): Pick<Api, 'operations' | 'leftOut'> {
   for (const [path, item] of Object.entries(paths)) {
     if (!isObject(item) || !path.startsWith('/')) continue
     if (typeof item['$ref'] === 'string') {
-      tell(`${path} is left out: it refers to another place, ${item['$ref'].slice(0, 100)}.`)
+      tell(
+        t('{path} is left out: it refers to another place, {ref}.', {
+          path,
+          ref: item['$ref'].slice(0, 100),
+        }),
+      )
       continue
     }
     for (const [word, raw] of Object.entries(item)) {
@@ -102,8 +108,14 @@ function operationsOf(paths: Schema): Pick<Api, 'operations' | 'leftOut'> {
       )
         continue
       const method = methods.find((one) => one === word.toUpperCase())
-      if (!method) tell(`${word.toUpperCase()} ${path} is left out: a tool cannot use this method.`)
-      else if (operations.length === mostOperations) tell('Only the first 5,000 operations are read.')
+      if (!method)
+        tell(
+          t('{method} {path} is left out: a tool cannot use this method.', {
+            method: word.toUpperCase(),
+            path,
+          }),
+        )
+      else if (operations.length === mostOperations) tell(t('Only the first 5,000 operations are read.'))
       else
         operations.push({
           name: uniqueName(textOf(raw['operationId']) || `${word}_${path.slice(1)}`, names),

@@ -5,6 +5,7 @@ import { Foreign } from '../../../parts/text.tsx'
 import type { Api, Operation } from './openapi.ts'
 import { toolOfOperation } from './openapi-tool.ts'
 import { asksFirst } from './use-creation.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** The most operations that are on the screen; the others are found by words. */
 const mostShown = 100
@@ -28,21 +29,21 @@ export function Operations({ api, chosen, turned, onChosen, onTurned }: Props) {
   }, [api, word])
   const shown = found.slice(0, mostShown)
   return (
-    <section className="stack" aria-label="Operations">
+    <section className="stack" aria-label={t('Operations')}>
       <div className="row">
-        <SearchField label="Search operations" value={word} isFirst onChange={setWord} />
+        <SearchField label={t('Search operations')} value={word} isFirst onChange={setWord} />
         <button
           type="button"
           disabled={found.length === 0}
           onClick={() => onChosen(new Set([...chosen, ...found.map(({ name }) => name)]))}
         >
-          Choose {word === '' ? 'all' : `these ${found.length}`}
+          {word === '' ? t('Choose all') : t('Choose these {count}', { count: found.length })}
         </button>
         <button type="button" disabled={chosen.size === 0} onClick={() => onChosen(new Set())}>
-          Choose none
+          {t('Choose none')}
         </button>
         <span className="mute" role="status">
-          {chosen.size.toLocaleString('en')} chosen
+          {t('{count} chosen', { count: chosen.size })}
         </span>
       </div>
       <ul className="operations">
@@ -58,9 +59,9 @@ export function Operations({ api, chosen, turned, onChosen, onTurned }: Props) {
           />
         ))}
       </ul>
-      {found.length === 0 && <p className="mute">No operation has these words.</p>}
+      {found.length === 0 && <p className="mute">{t('No operation has these words.')}</p>}
       {found.length > mostShown && (
-        <p className="mute">{(found.length - mostShown).toLocaleString('en')} more: search to see them.</p>
+        <p className="mute">{t('{count} more: search to see them.', { count: found.length - mostShown })}</p>
       )}
     </section>
   )
@@ -105,9 +106,9 @@ function Row({ api, operation, isChosen, asks, onChoose, onTurn }: RowProps) {
               type="checkbox"
               checked={asks}
               onChange={onTurn}
-              aria-label={`A person decides about ${name}`}
+              aria-label={t('A person decides about {name}', { name })}
             />
-            A person decides about each call
+            {t('A person decides about each call')}
           </label>
           <Notes api={api} operation={operation} />
         </>
@@ -122,7 +123,7 @@ function Notes({ api, operation }: { api: Api; operation: Operation }) {
     () => toolOfOperation(api, operation, { base: 'https://localhost', secret: '', asksFirst: false }),
     [api, operation],
   )
-  const sentences = 'why' in made ? [`No tool can be made of it. ${made.why}`] : made.notes
+  const sentences = 'why' in made ? [t('No tool can be made of it. {why}', { why: made.why })] : made.notes
   return sentences.map((sentence) => (
     <p key={sentence} className={'why' in made ? 'small tone-bad' : 'small tone-warn'}>
       <Foreign text={sentence} max={300} />

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { Table } from '../../../parts/table.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import type { CreationOutcome } from './use-creation.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** The most rows that are shown. */
 const mostRows = 200
@@ -18,21 +19,31 @@ export function Outcomes({
   const created = outcomes.filter(({ why }) => why === null).length
   const rows = outcomes.toSorted((a, b) => Number(a.why === null) - Number(b.why === null))
   return (
-    <section className="stack" aria-label="Outcomes">
+    <section className="stack" aria-label={t('Outcomes')}>
       <p role="status">
-        {created} created, {outcomes.length - created} refused{isRunning ? ' so far.' : '.'}
+        {t(
+          isRunning
+            ? '{created} created, {refused} refused so far.'
+            : '{created} created, {refused} refused.',
+          {
+            created,
+            refused: outcomes.length - created,
+          },
+        )}
       </p>
-      <Table label="Outcomes" columns={['Tool', 'Outcome']}>
+      <Table label={t('Outcomes')} columns={[t('Tool'), t('Outcome')]}>
         {rows.slice(0, mostRows).map(({ name, id, why }) => (
           <tr key={name}>
             <td className="mono">{id === null ? name : <Link href={`/tools/${id}`}>{name}</Link>}</td>
             <td className={why === null ? 'tone-good' : 'tone-bad'}>
-              {why === null ? 'created' : <Foreign text={why} max={400} />}
+              {why === null ? t('created') : <Foreign text={why} max={400} />}
             </td>
           </tr>
         ))}
       </Table>
-      {rows.length > mostRows && <p className="mute">{rows.length - mostRows} more are not shown.</p>}
+      {rows.length > mostRows && (
+        <p className="mute">{t('{count} more are not shown.', { count: rows.length - mostRows })}</p>
+      )}
     </section>
   )
 }

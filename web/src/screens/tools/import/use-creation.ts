@@ -7,6 +7,7 @@ import { useProject } from '../../../api/session.ts'
 import { createToolMutation } from '../documents.ts'
 import type { Api, Operation } from './openapi.ts'
 import { changesThings, toolOfOperation, type Choices } from './openapi-tool.ts'
+import { t } from '../../../texts/texts.tsx'
 
 /** How one operation went: the id of its tool, or why there is none. */
 export interface CreationOutcome {
@@ -37,7 +38,7 @@ export function useCreation(api: Api) {
       return {
         name,
         id: null,
-        why: 'The server did not answer: it may have created the tool. Nothing more was sent.',
+        why: t('The server did not answer: it may have created the tool. Nothing more was sent.'),
       }
     }
     const refused = refusalOf(answer)
