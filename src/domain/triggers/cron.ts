@@ -32,8 +32,7 @@ export function faultOfLine(line: string): string | null {
 /** Why this is no time zone, as a message that follows a path; null: it is one. */
 export function faultOfZone(timeZone: string): string | null {
   try {
-    new Intl.DateTimeFormat('en', { timeZone })
-    return null
+    return Intl.DateTimeFormat('en', { timeZone }) && null
   } catch {
     return 'is not an IANA time zone, such as Europe/Berlin'
   }

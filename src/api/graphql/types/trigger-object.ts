@@ -24,9 +24,9 @@ export function addTriggerType(refs: Refs): void {
       id: t.exposeID('id', { description: 'The id of the trigger; it begins with trg_.' }),
       agentId: t.exposeID('agentId', { description: 'The id of the agent.' }),
       name: t.exposeString('name', { description: 'What the trigger is called.' }),
-      kind: t.expose('kind', { type: Kind, description: 'What starts its generations.' }),
+      kind: t.expose('kind', { type: Kind, description: 'What starts the generations of the trigger.' }),
       enabled: t.boolean({
-        description: 'Whether it starts generations.',
+        description: 'Whether the trigger starts generations.',
         resolve: ({ status }) => status === 'ENABLED',
       }),
       prompt: t.exposeString('prompt', { description: 'The prompt of a schedule, the template of a URL.' }),
@@ -76,18 +76,18 @@ export function addTriggerType(refs: Refs): void {
       lastAt: t.expose('lastAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it last started a generation or failed to; null when it never has.',
+        description: 'When the trigger last started a generation or failed to; null when it never has.',
       }),
       lastError: t.exposeString('lastError', {
         nullable: true,
-        description: 'Why it last started nothing; null when it did.',
+        description: 'Why the trigger last started nothing; null when it did.',
       }),
       missed: t.exposeInt('missed', {
         description:
           'The number of times before the last one at which no server ran; 100 means 100 or more. One generation is ' +
           'started for all of them.',
       }),
-      version: t.exposeInt('version', { description: 'Raised by every change; for expectedVersion.' }),
+      version: t.exposeInt('version', { description: 'The number of changes, from 1; for expectedVersion.' }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the trigger was created.' }),
       updatedAt: t.expose('updatedAt', {
         type: 'DateTime',

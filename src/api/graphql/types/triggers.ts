@@ -120,7 +120,7 @@ function addSaving(refs: Refs): void {
         prompt: t.string({ description: `${meaning.prompt} Default: unchanged.` }),
         cron: t.string({ description: `${meaning.cron} Default: unchanged.` }),
         timeZone: t.string({ description: `${meaning.timeZone} Default: unchanged.` }),
-        enabled: t.boolean({ description: 'Whether it starts generations. Default: unchanged.' }),
+        enabled: t.boolean({ description: 'Whether the trigger starts generations. Default: unchanged.' }),
       }),
     }),
     payload: triggerPayload(refs, 'UpdateTriggerPayload'),
