@@ -83,13 +83,13 @@ function assertForm({ id, timestamp, signature }: HookMessage, nowMs: number): v
 }
 
 /** What a message is compared with where there is no hook, so that both take the same time. */
-const nobodysSecret = newSecret()
+const otherSecret = newSecret()
 
 async function signedFor({ db, masterKey, clock }: Services, message: HookMessage): Promise<TriggerRow> {
   const [row] = await selectRows(db, triggers, sql`where id = ${message.triggerId} and kind = 'HOOK'`)
   const isTurning = (row?.previousUntil?.getTime() ?? 0) > clock.now()
   const sealed = row ? [row.secret!, ...(isTurning ? [row.previousSecret!] : [])] : []
-  const secrets = row ? sealed.map((one) => openSecret(masterKey, row.id, one)) : [nobodysSecret]
+  const secrets = row ? sealed.map((one) => openSecret(masterKey, row.id, one)) : [otherSecret]
   if (!isSignedBy(secrets, message) || !row)
     throw new AppError('NOT_FOUND', 'Nothing is at this URL, or the signature is not of its secret.')
   return row

@@ -48,7 +48,7 @@ export function addTriggerType(refs: Refs): void {
         type: 'DateTime',
         nullable: true,
         description:
-          'Until when messages may be signed with the previous secret; null when it does not count.',
+          'The time until which messages may be signed with the previous secret; null when it does not count.',
       }),
       requestedBy: t.field(
         principalField(
