@@ -4,6 +4,7 @@ import { ConfigError, loadConfig, type Config } from './config.ts'
 import { redoDigests } from './domain/approvals/index.ts'
 import { resealSecrets } from './domain/secrets/index.ts'
 import { resealSlack, resealWebhooks } from './domain/followers/index.ts'
+import { resealTriggers } from './domain/triggers/index.ts'
 import { resealTokens } from './domain/upstream/index.ts'
 import { startFault } from './start-fault.ts'
 import { addressOf, keepKey, masterKeyOf } from './paths.ts'
@@ -12,13 +13,13 @@ import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 
 /**
- * Re-encrypts secrets, tokens and the secrets of webhooks and Slack integrations, and recomputes the digests of approvals, with `newSecretKey`, or with a generated key
- * when the old one was generated. One transaction: with a wrong old key it throws and changes nothing. Returns the
+ * Re-encrypts secrets, tokens and the secrets of webhooks, Slack integrations and triggers, and recomputes the digests of approvals, with
+ * `newSecretKey`, or with a generated key when the old one was generated. One transaction: with a wrong old key it throws and changes nothing. Returns the
  * number of rows of each kind.
  */
 export async function rotateKey(
   config: Config,
-): Promise<{ secrets: number; tokens: number; webhooks: number; slack: number; approvals: number }> {
+): Promise<Record<'secrets' | 'tokens' | 'webhooks' | 'slack' | 'triggers' | 'approvals', number>> {
   if (config.secretKey && !config.newSecretKey)
     throw new ConfigError(['GATEHOUSE_NEW_SECRET_KEY is required (try: openssl rand -base64 32)'])
   const connection = await connect(addressOf(config))
@@ -32,6 +33,7 @@ export async function rotateKey(
       tokens: await resealTokens(tx, from, to),
       webhooks: await resealWebhooks(tx, from, to),
       slack: await resealSlack(tx, from, to),
+      triggers: await resealTriggers(tx, from, to),
       approvals: await redoDigests(tx, from, to),
     }))
     await kept?.commit()

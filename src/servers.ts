@@ -20,6 +20,7 @@ import {
 import type { RouteGroup } from './api/http/route.ts'
 import { makeSignIn } from './api/http/sign-in.ts'
 import { makeSlack } from './api/http/slack.ts'
+import { makeHooks } from './api/http/triggers.ts'
 import { makeInvitations } from './api/http/invitation.ts'
 import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
@@ -136,7 +137,7 @@ function openGroups(sessions: SessionParts): RouteGroup[] {
   const { services, callers } = sessions
   const { addressOf } = callers
   const pages = [makeVerdicts({ services, addressOf }), makeInvitations(sessions)]
-  return [makeOauth(services), ...pages, makeSlack(services)]
+  return [makeOauth(services), ...pages, makeSlack(services), makeHooks({ services, addressOf })]
 }
 
 function sessionParts(

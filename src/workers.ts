@@ -1,9 +1,10 @@
-/** Starts the background workers of this process: generations, calls, webhooks, upstreams, deadlines and housekeeping. */
+/** Starts the background workers of this process: generations, calls, webhooks, triggers, upstreams, deadlines and housekeeping. */
 import { forgetExpiredKeys, forgetExpiredSessions, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
 import { forgetAwaited, startGenerationWorker } from './domain/generations/index.ts'
 import type { Models } from './domain/models/index.ts'
+import { forgetOldStarts, startTriggers } from './domain/triggers/index.ts'
 import { startUpstreams } from './domain/upstream/index.ts'
 import {
   forgetOldDeliveries,
@@ -39,6 +40,7 @@ export function startWorkers(services: Services, models: Models, options: Worker
   const calls = startCallWorker(services, { slots: options.callSlots })
   const webhooks = startWebhooks(services)
   const slack = startSlack(services)
+  const triggers = startTriggers(services)
   const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => {
@@ -48,8 +50,9 @@ export function startWorkers(services: Services, models: Models, options: Worker
     void forgetOldMessages(services.db).catch(() => {})
     void forgetOldTries(services.db).catch(() => {})
     void forgetOldDeliveries(services.db).catch(() => {})
+    void forgetOldStarts(services.db).catch(() => {})
   }, housekeepingMs).unref()
-  const claiming = [generations, calls, webhooks, slack]
+  const claiming = [generations, calls, webhooks, slack, triggers]
   return {
     webhooks,
     busy: () => generations.busy(),

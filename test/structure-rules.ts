@@ -53,6 +53,7 @@ const modules = [
   'pauses',
   'statistics',
   'generations',
+  'triggers',
   'bridge',
 ]
 
@@ -87,6 +88,7 @@ const apiEntryPoints = [
   'api/http/session.ts',
   'api/http/sign-in.ts',
   'api/http/slack.ts',
+  'api/http/triggers.ts',
   'api/http/verdict.ts',
   'api/http/web.ts',
   'api/http/authenticated-api.ts',
@@ -113,6 +115,7 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
   [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
   [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
   [/^jose$/, /^domain\/sign-in\//],
+  [/^croner$/, /^domain\/triggers\//],
 ]
 
 /** Packages that are large and that most servers never use: they are imported when they are needed. */

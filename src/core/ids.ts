@@ -24,6 +24,7 @@ export const idPrefixes = {
   webhookReplay: 'whr',
   webhookDelivery: 'whd',
   slackIntegration: 'slk',
+  trigger: 'trg',
   auditEntry: 'aud',
   session: 'ses',
   /** A person or program of an identity provider. Its ids are derived, never made by `newId`. */

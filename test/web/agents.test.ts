@@ -175,6 +175,52 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.close()
   })
 
+  test('a schedule and a URL are made, start runs, are switched off and deleted', async () => {
+    const { id } = await create('Early')
+    const v = await visit(browser, h, `/agents/${id}?tab=triggers`)
+    v.page.setDefaultTimeout(10_000)
+    await v.page.getByText('No triggers').waitFor()
+    const make = async (name: string, prompt: string) => {
+      await v.page.getByRole('button', { name: 'New trigger' }).click()
+      await v.page.getByRole('textbox', { name: 'Name', exact: true }).fill(name)
+      await v.page.getByRole('textbox', { name: 'Prompt' }).fill(prompt)
+    }
+    await make('nightly', 'say good night')
+    await v.page.getByRole('textbox', { name: 'Cron line' }).fill('0 0 31 2 *')
+    await v.page.getByRole('textbox', { name: 'Time zone' }).fill('Asia/Tokyo')
+    await v.page.getByRole('button', { name: 'Create the trigger' }).click()
+    await v.page.getByText('never fires').waitFor()
+    await v.page.getByRole('textbox', { name: 'Cron line' }).fill('30 23 * * *')
+    await v.page.getByRole('button', { name: 'Create the trigger' }).click()
+    await v.page
+      .getByText(/23:30|11:30/)
+      .nth(2)
+      .waitFor()
+    await v.page.getByRole('button', { name: 'Run now' }).click()
+    await v.page
+      .getByRole('row', { name: /nightly/ })
+      .locator('a[href^="/runs/gen_"]')
+      .waitFor()
+    await v.page.getByRole('button', { name: 'Switch off' }).click()
+    await v.page.getByText('switched off').waitFor()
+    await shoot(v.page, 'triggers')
+    await v.check()
+    await make('orders', 'say {order.id}')
+    await v.page.getByRole('combobox', { name: 'What starts it' }).selectOption('HOOK')
+    await v.page.getByRole('button', { name: 'Create the trigger' }).click()
+    const secret = v.page.getByRole('dialog').getByText(/^whsec_/)
+    await secret.waitFor()
+    await v.page.getByRole('dialog').getByText(`${h.url}/hooks/trg_`).waitFor()
+    await v.page.getByRole('button', { name: 'I have it' }).click()
+    await secret.waitFor({ state: 'detached' })
+    const row = v.page.getByRole('row', { name: /orders/ })
+    await row.getByRole('button', { name: 'Delete' }).click()
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await row.waitFor({ state: 'detached' })
+    await v.check()
+    await v.close()
+  })
+
   test('where changes of gates need a second person, one proposes and another confirms', async () => {
     const { id } = await create('Guarded', { toolIds: [toolId] })
     const project = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id

@@ -14,6 +14,7 @@ import * as resources from './resource-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as slack from './slack-events.ts'
 import * as tools from './tool-events.ts'
+import * as triggers from './trigger-events.ts'
 import * as webhooks from './webhook-events.ts'
 
 /** The data of each kind as it is written. */
@@ -29,7 +30,8 @@ export interface EventData
     pauses.PauseEvents,
     resources.ResourceEvents,
     webhooks.WebhookEvents,
-    slack.SlackEvents {}
+    slack.SlackEvents,
+    triggers.TriggerEvents {}
 
 export type EventType = keyof EventData
 
@@ -100,6 +102,11 @@ export const eventKinds = {
   SLACK_SET: slack.slackSet,
   SLACK_DELETED: slack.slackDeleted,
   SLACK_DISABLED: slack.slackDisabled,
+  TRIGGER_CREATED: triggers.triggerCreated,
+  TRIGGER_UPDATED: triggers.triggerUpdated,
+  TRIGGER_DELETED: triggers.triggerDeleted,
+  TRIGGER_STARTED: triggers.triggerStarted,
+  TRIGGER_SKIPPED: triggers.triggerSkipped,
 } satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {

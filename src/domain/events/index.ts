@@ -89,6 +89,13 @@ export {
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export {
+  triggerCreated,
+  triggerDeleted,
+  triggerSkipped,
+  triggerStarted,
+  triggerUpdated,
+} from './trigger-events.ts'
+export {
   isAboutDeliveries,
   webhookCreated,
   webhookCursorExpired,

@@ -7,6 +7,7 @@ const verdict = { ...approval, verdict: 'APPROVE', decidedBy: 'key_1' } as const
 const grant = { grantId: 'grant_1', approvalId: 'apr_1', name: 'pay' }
 const tool = { toolId: 'tool_1', name: 'pay', version: 3 }
 const agent = { agentId: 'agt_1', name: 'clerk', version: 2 }
+const trigger = { triggerId: 'trg_1', name: 'every morning' }
 const gate = { target: 'tool_1', name: 'pay' }
 
 /** The data of each kind. The ids are of nothing. */
@@ -62,6 +63,11 @@ export const samples: EventData = {
   API_KEY_ACCEPTED: { apiKeyId: 'key_1' },
   API_KEY_REVOKED: { apiKeyId: 'key_1' },
   PROJECT_UPDATED: {},
+  TRIGGER_CREATED: trigger,
+  TRIGGER_UPDATED: trigger,
+  TRIGGER_DELETED: trigger,
+  TRIGGER_STARTED: { triggerId: 'trg_1', runId: 'gen_1', missed: 0 },
+  TRIGGER_SKIPPED: { triggerId: 'trg_1', reason: 'OVERLAP', missed: 0 },
   SECRET_SET: { name: 'KEY' },
   SECRET_DELETED: { name: 'KEY' },
   PROVIDER_SET: { name: 'compatible' },

@@ -19,6 +19,7 @@ export {
 } from './webhooks/operations.ts'
 export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.ts'
 export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
+export { isSignedBy, newSecret, openSecret, sealSecret, type SignedMessage } from './webhooks/signature.ts'
 export { testWebhook } from './webhooks/try.ts'
 export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
 export { mostHeaders, type AnswerHeader } from './webhooks/answer-headers.ts'

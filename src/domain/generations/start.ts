@@ -90,6 +90,7 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * (see `clientToolsOf`). With `idempotencyKey` a repeat returns the first generation; `repeats` names the operation under
  * which the key is stored, so that operations of the same API can share it. Without a key, `joins` makes an equal request
  * return the generation of the first one (see `joinAwaited`).
+ * `bind` stands for a key where something else than a client says what is a repeat.
  */
 export async function startGeneration(
   ctx: Ctx,
@@ -99,6 +100,7 @@ export async function startGeneration(
   const { idempotencyKey, ...rest } = input
   const { operation = 'generations:Start', request = rest, joins = false } = repeats
   const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request } : null
+  const bind = repeats.bind ?? (key && rememberStart(ctx, key))
   const given = check(shape, input)
   // Files are resolved once only.
   const known = input.attachments ? null : rememberedAgent(ctx, given.agentId)
@@ -117,7 +119,7 @@ export async function startGeneration(
     async write(row) {
       if (!isCounted) await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
       isCounted = true
-      return insertAndRun(ctx, row, key)
+      return insertAndRun(ctx, row, bind)
     },
   })
 }
@@ -127,7 +129,15 @@ interface Repeats {
   /** Everything in the request that changes the run; the input when absent. */
   request?: unknown
   joins?: boolean
+  /** Binds the run to what starts it, instead of a key. */
+  bind?: BindStart
 }
+
+/**
+ * Runs first in the transaction that inserts the run with this id. Returns the run that was started before instead of it,
+ * which inserts none; null: there is none.
+ */
+export type BindStart = (tx: Database, id: string, projectId: string) => Promise<string | null>
 
 interface StartKey {
   /** Null: equal requests join the first one. */
@@ -137,15 +147,15 @@ interface StartKey {
 }
 
 /** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
-async function insertAndRun(ctx: Ctx, row: NewGeneration, idempotency: StartKey | null): Promise<Generation> {
+async function insertAndRun(ctx: Ctx, row: NewGeneration, bind: BindStart | null): Promise<Generation> {
   const { projectId, id: agentId } = row.agent
   const slot = ctx.slots.take('generations', projectId)
   const insert = async (db: Database) => insertGeneration(db, ctx, row, slot !== null)
   try {
     const made =
-      idempotency || row.callback
+      bind || row.callback
         ? await atomically(ctx.db, async (tx) => {
-            const earlier = idempotency && (await rememberStart(tx, ctx, projectId, idempotency, row.id))
+            const earlier = bind && (await bind(tx, row.id, projectId))
             if (earlier)
               return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null, isRepeat: true }
             if (row.callback) await takeCallbackPlace(tx, ctx, projectId)
@@ -169,17 +179,13 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, idempotency: StartKey 
 }
 
 /** The generation that an earlier request started; null when this one is the first. */
-function rememberStart(
-  tx: Database,
-  ctx: Ctx,
-  projectId: string,
-  { key, ...given }: StartKey,
-  id: string,
-): Promise<string | null> {
-  const request = { ...given, projectId, principalId: ctx.principal.id }
-  return key === null
-    ? joinAwaited(tx, request, id, ctx.limits.joinWindowMs)
-    : rememberRequest(tx, { ...request, key }, id)
+function rememberStart(ctx: Ctx, { key, ...given }: StartKey): BindStart {
+  return (tx, id, projectId) => {
+    const request = { ...given, projectId, principalId: ctx.principal.id }
+    return key === null
+      ? joinAwaited(tx, request, id, ctx.limits.joinWindowMs)
+      : rememberRequest(tx, { ...request, key }, id)
+  }
 }
 
 /** Checks everything that a new generation needs: input, permission, overrides, thread and files. Writes nothing. */

@@ -17,6 +17,8 @@ const workRows: Record<WorkTable, { open: string; held: string }> = {
   upstreams: { open: 'true', held: 'false' },
   webhook_cursors: { open: 'true', held: `status = 'WORKING'` },
   slack_integrations: { open: 'true', held: `status = 'WORKING'` },
+  // A tick that was taken lies in the past: it is due.
+  triggers: { open: 'wake_at is not null', held: 'next_at <= now()' },
 }
 
 /**

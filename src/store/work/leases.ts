@@ -193,6 +193,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     upstreams: beatsOf('upstreams'),
     webhook_cursors: beatsOf('webhook_cursors'),
     slack_integrations: beatsOf('slack_integrations'),
+    triggers: beatsOf('triggers'),
   }
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
     const lost = new AbortController()

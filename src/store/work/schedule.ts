@@ -61,6 +61,7 @@ const tables: WakeTable[] = [
   'approvals',
   'webhook_cursors',
   'slack_integrations',
+  'triggers',
 ]
 
 interface Poll extends LogState {

@@ -101,6 +101,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ...(await furnishGate(h, marker, upstream, mutate)),
       file_: await furnishFile(marker, mutate),
       ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
+      trg_: await furnishTrigger(agent.id, marker, mutate),
       slk_: await furnishSlack(h, project.id, marker),
       pse_: await furnishPause(h, project.id, mcp['tool'].id, marker),
       proj_: project.id,
@@ -121,6 +122,12 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ses_: await furnishSession(h, marker, key),
     },
   }
+}
+
+/** A hook to which nothing is sent. */
+async function furnishTrigger(agentId: string, marker: string, mutate: Mutate): Promise<string> {
+  const input = { agentId, name: marker, prompt: `say ${marker}` }
+  return (await mutate('createTrigger', input, 'trigger { id }'))['trigger'].id
 }
 
 /** A pause of a tool that nothing calls. */

@@ -145,6 +145,7 @@ function nodeIds({ ids }: FurnishedProject): string[] {
     'call_',
     'apr_',
     'grt_',
+    'trg_',
     'pse_',
     'gch_',
     'file_',

@@ -60,6 +60,7 @@ import {
   type Connection,
   type UpstreamState,
 } from '../../../domain/upstream/index.ts'
+import { getTriggers, type Trigger } from '../../../domain/triggers/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
 import { getTools, type Tool } from '../../../domain/tools/index.ts'
 import {
@@ -91,6 +92,7 @@ export interface Loaders {
   files: DataLoader<string, StoredFile | null>
   threads: DataLoader<string, Thread | null>
   webhooks: DataLoader<string, Webhook | null>
+  triggers: DataLoader<string, Trigger | null>
   /** By secret, which the resolver that loaded it has authorised: what the caller may see of its uses. */
   secretUses: DataLoader<Secret, SecretUse[], string>
   /** By the id of a key, which the resolver that loaded it has authorised: when it was last used. */
@@ -228,6 +230,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     pausesOfRuns: new DataLoader((ids) => loadPausesOfRuns(ctx.db, ids)),
     files: byId(getFiles),
     webhooks: byId(getWebhooks),
+    triggers: byId(getTriggers),
     secretUses: new DataLoader((secrets) => usesOfSecrets(ctx, secrets), { cacheKeyFn: ({ id }) => id }),
     keyUses: new DataLoader(async (ids) => {
       const found = await loadKeyUses(ctx.db, ids)

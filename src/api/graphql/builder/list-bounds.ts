@@ -86,6 +86,7 @@ export const listMaxima: Record<string, number> = {
   'SubmitToolOutputsPayload.outcomes': 100,
   'TestUpstreamPayload.tools': 1000,
   'ToolCall.attachments': 20,
+  'Trigger.nextTimes': 3,
   'ToolCall.attempts': 10,
   'ToolCall.editedArguments': 1000,
   'Upstream.notes': 50,

@@ -16,6 +16,7 @@ import type { Thread } from '../../../domain/threads/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
 import type { Tool } from '../../../domain/tools/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
+import type { Trigger } from '../../../domain/triggers/index.ts'
 import type { Delivery, Webhook } from '../../../domain/followers/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
@@ -76,6 +77,7 @@ export function declareRefs() {
     Secret: builder.objectRef<Secret>('Secret'),
     Webhook: builder.objectRef<Webhook>('Webhook'),
     WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
+    Trigger: builder.objectRef<Trigger>('Trigger'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
   }
 }

@@ -73,6 +73,18 @@ export function eventFields(refs: Refs) {
     agentId: id('agentId', 'The id of the agent.'),
     apiKeyId: id('apiKeyId', 'The id of the API key.'),
     webhookId: id('webhookId', 'The id of the webhook.'),
+    triggerId: id('triggerId', 'The id of the trigger.'),
+    triggerName: text('name', 'The name of the trigger.'),
+    runId: id('runId', 'The id of the generation that was started.'),
+    missed: number(
+      'missed',
+      'The number of earlier times of the schedule at which no server ran; 100 means 100 or more.',
+    ),
+    skipReason: text(
+      'reason',
+      'Why nothing was started: OVERLAP (the generation before has not ended), REQUESTER_GONE (the API key or person ' +
+        'that saved the trigger may not act any more), or the code of the error.',
+    ),
     childId: id('childId', 'The id of the child run.'),
     descendantId: <E extends Has<{ descendantId?: string }>>(t: FieldBuilder<E>) =>
       t.id({

@@ -35,6 +35,7 @@ const loaderOf: Partial<
   pause: 'pauses',
   file: 'files',
   webhook: 'webhooks',
+  trigger: 'triggers',
 }
 
 async function load(loaders: Loaders, id: string): Promise<unknown> {

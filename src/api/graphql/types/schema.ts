@@ -39,6 +39,7 @@ import { addSubscriptions } from './subscriptions.ts'
 import { addThreads } from './threads.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
+import { addTriggers } from './triggers.ts'
 import { addVersions } from './versions.ts'
 import { addViewer } from './viewer.ts'
 import { addWebhooks } from './webhooks.ts'
@@ -88,6 +89,7 @@ function build(): GraphQLSchema {
   addSlack(refs)
   const generations = addGenerations(refs, settings, events, files, callback)
   addThreads(refs, { ...generations, ...addGenerationInput(refs) })
+  addTriggers(refs)
   addProjectSummary(refs)
   addPauses(refs)
   addProviders(refs)

@@ -1,5 +1,6 @@
 /** Signatures of deliveries, as Standard Webhooks 1.0 defines them: `v1`, HMAC-SHA256 with a secret for each endpoint. */
 import { createHmac, randomBytes } from 'node:crypto'
+import { sameText } from '../../../core/signing.ts'
 import { seal, unseal } from '../../secrets/index.ts'
 
 const prefix = 'whsec_'
@@ -29,15 +30,39 @@ export function signedHeaders(
   nowMs: number,
 ): Record<string, string> {
   const seconds = Math.floor(nowMs / 1000)
-  const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.slice(prefix.length), 'base64')
-    return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`
-  })
+  const signatures = secrets.map((secret) => signatureOf(secret, id, String(seconds), body))
   return {
     'webhook-id': id,
     'webhook-timestamp': String(seconds),
     'webhook-signature': signatures.join(' '),
   }
+}
+
+function signatureOf(secret: string, id: string, seconds: string, body: string | Buffer): string {
+  const key = Buffer.from(secret.slice(prefix.length), 'base64')
+  return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.`).update(body).digest('base64')}`
+}
+
+/** The three headers of a message that somebody sends us. */
+export interface SignedMessage {
+  id: string
+  timestamp: string
+  /** One signature, or several with spaces between. */
+  signature: string
+  body: Buffer
+}
+
+/** So many signatures of a message are compared. */
+const mostSignatures = 10
+
+/** Whether one of the secrets has signed the message. Says nothing about its time. Constant time for each signature. */
+export function isSignedBy(
+  secrets: readonly string[],
+  { id, timestamp, signature, body }: SignedMessage,
+): boolean {
+  const given = signature.split(' ').slice(0, mostSignatures)
+  const right = secrets.map((secret) => signatureOf(secret, id, timestamp, body))
+  return right.some((one) => given.filter((other) => sameText(one, other)).length > 0)
 }
 
 export function sealSecret(masterKey: Buffer, webhookId: string, secret: string): string {

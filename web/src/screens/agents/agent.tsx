@@ -12,6 +12,7 @@ import { Connect } from './connect.tsx'
 import { Definition } from './definition.tsx'
 import { agentQuery, agentTypes, type AgentDetail } from './documents.ts'
 import { Surface } from './surface.tsx'
+import { Triggers } from './triggers.tsx'
 import { TryAgent } from './try.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
@@ -25,6 +26,11 @@ const tabs: Tabs<AgentDetail> = [
   { tab: 'gate', name: t('Gate'), render: (agent, reload) => <AgentGate agent={agent} reload={reload} /> },
   { tab: 'mcp', name: t('MCP'), render: (agent) => <Connect agent={agent} /> },
   { tab: 'try', name: t('Try'), render: (agent) => <TryAgent agent={agent} /> },
+  {
+    tab: 'triggers',
+    name: t('Starts by itself'),
+    render: ({ id }) => <Triggers agentId={id} />,
+  },
   { tab: 'versions', name: t('Versions'), render: ({ id }) => <Versions id={id} /> },
 ]
 

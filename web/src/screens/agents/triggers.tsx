@@ -1,0 +1,186 @@
+/** What starts runs of an agent by itself: its schedules, and its URLs for signed messages. */
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { usePages } from '../../api/pages.ts'
+import { useViewer } from '../../api/viewer.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Icon } from '../../parts/icons.tsx'
+import { Listing } from '../../parts/listing.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { SecretOnce } from '../../parts/secret-once.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { locale, plural, t } from '../../texts/texts.tsx'
+import { NewTrigger } from './new-trigger.tsx'
+import {
+  deleteTriggerMutation,
+  rotateMutation,
+  startTriggerMutation,
+  triggersQuery,
+  triggerTypes,
+  updateTriggerMutation,
+  type TriggerRow,
+} from './trigger-documents.ts'
+
+/** The secret of a hook, while it is shown. */
+interface Shown {
+  secret: string
+  url: string | null
+}
+
+export function Triggers({ agentId }: { agentId: string }) {
+  const [isOpen, setOpen] = useState(false)
+  const [shown, setShown] = useState<Shown | null>(null)
+  const viewer = useViewer()
+  const pages = usePages(triggersQuery, { agentId }, (data) => data.triggers, { eventTypes: triggerTypes })
+  return (
+    <>
+      <div className="row">
+        <span className="mute">{t('Runs that nobody has to start: at times, or by signed messages.')}</span>
+        {viewer?.may('triggers:Create') && (
+          <button type="button" className="primary spread" onClick={() => setOpen(true)}>
+            <Icon name="plus" /> {t('New trigger')}
+          </button>
+        )}
+      </div>
+      <Listing
+        pages={pages}
+        label={t('Triggers')}
+        columns={[t('Trigger'), t('When'), t('Last run'), '']}
+        empty={{ title: t('No triggers'), text: t('Schedules and URLs that start runs stand here.') }}
+        renderRow={(trigger) => <Row key={trigger.id} trigger={trigger} onSecret={setShown} />}
+      />
+      {isOpen && <NewTrigger agentId={agentId} onSecret={setShown} onClose={() => setOpen(false)} />}
+      {shown && (
+        <SecretOnce
+          title={t('The signing secret')}
+          secret={shown.secret}
+          onClose={() => setShown(null)}
+          note={shown.url && <CopyId id={shown.url} label={t('address')} />}
+        >
+          {t('Messages to this URL are signed with it.')}
+        </SecretOnce>
+      )}
+    </>
+  )
+}
+
+function Row({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: Shown): void }) {
+  return (
+    <tr>
+      <td>
+        <Foreign text={trigger.name} max={100} />
+        <div className="small mute">
+          <Foreign text={trigger.prompt} max={120} />
+        </div>
+      </td>
+      <td>
+        <When trigger={trigger} />
+      </td>
+      <td>
+        <LastRun trigger={trigger} />
+      </td>
+      <td>
+        <Actions trigger={trigger} onSecret={onSecret} />
+      </td>
+    </tr>
+  )
+}
+
+function When({ trigger: { enabled, url, cron, timeZone, nextTimes } }: { trigger: TriggerRow }) {
+  const off = !enabled && <div className="tone-warn">{t('switched off')}</div>
+  if (url)
+    return (
+      <>
+        <CopyId id={url} label={t('address')} />
+        {off}
+      </>
+    )
+  const shown = new Intl.DateTimeFormat(locale, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: timeZone ?? 'UTC',
+  })
+  return (
+    <>
+      <span className="mono">{cron}</span> <span className="mute">{timeZone}</span>
+      {off}
+      {nextTimes.map((at) => (
+        <div key={at} className="small mute">
+          <time dateTime={at}>{shown.format(new Date(at))}</time>
+        </div>
+      ))}
+    </>
+  )
+}
+
+function LastRun({ trigger: { lastAt, lastError, lastGeneration, missed } }: { trigger: TriggerRow }) {
+  if (!lastAt) return <span className="mute">{t('never')}</span>
+  return (
+    <>
+      {lastGeneration ? (
+        <Link href={`/runs/${lastGeneration.id}`}>
+          <Ago at={lastAt} />
+        </Link>
+      ) : (
+        <Ago at={lastAt} />
+      )}
+      {lastError && (
+        <div className="small tone-bad">
+          <Foreign text={lastError} max={300} />
+        </div>
+      )}
+      {missed > 0 && (
+        <div className="small mute">{plural(missed, '1 time was missed', '{count} times were missed')}</div>
+      )}
+    </>
+  )
+}
+
+function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: Shown): void }) {
+  const { id: triggerId, name, enabled, url, version } = trigger
+  const viewer = useViewer()
+  const update = useAction(updateTriggerMutation)
+  const remove = useAction(deleteTriggerMutation)
+  const start = useAction(startTriggerMutation)
+  const rotate = useAction(rotateMutation)
+  const turn = () => update.act({ input: { triggerId, enabled: !enabled, expectedVersion: version } })
+  const renew = async () => {
+    const answer = await rotate.act({ input: { triggerId } })
+    if (answer?.secret) onSecret({ secret: answer.secret, url })
+  }
+  return (
+    <div className="row">
+      {!url && viewer?.may('generations:Start') && (
+        <button
+          type="button"
+          disabled={start.isRunning}
+          onClick={() => void start.act({ input: { triggerId } }, t('The run was started.'), 'good')}
+        >
+          <Icon name="play" /> {t('Run now')}
+        </button>
+      )}
+      {viewer?.may('triggers:Update') && (
+        <button type="button" disabled={update.isRunning} onClick={() => void turn()}>
+          {enabled ? t('Switch off') : t('Switch on')}
+        </button>
+      )}
+      {url && viewer?.may('triggers:Update') && (
+        <button type="button" disabled={rotate.isRunning} onClick={() => void renew()}>
+          {t('New secret')}
+        </button>
+      )}
+      {viewer?.may('triggers:Delete') && (
+        <Confirm
+          word={t('Delete')}
+          question={t('Delete the trigger “{name}”?', { name })}
+          isBusy={remove.isRunning}
+          onConfirm={() => void remove.act({ input: { triggerId } })}
+        >
+          <p>{t('It starts no run any more. The runs that it has started stay.')}</p>
+        </Confirm>
+      )}
+    </div>
+  )
+}
