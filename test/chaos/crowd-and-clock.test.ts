@@ -65,7 +65,6 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     closers.push(() => db.end({ timeout: 1 }))
     settings = {
       DATABASE_URL: database.url,
-      GATEHOUSE_DATABASE_POOL: '8',
       GATEHOUSE_PORT: '0',
       GATEHOUSE_DEMO: 'false',
       GATEHOUSE_ADMIN_KEY: key,

@@ -94,7 +94,7 @@ test.runIf(hasPostgres)(
       const proxy = await startDatabaseProxy(made.url)
       closers.push(() => proxy.close())
       proxies.push(proxy)
-      const replica = await openHarness({ databaseUrl: proxy.url, leaseMs, databasePool: 8, workerSlots: 24 })
+      const replica = await openHarness({ databaseUrl: proxy.url, leaseMs, workerSlots: 24 })
       closers.push(() => replica.stop())
       replicas.push(replica)
     }

@@ -50,7 +50,7 @@ beforeAll(async () => {
   const databaseUrl = `postgres://postgres@127.0.0.1:${port(primary)},127.0.0.1:${port(standby)}/postgres`
   replicas = []
   for (let i = 0; i < 2; i++) {
-    const replica = await openHarness({ databaseUrl, leaseMs, databasePool: 6 })
+    const replica = await openHarness({ databaseUrl, leaseMs })
     closers.push(() => replica.stop())
     replicas.push(replica)
   }

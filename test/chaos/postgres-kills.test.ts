@@ -90,7 +90,7 @@ test.skipIf(!hasClusters)(
   { timeout: 120_000 + kills * 10_000 },
   async () => {
     const replicas = await Promise.all(
-      [1, 2].map(() => openHarness({ role: 'api', databaseUrl: cluster.url, databasePool: 8 })),
+      [1, 2].map(() => openHarness({ role: 'api', databaseUrl: cluster.url })),
     )
     closers.push(() => Promise.all(replicas.map((one) => one.stop())))
     const projectId = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id

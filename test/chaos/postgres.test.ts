@@ -35,7 +35,6 @@ afterAll(async () => {
 function start(): Replica {
   return startReplica(entry, {
     DATABASE_URL: database.url,
-    GATEHOUSE_DATABASE_POOL: '8',
     GATEHOUSE_PORT: '0',
     GATEHOUSE_DEMO: 'false',
     GATEHOUSE_ADMIN_KEY: key,

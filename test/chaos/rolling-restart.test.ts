@@ -47,7 +47,6 @@ afterAll(async () => {
 function start(program: string): Replica {
   const replica = startReplica(program, {
     DATABASE_URL: database.url,
-    GATEHOUSE_DATABASE_POOL: '8',
     GATEHOUSE_PORT: '0',
     GATEHOUSE_DEMO: 'false',
     GATEHOUSE_ADMIN_KEY: key,

@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     async () => {
       const { url, drop } = await postgresDatabase()
       const replicas = await Promise.all(
-        [1, 2].map(() => openHarness({ role: 'api', databaseUrl: url, databasePool: 8 })),
+        [1, 2].map(() => openHarness({ role: 'api', databaseUrl: url })),
       )
       closers.push(drop, () => Promise.all(replicas.map((one) => one.stop())))
       const project = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id

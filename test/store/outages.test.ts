@@ -25,7 +25,7 @@ describe.skipIf(!hasClusters)('a server that takes no writes', () => {
     closers.push(() => cluster.remove())
     admin = postgres(cluster.url, { max: 1, onnotice: () => {} })
     closers.push(() => admin.end({ timeout: 1 }))
-    h = await openHarness({ databaseUrl: cluster.url, databasePool: 6 })
+    h = await openHarness({ databaseUrl: cluster.url })
     closers.push(() => h.stop())
     await admin.unsafe('set default_transaction_read_only = off; set synchronous_commit = local')
   }, 60_000)

@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres || !hasPgBouncer)('behind PgBouncer', () => {
 
   test('in session mode a server starts, with its limits, and works', async () => {
     const databaseUrl = await behind('session')
-    const h = await openHarness({ databaseUrl, databasePool: 6 })
+    const h = await openHarness({ databaseUrl })
     closers.push(() => h.stop())
     expect((await h.mutate('createAgent', { name: 'a' }, 'agent { name }'))['agent']).toEqual({ name: 'a' })
     const limits = await query<{ s: string; l: string; t: string }>(

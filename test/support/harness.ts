@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import { createApp, type App, type AppParts } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
 import { memoryDatabase } from './databases.ts'
+import { fewConnections } from './postgres-server.ts'
 
 export const adminKey = 'gh_test_operator_0123456789012345678901234567890123'
 
@@ -54,6 +55,7 @@ export async function openHarness(config: Partial<Config> = {}, parts: AppParts 
       anonymousPerMinute: 1_000_000,
       costPerMinute: 1_000_000_000,
       secretKey: Buffer.alloc(32, 7),
+      databasePool: fewConnections,
       ...config,
     },
     { ...parts, ...(database ? { database } : {}) },

@@ -4,6 +4,9 @@ import postgres from 'postgres'
 
 const server = process.env['TEST_POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
+/** Connections of one process: four workers with three processes each fit into the 100 that a server has by default. */
+export const fewConnections = 8
+
 export interface TestDatabase {
   url: string
   /** Removes it. */

@@ -1,6 +1,7 @@
 /** Gatehouse as a child process: started, killed, frozen, stopped. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { fewConnections } from './postgres-server.ts'
 
 export interface Replica {
   pid: number
@@ -34,7 +35,7 @@ export function startReplica(entry: string, settings: Record<string, string>): R
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
   )
   const child = spawn(process.execPath, [...engine, entry], {
-    env: { ...Object.fromEntries(kept), ...settings },
+    env: { ...Object.fromEntries(kept), GATEHOUSE_DATABASE_POOL: String(fewConnections), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

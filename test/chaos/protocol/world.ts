@@ -90,7 +90,7 @@ export async function openWorld(kind: Kind): Promise<World> {
     const proxy = await startDatabaseProxy(made.url)
     proxies.push(proxy)
     closers.push(() => proxy.close())
-    const replica = await openHarness({ databaseUrl: proxy.url, leaseMs, databasePool: 6 }, parts(i))
+    const replica = await openHarness({ databaseUrl: proxy.url, leaseMs }, parts(i))
     replicas.push(replica)
     closers.push(() => replica.stop())
   }

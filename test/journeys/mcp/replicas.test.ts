@@ -37,7 +37,6 @@ beforeAll(async () => {
   const start = () =>
     startReplica(server.entry, {
       DATABASE_URL: database.url,
-      GATEHOUSE_DATABASE_POOL: '8',
       GATEHOUSE_PORT: '0',
       GATEHOUSE_DEMO: 'false',
       GATEHOUSE_ADMIN_KEY: key,
