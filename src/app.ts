@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
 import type { Log } from './core/log.ts'
+import { openFolders } from './data-dir.ts'
 import { createLog } from './logging.ts'
 import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
@@ -218,6 +219,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
 
 /** Connects to the database and migrates it; opens pub/sub and the live streams over it. */
 async function openStore(config: Config, parts: AppParts, log: Log, closers: Closers) {
+  if (!parts.database) await openFolders(config, log)
   const connection = await connect(parts.database ?? addressOf(config), log)
   closers.push(() => connection.close())
   await migrate(connection)

@@ -121,9 +121,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     { timeout: 60_000 },
     async () => {
       const { url, drop } = await postgresDatabase()
-      const replicas = await Promise.all(
-        [1, 2].map(() => openHarness({ role: 'api', databaseUrl: url })),
-      )
+      const replicas = await Promise.all([1, 2].map(() => openHarness({ role: 'api', databaseUrl: url })))
       closers.push(drop, () => Promise.all(replicas.map((one) => one.stop())))
       const project = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
       const ids = await makeGenerations(replicas[0]!.app.services.db, project, 20)
