@@ -2,6 +2,7 @@
 /** The command line: `gatehouse <command>`. Thin over gatehouse/client. */
 import { GatehouseError } from '../client/index.ts'
 import { approvals } from './approvals.ts'
+import { backup, restore } from './backups.ts'
 import { keys } from './keys.ts'
 import { pause, resume } from './pauses.ts'
 import { run } from './run.ts'
@@ -9,7 +10,17 @@ import { note, oneLine, out, red } from './screen.ts'
 import { demo, start } from './start.ts'
 import { commonHelp, MissingKeyError, parse, UsageError, type Command } from './usage.ts'
 
-const commands: Record<string, Command> = { start, demo, run, approvals, pause, resume, keys }
+const commands: Record<string, Command> = {
+  start,
+  demo,
+  run,
+  approvals,
+  pause,
+  resume,
+  keys,
+  backup,
+  restore,
+}
 
 const help = `gatehouse COMMAND
 

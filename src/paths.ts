@@ -27,6 +27,12 @@ export async function masterKeyOf(config: Config, ephemeral = false): Promise<Bu
   return Buffer.from(await readFile(path, 'utf8'), 'base64')
 }
 
+/** The generated master key; null when the data directory has none. */
+export async function storedKey(dataDir: string): Promise<Buffer | null> {
+  const text = await readFile(keyFile(dataDir), 'utf8').catch(() => null)
+  return text === null ? null : Buffer.from(text, 'base64')
+}
+
 /** The folder of the built dashboard: the same from src and from dist. */
 export const webFolder = (): string => fileURLToPath(new URL('../dist/web', import.meta.url))
 

@@ -99,7 +99,12 @@ const manifest = { name: 'gatehouse', type: 'module', exports: { './client': './
  */
 const bundle = 'bundle'
 /** What becomes a program; the embedded database is initialised by a process of its own. */
-const isProgram = (file: string) => /^(src|cli)\/main\.ts$|\/initialise\.ts$|killed-process\.ts$/.test(file)
+const isProgram = (file: string) =>
+  /^(src|cli)\/main\.ts$|^src\/(backup|restore|start-fault)\.ts$|\/initialise\.ts$|killed-process\.ts$/.test(
+    file,
+  )
+/** Modules of the server that the command line loads, where it expects them. */
+const loaded = ['main', 'backup', 'restore', 'start-fault']
 
 const madeName = (file: string) => file.replace(/\.ts$/, '.js')
 
@@ -137,8 +142,8 @@ async function build(sources: Map<string, string>, folder: string, next: string)
   )
   await writeFile(join(next, 'package.json'), JSON.stringify(manifest))
   await bundlePrograms([...sources.keys()].filter(isProgram).map(madeName), next)
-  // Where the command line expects the server to be.
-  await writeFile(join(next, bundle, 'main.js'), "import './src/main.js'\n")
+  for (const name of loaded)
+    await writeFile(join(next, bundle, `${name}.js`), `export * from './src/${name}.js'\n`)
   try {
     await rename(next, folder)
   } catch (error) {

@@ -1,10 +1,12 @@
 /** Opens the embedded database: on a directory, or in memory. */
+import type { Socket } from 'node:net'
 import { PGlite } from '@electric-sql/pglite'
 import { embeddedHealth } from '../health.ts'
 import type { Connection, DatabaseAddress } from '../connection.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { initialiseDirectory } from './initialise.ts'
 import { databaseOverPglite } from './client.ts'
+import { serveBackups } from './serve-backups.ts'
 
 /**
  * A quarter of PostgreSQL's default: the process holds the buffers itself, and the system caches the files beneath them.
@@ -20,10 +22,14 @@ export async function connectEmbedded(
     return connectionOver(
       await PGlite.create({ ...embedded, ...(address.dump ? { loadDataDir: address.dump } : {}) }),
     )
-  const unlock = await lockDirectory(address.directory)
+  // A process that asks before the database is open gets no response.
+  let answer = (socket: Socket): void => void socket.destroy()
+  const unlock = await lockDirectory(address.directory, (socket) => answer(socket))
   try {
     await initialiseDirectory(address.directory)
-    return connectionOver(await PGlite.create(address.directory, embedded), unlock)
+    const client = await PGlite.create(address.directory, embedded)
+    answer = serveBackups(client)
+    return connectionOver(client, unlock)
   } catch (error) {
     await unlock()
     throw error

@@ -1,5 +1,6 @@
 /** A lock that admits one process to a PGlite directory: two would corrupt it silently. */
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { clearPresence, isAlive, showPresence, type Owner } from './lock-owner.ts'
@@ -26,13 +27,16 @@ const writingMs = 2000
 /**
  * Takes the lock of the directory, or throws DirectoryInUseError when another process holds it, also one in another
  * container that shares the directory. The lock of a crashed process is taken over, by exactly one of the processes
- * that try. Returns the function that releases the lock.
+ * that try. Returns the function that releases the lock. `answer` gets the connections of other processes until then.
  */
-export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
+export async function lockDirectory(
+  directory: string,
+  answer: (socket: Socket) => void = destroy,
+): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true })
-  const path = join(directory, '..', `${basename(directory)}.lock`)
+  const path = lockPathOf(directory)
   for (let tries = 0; tries < mostTries; tries++) {
-    const release = await create(path)
+    const release = await create(path, answer)
     if (release) return release
     const owner = await ownerOf(path)
     if (owner && (await isAlive(path, owner))) throw new DirectoryInUseError(directory, owner.pid)
@@ -43,12 +47,19 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
   )
 }
 
+const destroy = (socket: Socket): void => void socket.destroy()
+
+/** The path of the lock file, which is beside the directory. */
+export function lockPathOf(directory: string): string {
+  return join(directory, '..', `${basename(directory)}.lock`)
+}
+
 /** Creates the lock file with this process as owner and returns what removes it; null when the file exists. */
-async function create(path: string): Promise<(() => Promise<void>) | null> {
+async function create(path: string, answer: (socket: Socket) => void): Promise<(() => Promise<void>) | null> {
   try {
     const file = await open(path, 'wx')
     // Other processes wait while a lock has no owner. The owner listens before it is named in the file.
-    const presence = await showPresence(path)
+    const presence = await showPresence(path, answer)
     await file.writeFile(JSON.stringify(presence.owner))
     await file.close()
     return async () => {
@@ -65,7 +76,7 @@ async function create(path: string): Promise<(() => Promise<void>) | null> {
 const invalidOwner: Owner = { pid: 0, boot: null, socket: null }
 
 /** The owner in the lock file; null when the file does not exist or is still being written. */
-async function ownerOf(path: string): Promise<Owner | null> {
+export async function ownerOf(path: string): Promise<Owner | null> {
   const text = await readFile(path, 'utf8').catch(() => null)
   if (text === null) return null
   if (text !== '') return parse(text)
@@ -92,7 +103,7 @@ function parse(text: string): Owner {
  */
 async function clear(path: string, dead: Owner): Promise<boolean> {
   const guard = `${path}.clearing`
-  const done = await create(guard)
+  const done = await create(guard, destroy)
   if (!done) {
     const owner = await ownerOf(guard)
     if (owner && !(await isAlive(guard, owner))) await rm(guard, { force: true })

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { open, readFile, rm, stat, utimes } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -30,10 +30,10 @@ export interface Presence {
   end(): Promise<void>
 }
 
-/** Lets other processes see that this process owns the lock, until `end`. */
-export async function showPresence(lock: string): Promise<Presence> {
+/** Lets other processes see that this process owns the lock, until `end`. It owns their connections, and ends them. */
+export async function showPresence(lock: string, answer: (socket: Socket) => void): Promise<Presence> {
   const name = `${basename(lock)}.${randomBytes(4).toString('hex')}`
-  const closeSocket = await listen(join(dirname(lock), name)).catch(() => null)
+  const closeSocket = await listen(join(dirname(lock), name), answer).catch(() => null)
   const beat = setInterval(() => {
     const now = new Date()
     utimes(lock, now, now).catch(() => {})
@@ -54,6 +54,11 @@ export async function isAlive(lock: string, owner: Owner): Promise<boolean> {
   // On this machine no process listens: the owner is dead, even if another process has its id now.
   if (listening === false && owner.boot === (await bootId())) return false
   return isTouched(lock)
+}
+
+/** A connection to the process that owns the lock; null when it cannot be reached. */
+export async function connectToOwner(lock: string, { socket }: Owner): Promise<Socket | null> {
+  return socket ? connectTo(join(dirname(lock), socket)).catch(() => null) : null
 }
 
 /** Removes the socket file of a dead owner. */
@@ -83,13 +88,21 @@ async function isTouched(lock: string): Promise<boolean> {
   return after !== null && after !== before
 }
 
-async function listen(path: string): Promise<() => Promise<void>> {
+async function listen(path: string, answer: (socket: Socket) => void): Promise<() => Promise<void>> {
   const { address, done } = await addressOf(path)
-  const server = createServer((socket) => socket.destroy())
+  const connected = new Set<Socket>()
+  const server = createServer((socket) => {
+    connected.add(socket)
+    socket.on('error', () => {}).once('close', () => connected.delete(socket))
+    socket.unref()
+    answer(socket)
+  })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
   server.unref()
   return async () => {
-    await new Promise<void>((resolve) => server.close(() => resolve()))
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    for (const socket of connected) socket.destroy()
+    await closed
     await rm(path, { force: true })
     await done()
   }
@@ -97,15 +110,22 @@ async function listen(path: string): Promise<() => Promise<void>> {
 
 /** Whether a process listens on the socket file; null when that cannot be determined. */
 async function isListening(path: string): Promise<boolean | null> {
+  try {
+    const socket = await connectTo(path)
+    socket.destroy()
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ECONNREFUSED' || code === 'ENOENT' ? false : null
+  }
+}
+
+async function connectTo(path: string): Promise<Socket> {
   const { address, done } = await addressOf(path)
   try {
-    return await new Promise<boolean | null>((resolve) => {
+    return await new Promise<Socket>((resolve, reject) => {
       const socket = connect(address)
-      socket.once('connect', () => resolve(true))
-      socket.once('error', ({ code }: NodeJS.ErrnoException) =>
-        resolve(code === 'ECONNREFUSED' || code === 'ENOENT' ? false : null),
-      )
-      socket.once('close', () => socket.destroy())
+      socket.once('connect', () => resolve(socket)).once('error', reject)
     })
   } finally {
     await done()

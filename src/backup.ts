@@ -1,0 +1,80 @@
+/** `gatehouse backup FOLDER`: the database of one moment and the files, while the servers run. */
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fingerprintOfKey, parts, writeManifest, type Manifest } from './backup-manifest.ts'
+import { ConfigError, loadConfig, type Config } from './config.ts'
+import { masterKeyOf } from './paths.ts'
+import { contentOf, copyFolder } from './store/db/copy-folder.ts'
+import { connect } from './store/db/connect.ts'
+import { query } from './store/db/database.ts'
+import { newestApplied } from './store/db/migrations.ts'
+import { dumpDatabase } from './store/db/postgres/programs.ts'
+import { sql } from './store/db/sql.ts'
+import { version } from './version.ts'
+
+/**
+ * Makes a backup in a folder that is new or empty. It is whole or not there: until the end it is `FOLDER.partial`. Files are
+ * copied after the database, so that every file of its rows is among them. Throws ConfigError and UnusableDatabaseError.
+ */
+export async function backUp(config: Config, folder: string): Promise<Manifest> {
+  if ((await readdir(folder).catch(() => [])).length > 0)
+    throw new ConfigError([`${folder} is not empty: name a new folder for the backup`])
+  const partial = `${resolve(folder)}.partial`
+  await rm(partial, { recursive: true, force: true })
+  await mkdir(partial, { recursive: true, mode: 0o700 })
+  const { schema, incarnation } = config.databaseUrl
+    ? await backUpPostgres(config.databaseUrl, partial)
+    : await backUpEmbedded(config, partial)
+  await copyFolder(resolve(config.blobDir), join(partial, parts.files), (path) => !path.startsWith('drafts/'))
+  const manifest: Manifest = {
+    format: 1,
+    gatehouse: version(),
+    createdAt: new Date().toISOString(),
+    kind: config.databaseUrl ? 'postgresql' : 'embedded',
+    schema,
+    incarnation,
+    keyFingerprint: fingerprintOfKey(await masterKeyOf(config)),
+    database: await contentOf(join(partial, parts.database)),
+    files: await contentOf(join(partial, parts.files)),
+  }
+  await writeManifest(partial, manifest)
+  await rm(folder, { recursive: true, force: true })
+  await rename(partial, folder)
+  return manifest
+}
+
+async function backUpEmbedded({ dataDir }: Config, into: string) {
+  // Only this command loads the embedded database beside a server.
+  const embedded = await import('./store/db/pglite/back-up.ts')
+  return embedded.backUpEmbedded(resolve(dataDir, 'db'), join(into, parts.database))
+}
+
+async function backUpPostgres(url: string, into: string) {
+  const connection = await connect({ kind: 'postgres', url, poolSize: 2 })
+  try {
+    const schema = await newestApplied(connection.db)
+    if (schema === 0) throw new ConfigError(['DATABASE_URL names a database that Gatehouse has not used yet'])
+    const [log] = await query<{ incarnation: string }>(
+      connection.db,
+      sql`select incarnation from installation`,
+    )
+    await mkdir(join(into, parts.database))
+    await dumpDatabase(url, join(into, parts.dump))
+    if ((await newestApplied(connection.db)) !== schema)
+      throw new ConfigError(['the database was upgraded during the backup: run it again'])
+    return { schema, incarnation: log!.incarnation }
+  } finally {
+    await connection.close()
+  }
+}
+
+/** The command. Prints what the backup holds. */
+export async function main([folder]: string[]): Promise<void> {
+  const config = loadConfig()
+  const { database, files, kind } = await backUp(config, folder!)
+  const key = config.secretKey ? 'GATEHOUSE_SECRET_KEY' : join(config.dataDir, 'secret.key')
+  process.stdout.write(
+    `${folder} has the ${kind} database (${database.bytes} bytes) and ${files.files} files (${files.bytes} bytes). ` +
+      `The secret key is not in it: keep ${key} in another place.\n`,
+  )
+}
