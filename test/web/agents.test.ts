@@ -220,8 +220,10 @@ describe.skipIf(!hasChromium)('agents', () => {
         .nodes[0]
     const { id: triggerId, ...changed } = await trigger()
     expect(changed).toEqual({
-      ...{ cron: '15 6 * * *', timeZone: 'Asia/Tokyo' },
-      ...{ prompt: 'say good morning', enabled: false },
+      cron: '15 6 * * *',
+      timeZone: 'Asia/Tokyo',
+      prompt: 'say good morning',
+      enabled: false,
     })
     // Somebody else is faster: theirs stays, and the dialog says so.
     await nightly.getByRole('button', { name: 'Change' }).click()

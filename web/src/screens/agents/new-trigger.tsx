@@ -65,8 +65,11 @@ export function NewTrigger({ agentId, onSecret, onClose }: Props) {
 export function EditTrigger({ trigger, onClose }: { trigger: TriggerRow; onClose(): void }) {
   const { id: triggerId, version: expectedVersion, name, prompt, kind, cron, timeZone } = trigger
   const [draft, setDraft] = useState<Draft>({
-    ...{ kind, name, prompt },
-    ...{ cron: cron ?? '', timeZone: timeZone ?? '' },
+    kind,
+    name,
+    prompt,
+    cron: cron ?? '',
+    timeZone: timeZone ?? '',
   })
   const form = useMutation(updateTriggerMutation)
   const set = (change: Partial<Draft>) => {
