@@ -41,10 +41,10 @@ describe.skipIf(!hasChromium)('every screen', { timeout: 120_000 }, () => {
       await tab.check(everyLook)
     }
     await tab.close()
-    const door = await visit(browser, shop.h, '/runs', { key: null, expected: /401/ })
-    await door.page.getByRole('button', { name: 'Sign in' }).waitFor()
-    await door.check(everyLook)
-    await door.close()
+    const signIn = await visit(browser, shop.h, '/runs', { key: null, expected: /401/ })
+    await signIn.page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await signIn.check(everyLook)
+    await signIn.close()
   })
 
   /** The addresses of a route: each id, and each of its tabs. */
