@@ -92,7 +92,7 @@ export async function visit(
     page,
     context,
     faults,
-    async check(looks = usualLooks) {
+    async check(looks = commonLooks) {
       for (const look of looks) {
         await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...look.media })
         await page.setViewportSize({ width: look.width ?? width, height: look.height ?? height })
@@ -117,15 +117,15 @@ interface Look {
   height?: number
 }
 
-const usualLooks: readonly Look[] = [
+const commonLooks: readonly Look[] = [
   { name: 'light' },
   { name: 'dark', media: { colorScheme: 'dark' } },
   { name: 'on a phone', width: 390 },
 ]
 
-/** The usual ones, a window of 1280 x 800 at a zoom of 200 %, and the colours of the system. */
+/** Those, a window of 1280 x 800 at a zoom of 200 %, and the colours of the system. */
 export const everyLook: readonly Look[] = [
-  ...usualLooks,
+  ...commonLooks,
   { name: 'at 200 %', width: 640, height: 400 },
   { name: 'in forced colours', media: { forcedColors: 'active' } },
 ]
