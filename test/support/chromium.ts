@@ -22,8 +22,11 @@ export interface Visit {
   context: BrowserContext
   /** Faults so far: console errors, exceptions, violations of the policy, requests to another origin. */
   faults: string[]
-  /** Fails on any fault, and on violations of WCAG 2.2 AA as the page stands now, light, dark and on a phone. */
-  check(): Promise<void>
+  /**
+   * Fails on any fault, and where the page as it stands now violates WCAG 2.2 AA or scrolls sideways: light, dark and on
+   * a phone, or in the looks that are given.
+   */
+  check(looks?: readonly Look[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -89,13 +92,14 @@ export async function visit(
     page,
     context,
     faults,
-    async check() {
+    async check(looks = commonLooks) {
       for (const look of looks) {
-        await page.emulateMedia({ colorScheme: look.colorScheme })
-        await page.setViewportSize({ width: look.width ?? width, height })
-        expect(await violations(page), look.name).toEqual([])
+        await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...look.media })
+        await page.setViewportSize({ width: look.width ?? width, height: look.height ?? height })
+        const found = [...(await violations(page)), ...(await sideways(page))]
+        expect(found, `${page.url()} ${look.name}`).toEqual([])
       }
-      await page.emulateMedia({ colorScheme })
+      await page.emulateMedia({ colorScheme, forcedColors: 'none' })
       await page.setViewportSize({ width, height })
       expect(faults).toEqual([])
     },
@@ -103,11 +107,44 @@ export async function visit(
   }
 }
 
-const looks: readonly { name: string; colorScheme: 'light' | 'dark'; width?: number }[] = [
-  { name: 'light', colorScheme: 'light' },
-  { name: 'dark', colorScheme: 'dark' },
-  { name: 'on a phone', colorScheme: 'light', width: 390 },
+/** How a page is looked at. */
+interface Look {
+  name: string
+  /** Light, and no forced colours, where it says nothing else. */
+  media?: { colorScheme?: 'dark'; forcedColors?: 'active' }
+  /** In CSS pixels; those of the visit where nothing else is said. */
+  width?: number
+  height?: number
+}
+
+const commonLooks: readonly Look[] = [
+  { name: 'light' },
+  { name: 'dark', media: { colorScheme: 'dark' } },
+  { name: 'on a phone', width: 390 },
 ]
+
+/** Those, a window of 1280 x 800 at a zoom of 200 %, and the colours of the system. */
+export const everyLook: readonly Look[] = [
+  ...commonLooks,
+  { name: 'at 200 %', width: 640, height: 400 },
+  { name: 'in forced colours', media: { forcedColors: 'active' } },
+]
+
+/** What is wider than the window although nothing around it scrolls. */
+function sideways(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const root = document.documentElement
+    if (root.scrollWidth <= root.clientWidth) return []
+    const isWide = (one: Element) => one.getBoundingClientRect().right > root.clientWidth + 1
+    const wide = [...document.body.querySelectorAll('*')].filter(isWide)
+    return [
+      `${root.scrollWidth} px wide: ${wide
+        .map((one) => `${one.tagName}.${one.className}`)
+        .slice(0, 12)
+        .join(' ')}`,
+    ]
+  })
+}
 
 /** Signs the context in: its pages have the cookie of the session. */
 export async function signIn(context: BrowserContext, url: string, key: string): Promise<void> {

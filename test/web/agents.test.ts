@@ -205,6 +205,35 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.getByText('switched off').waitFor()
     await shoot(v.page, 'triggers')
     await v.check()
+    const nightly = v.page.getByRole('row', { name: /nightly/ })
+    await nightly.getByRole('button', { name: 'Change' }).click()
+    await v.page.getByRole('textbox', { name: 'Cron line' }).fill('0 0 31 2 *')
+    await v.page.getByRole('button', { name: 'Save' }).click()
+    await v.page.getByText('never fires').waitFor()
+    await v.page.getByRole('textbox', { name: 'Cron line' }).fill('15 6 * * *')
+    await v.page.getByRole('textbox', { name: 'Prompt' }).fill('say good morning')
+    await v.check()
+    await v.page.getByRole('button', { name: 'Save' }).click()
+    await nightly.getByText('15 6 * * *').waitFor()
+    const trigger = async () =>
+      (await h.gql('{ triggers(first: 1) { nodes { id cron timeZone prompt enabled } } }')).data['triggers']
+        .nodes[0]
+    const { id: triggerId, ...changed } = await trigger()
+    expect(changed).toEqual({
+      cron: '15 6 * * *',
+      timeZone: 'Asia/Tokyo',
+      prompt: 'say good morning',
+      enabled: false,
+    })
+    // Somebody else is faster: theirs stays, and the dialog says so.
+    await nightly.getByRole('button', { name: 'Change' }).click()
+    await h.mutate('updateTrigger', { triggerId, prompt: 'say theirs' }, 'trigger { id }')
+    await nightly.getByText('say theirs').waitFor()
+    await v.page.getByRole('textbox', { name: 'Prompt' }).fill('say mine')
+    await v.page.getByRole('button', { name: 'Save' }).click()
+    await v.page.getByText('The trigger was changed by another request').waitFor()
+    expect((await trigger()).prompt).toBe('say theirs')
+    await v.page.keyboard.press('Escape')
     await make('orders', 'say {order.id}')
     await v.page.getByRole('combobox', { name: 'What starts it' }).selectOption('HOOK')
     await v.page.getByRole('button', { name: 'Create the trigger' }).click()

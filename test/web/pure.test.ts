@@ -10,7 +10,8 @@ import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
 import { isWhole, withSpan } from '../../web/src/parts/use-seen.ts'
 import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
-import { nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
+import { allOrNone, mostAtOnce, nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
+import { maxBatch } from '../../src/domain/approvals/decide.ts'
 import { browserName } from '../../web/src/screens/operations/browser-name.ts'
 
 const row = (id: string, second: number) => ({ id, expiresAt: new Date(second * 1000).toISOString() })
@@ -32,6 +33,14 @@ describe('the order of the inbox', () => {
   test('a row that has gone leaves, but for the chosen one, which keeps its place', () => {
     expect(placeRows(['a', 'b', 'c'], [row('c', 9)], 'b', true)).toEqual({ ids: ['b', 'c'], waiting: 0 })
     expect(placeRows(['a', 'b', 'c'], [row('a', 1), row('c', 9)], 'b', false).ids).toEqual(['a', 'b', 'c'])
+  })
+
+  test('all are chosen as far as the server takes verdicts together, and none when they all were', () => {
+    const ids = Array.from({ length: maxBatch + 1 }, (_, at) => `q${at}`)
+    expect(mostAtOnce).toBe(maxBatch)
+    const first = allOrNone(ids, new Set(['q3', ids.at(-1)!]))
+    expect([...first]).toEqual(ids.slice(0, maxBatch))
+    expect([...allOrNone(ids, first)]).toEqual([])
   })
 
   test('behind a verdict comes the next open row, else the one before', () => {

@@ -18,11 +18,15 @@ const sequenceMs = 1_000
 
 const fields = new Set(['INPUT', 'TEXTAREA', 'SELECT'])
 
-/** Whether the key goes into a field. The path reaches into shadow roots, where the editor is. */
+/** Whether the key goes into a field: a checkbox takes no letters. The path reaches into shadow roots, where the editor is. */
 function isTyping(event: KeyboardEvent): boolean {
   return event
     .composedPath()
-    .some((node) => node instanceof HTMLElement && (fields.has(node.tagName) || node.isContentEditable))
+    .some(
+      (node) =>
+        node instanceof HTMLElement &&
+        ((fields.has(node.tagName) && !node.matches('[type=checkbox]')) || node.isContentEditable),
+    )
 }
 
 /** The name of a key: `mod+Enter`, `j`, `?`. `mod` is Ctrl, or ⌘. */

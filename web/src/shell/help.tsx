@@ -33,6 +33,7 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
       [['e'], t('Edit the arguments')],
       [['r'], t('Write a reason')],
       [['x'], t('Choose several')],
+      [['*'], t('Choose all, or none')],
     ],
   ],
   [

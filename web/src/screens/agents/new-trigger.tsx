@@ -1,12 +1,12 @@
-/** A new trigger of an agent: a schedule, or a URL whose secret is shown once. */
+/** A new trigger of an agent, a schedule or a URL whose secret is shown once; and the change of one. */
 import { useState } from 'react'
 import { useMutation } from '../../api/query.ts'
-import { unplacedText } from '../../api/outcome.ts'
+import { unplacedText, type Issue } from '../../api/outcome.ts'
 import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { LongField } from '../../parts/long-fields.tsx'
 import { t } from '../../texts/texts.tsx'
-import { createTriggerMutation } from './trigger-documents.ts'
+import { createTriggerMutation, updateTriggerMutation, type TriggerRow } from './trigger-documents.ts'
 
 interface Props {
   agentId: string
@@ -22,19 +22,17 @@ const emptyDraft = {
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
 }
 
+type Draft = typeof emptyDraft
+
 export function NewTrigger({ agentId, onSecret, onClose }: Props) {
   const [draft, setDraft] = useState(emptyDraft)
   const form = useMutation(createTriggerMutation)
-  const issues = form.refused?.issues ?? []
-  const isSchedule = draft.kind === 'SCHEDULE'
-  const set = (change: Partial<typeof emptyDraft>) => {
+  const set = (change: Partial<Draft>) => {
     setDraft({ ...draft, ...change })
     form.clear()
   }
   const create = async () => {
-    const { name, prompt, cron, timeZone } = draft
-    const times = isSchedule ? { cron: cron.trim(), timeZone: timeZone.trim() } : {}
-    const answer = await form.send({ input: { agentId, name: name.trim(), prompt, ...times } })
+    const answer = await form.send({ input: { agentId, ...inputOf(draft) } })
     if (!answer) return
     onClose()
     if (answer.secret) onSecret({ secret: answer.secret, url: answer.trigger.url })
@@ -43,7 +41,7 @@ export function NewTrigger({ agentId, onSecret, onClose }: Props) {
     <FormDialog
       title={t('New trigger')}
       submit={t('Create the trigger')}
-      isReady={draft.name.trim() !== '' && draft.prompt !== '' && (!isSchedule || draft.cron.trim() !== '')}
+      isReady={isReady(draft)}
       form={form}
       textOf={unplacedText}
       onSubmit={create}
@@ -58,6 +56,64 @@ export function NewTrigger({ agentId, onSecret, onClose }: Props) {
         ]}
         onChange={(kind) => set({ kind })}
       />
+      <TriggerFields draft={draft} issues={form.refused?.issues ?? []} set={set} />
+    </FormDialog>
+  )
+}
+
+/** `trigger` is as it was when the dialog was opened: what somebody else changes meanwhile is not overwritten. */
+export function EditTrigger({ trigger, onClose }: { trigger: TriggerRow; onClose(): void }) {
+  const { id: triggerId, version: expectedVersion, name, prompt, kind, cron, timeZone } = trigger
+  const [draft, setDraft] = useState<Draft>({
+    kind,
+    name,
+    prompt,
+    cron: cron ?? '',
+    timeZone: timeZone ?? '',
+  })
+  const form = useMutation(updateTriggerMutation)
+  const set = (change: Partial<Draft>) => {
+    setDraft({ ...draft, ...change })
+    form.clear()
+  }
+  const save = async () => {
+    if (await form.send({ input: { triggerId, expectedVersion, ...inputOf(draft) } })) onClose()
+  }
+  return (
+    <FormDialog
+      title={t('Change the trigger')}
+      submit={t('Save')}
+      isReady={isReady(draft)}
+      form={form}
+      textOf={unplacedText}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TriggerFields draft={draft} issues={form.refused?.issues ?? []} set={set} />
+      <p className="small mute">{t('Its runs start with your rights from then on.')}</p>
+    </FormDialog>
+  )
+}
+
+const isReady = ({ kind, name, prompt, cron }: Draft) =>
+  name.trim() !== '' && prompt !== '' && (kind === 'HOOK' || cron.trim() !== '')
+
+const inputOf = ({ kind, name, prompt, cron, timeZone }: Draft) => ({
+  name: name.trim(),
+  prompt,
+  ...(kind === 'SCHEDULE' ? { cron: cron.trim(), timeZone: timeZone.trim() } : {}),
+})
+
+interface FieldsProps {
+  draft: Draft
+  issues: readonly Issue[]
+  set(change: Partial<Draft>): void
+}
+
+function TriggerFields({ draft, issues, set }: FieldsProps) {
+  const isSchedule = draft.kind === 'SCHEDULE'
+  return (
+    <>
       <Field
         label={t('Name')}
         value={draft.name}
@@ -98,6 +154,6 @@ export function NewTrigger({ agentId, onSecret, onClose }: Props) {
             })}
         onChange={(prompt) => set({ prompt })}
       />
-    </FormDialog>
+    </>
   )
 }

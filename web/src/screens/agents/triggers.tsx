@@ -12,7 +12,7 @@ import { SecretOnce } from '../../parts/secret-once.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { useAction } from '../../parts/use-action.ts'
 import { locale, plural, t } from '../../texts/texts.tsx'
-import { NewTrigger } from './new-trigger.tsx'
+import { EditTrigger, NewTrigger } from './new-trigger.tsx'
 import {
   deleteTriggerMutation,
   rotateMutation,
@@ -141,6 +141,7 @@ function LastRun({ trigger: { lastAt, lastError, lastGeneration, missed } }: { t
 function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: Shown): void }) {
   const { id: triggerId, name, enabled, url, version } = trigger
   const viewer = useViewer()
+  const [edited, setEdited] = useState<TriggerRow | null>(null)
   const update = useAction(updateTriggerMutation)
   const remove = useAction(deleteTriggerMutation)
   const start = useAction(startTriggerMutation)
@@ -162,10 +163,16 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
         </button>
       )}
       {viewer?.may('triggers:Update') && (
-        <button type="button" disabled={update.isRunning} onClick={() => void turn()}>
-          {enabled ? t('Switch off') : t('Switch on')}
-        </button>
+        <>
+          <button type="button" onClick={() => setEdited(trigger)}>
+            {t('Change')}
+          </button>
+          <button type="button" disabled={update.isRunning} onClick={() => void turn()}>
+            {enabled ? t('Switch off') : t('Switch on')}
+          </button>
+        </>
       )}
+      {edited && <EditTrigger trigger={edited} onClose={() => setEdited(null)} />}
       {url && viewer?.may('triggers:Update') && (
         <button type="button" disabled={rotate.isRunning} onClick={() => void renew()}>
           {t('New secret')}

@@ -18,7 +18,6 @@ export function Batch({ questions, onDone }: { questions: readonly Question[]; o
     <>
       {questions.length > 0 && (
         <div className="batch">
-          <span>{t('{count} chosen', { count: questions.length })}</span>
           <button type="button" onClick={() => setAsked({ verdict: 'APPROVE', questions })}>
             {t('Approve …')}
           </button>

@@ -13,7 +13,8 @@ import { questionQuery, questionTypes, type Question } from '../../parts/questio
 import { FirstSteps } from './first-steps.tsx'
 import { QuestionPane } from '../../parts/question/question.tsx'
 import { QuestionList } from './question-list.tsx'
-import { nextRow } from './rows.ts'
+import { ChooseAll } from './choose-all.tsx'
+import { allOrNone, nextRow } from './rows.ts'
 import { useQuestions, type Questions } from './use-questions.ts'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { t } from '../../texts/texts.tsx'
@@ -69,7 +70,9 @@ function Waiting({ id }: { id: string | null }) {
     setMarked((before) =>
       before.has(one) ? new Set([...before].filter((other) => other !== one)) : new Set([...before, one]),
     )
-  useListKeys(id, questions, open, toggle)
+  const waiting = questions.ids.filter(questions.isOpen)
+  const toggleAll = () => setMarked((before) => allOrNone(waiting, before))
+  useListKeys(id, questions, open, toggle, toggleAll)
 
   const failure = questions.error !== null && questions.rows.size === 0 && (
     <Failure error={questions.error} retry={questions.reload} />
@@ -89,7 +92,15 @@ function Waiting({ id }: { id: string | null }) {
             onChange={(q) => replace({ q })}
           />
         </div>
-        <Batch questions={chosen} onDone={() => setMarked(new Set())} />
+        <div className="inbox-chosen">
+          <ChooseAll
+            chosen={chosen.length}
+            waiting={waiting.length}
+            hasMore={questions.hasMore}
+            onToggle={toggleAll}
+          />
+          <Batch questions={chosen} onDone={() => setMarked(new Set())} />
+        </div>
         {failure ||
           (questions.ids.length > 0 ? (
             <QuestionList questions={questions} query={query} chosen={id} marked={marked} onMark={toggle} />
@@ -138,6 +149,7 @@ function useListKeys(
   { ids }: Questions,
   open: (id: string | null) => void,
   toggle: (id: string) => void,
+  toggleAll: () => void,
 ): void {
   const move = (by: number) => {
     const at = id === null ? -1 : ids.indexOf(id)
@@ -150,6 +162,7 @@ function useListKeys(
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     x: () => id && toggle(id),
+    '*': toggleAll,
     c: () => void (id && navigator.clipboard.writeText(id).catch(() => {})),
     Escape: () => {
       const field = document.activeElement

@@ -43,3 +43,12 @@ export function nextRow(ids: readonly string[], id: string, isOpen: (id: string)
   const behind = ids.slice(at + 1).find(isOpen)
   return behind ?? ids.slice(0, Math.max(0, at)).findLast(isOpen) ?? null
 }
+
+/** How many questions are chosen at once, at most: those whose verdicts the server takes together. */
+export const mostAtOnce = 50
+
+/** What is chosen after the box above the list was pressed: the first that wait, or none when they all were. */
+export function allOrNone(waiting: readonly string[], marked: ReadonlySet<string>): ReadonlySet<string> {
+  const first = waiting.slice(0, mostAtOnce)
+  return new Set(first.every((id) => marked.has(id)) ? [] : first)
+}
