@@ -54,6 +54,7 @@ const modules = [
   'statistics',
   'generations',
   'triggers',
+  'retention',
   'bridge',
 ]
 

@@ -15,3 +15,8 @@ export async function loadFiles(db: Database, ids: readonly string[]): Promise<S
   if (ids.length === 0) return []
   return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
 }
+
+/** The keys under which the bytes of a file may be: earlier releases stored them under the id alone. */
+export function blobKeysOf({ id, sha256 }: Pick<StoredFile, 'id' | 'sha256'>): string[] {
+  return sha256 ? [blobKey(id, sha256), id] : [id]
+}
