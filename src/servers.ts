@@ -285,6 +285,33 @@ function addWebhooks(registry: Registry, { webhooks }: Workers): void {
   registry.registerMetric(lag)
 }
 
+function addRetention(registry: Registry, { retention }: Workers): void {
+  const removed = new Counter({
+    name: 'gatehouse_retention_removed_total',
+    help: 'Rows that sweeps of this process have removed, by kind; runs with those below them.',
+    labelNames: ['kind'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const [kind, count] of Object.entries(retention.counts().removed)) this.inc({ kind }, count)
+    },
+  })
+  const sweeps = new Counter({
+    name: 'gatehouse_retention_sweeps_total',
+    help: 'Sweeps of this process that ended, and those that an error interrupted.',
+    labelNames: ['outcome'],
+    registers: [],
+    collect() {
+      this.reset()
+      const { sweeps: finished, failures } = retention.counts()
+      this.inc({ outcome: 'finished' }, finished)
+      this.inc({ outcome: 'failed' }, failures)
+    },
+  })
+  registry.registerMetric(removed)
+  registry.registerMetric(sweeps)
+}
+
 function metricsOf(
   { broadcaster, egress, health }: Services,
   sockets: Sockets | null,
@@ -322,7 +349,10 @@ function metricsOf(
   )
   addLag(registry, broadcaster)
   addConnections(registry, egress)
-  if (workers) addWebhooks(registry, workers)
+  if (workers) {
+    addWebhooks(registry, workers)
+    addRetention(registry, workers)
+  }
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
   return registry
 }

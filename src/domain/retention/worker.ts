@@ -1,5 +1,5 @@
 /** The sweeps of this process: the retention of a project is claimed by one process at a time. */
-import { claim } from '../../store/work/work.ts'
+import { claim, release } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { removedKinds, sumOf, type Removed } from './kinds.ts'
@@ -31,7 +31,7 @@ export function startRetention(services: Services): RetentionWorker {
         return true
       }
       const removed = await sweepProject(services, held, goesOn)
-      if (!removed) return
+      if (!removed) return isDraining() ? release(leaseDb, 'retentions', [held]) : undefined
       totals.sweeps++
       totals.removed = sumOf(totals.removed, removed)
       pubsub.publish([{ kind: 'news', projectId: held.projectId, generationId: null, seq: null }])

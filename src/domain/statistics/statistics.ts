@@ -39,7 +39,7 @@ export interface Bucket extends VerdictTimes, Costs {
 export interface Statistics extends VerdictTimes, Costs {
   from: Date
   to: Date
-  /** False when the range has more rows than are counted: its oldest are missing. */
+  /** False when the range has more rows than are counted, or runs that were removed: its oldest are missing. */
   complete: boolean
   buckets: Bucket[]
   tools: ToolFigures[]
@@ -76,6 +76,15 @@ export async function readStatistics(
   return countStatistics(ctx.db, { projectId, from, to, size }, count)
 }
 
+/** When the newest run was created that retention has removed, in milliseconds since 1970; 0: none. */
+async function removedUntilOf(db: Database, projectId: string): Promise<number> {
+  const [row] = await query<{ at: number | null }>(
+    db,
+    sql`select (extract(epoch from removed_until) * 1000)::float8 as at from retentions where id = ${projectId}`,
+  )
+  return row?.at ?? 0
+}
+
 /** Counts. Checks no permission. */
 export async function countStatistics(db: Database, range: Range, count: number): Promise<Statistics> {
   const [runs, verdicts, tools, { costsAt, total, spending }] = [
@@ -85,6 +94,7 @@ export async function countStatistics(db: Database, range: Range, count: number)
     await countSpending(db, range),
   ]
   const { from, to, size } = range
+  const removedUntil = await removedUntilOf(db, range.projectId)
   const runsAt = new Map(runs.map((row) => [row.n, row]))
   const verdictsAt = new Map(verdicts.map((row) => [row.n, row]))
   const all = verdictsAt.get(null)
@@ -98,7 +108,7 @@ export async function countStatistics(db: Database, range: Range, count: number)
   return {
     from,
     to,
-    complete: seen.every((rows) => rows < mostRows),
+    complete: seen.every((rows) => rows < mostRows) && removedUntil < from.getTime(),
     verdictP50: all?.verdictP50 ?? null,
     verdictP90: all?.verdictP90 ?? null,
     ...total,
