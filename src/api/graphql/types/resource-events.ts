@@ -104,24 +104,4 @@ export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
     description: 'A schedule has started nothing at its time.',
     fields: (t, f) => ({ triggerId: f.triggerId(t), reason: f.skipReason(t), missed: f.missed(t) }),
   },
-  RETENTION_CHANGED: {
-    description: 'The days after which a project removes what were changed.',
-    fields: (t, f) => ({ decidedBy: f.decidedBy(t) }),
-  },
-  LEGAL_HOLD_PUT: {
-    description: 'A legal hold was put.',
-    fields: (t, f) => ({ holdId: f.holdId(t), target: f.target(t), decidedBy: f.decidedBy(t) }),
-  },
-  LEGAL_HOLD_LIFTED: {
-    description: 'A legal hold was lifted.',
-    fields: (t, f) => ({ holdId: f.holdId(t), target: f.target(t), decidedBy: f.decidedBy(t) }),
-  },
-  DATA_REMOVAL_REQUESTED: {
-    description: 'Somebody asked to remove what a requester has left.',
-    fields: (t, f) => ({ removalId: f.removalId(t), requester: f.requester(t) }),
-  },
-  DATA_REMOVAL_FINISHED: {
-    description: 'What a requester has left is removed, as far as it can go.',
-    fields: (t, f) => ({ removalId: f.removalId(t), requester: f.requester(t) }),
-  },
 }
