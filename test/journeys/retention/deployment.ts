@@ -28,13 +28,13 @@ export async function openRetained(kind: DatabaseKind): Promise<Retained> {
   const deployment = await openDeployment(kind)
   const h = deployment.replicas[0]!
   const { rows } = deployment
-  const projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id as string
+  const projectId = (await h.gql('{ projects(first: 1) { nodes { id } } }')).data['projects'].nodes[0].id as string
   let touched = 0
   const touch = async () => {
     await h.mutate('updateProject', { id: projectId, name: `project ${++touched}` }, 'project { id }')
     await cursor()
   }
-  const cursor = async () => (await h.gql('{ viewer { project { feedCursor } } }')).data['viewer'].project.feedCursor
+  const cursor = async () => (await h.gql('query($id: ID!) { project(id: $id) { feedCursor } }', { id: projectId })).data['project'].feedCursor
   const take = async () => {
     const [row] = await rows<{ epoch: number }>(`update retentions
       set epoch = epoch + 1, wake_at = now() + interval '1 hour', status = 'IDLE'

@@ -88,7 +88,7 @@ export const listMaxima: Record<string, number> = {
   'ToolCall.attachments': 20,
   'Trigger.nextTimes': 3,
   'RemovedGeneration.calls': 500,
-  'RemovedCall.votes': 20,
+  'RemovedCall.votes': 10,
   'ToolCall.attempts': 10,
   'ToolCall.editedArguments': 1000,
   'Upstream.notes': 50,
