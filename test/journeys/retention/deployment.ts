@@ -1,4 +1,5 @@
 /** A deployment whose sweeps are run by the test, at a time of its own. */
+import type { Config } from '../../../src/config.ts'
 import { sweepProject } from '../../../src/domain/retention/sweep.ts'
 import type { Removed } from '../../../src/domain/retention/kinds.ts'
 import { adminKey, type Harness } from '../../support/harness.ts'
@@ -21,20 +22,26 @@ export interface Retained {
   touch(): Promise<void>
   /** The cursor after everything that is in the feed now. */
   cursor(): Promise<string>
-  events(after: string | null, first?: number): Promise<{ cursors: string[]; error: Record<string, any> | null }>
+  events(
+    after: string | null,
+    first?: number,
+  ): Promise<{ cursors: string[]; error: Record<string, any> | null }>
 }
 
-export async function openRetained(kind: DatabaseKind): Promise<Retained> {
-  const deployment = await openDeployment(kind)
+export async function openRetained(kind: DatabaseKind, config: Partial<Config> = {}): Promise<Retained> {
+  const deployment = await openDeployment(kind, config)
   const h = deployment.replicas[0]!
   const { rows } = deployment
-  const projectId = (await h.gql('{ projects(first: 1) { nodes { id } } }')).data['projects'].nodes[0].id as string
+  const projectId = (await h.gql('{ projects(first: 1) { nodes { id } } }')).data['projects'].nodes[0]
+    .id as string
   let touched = 0
   const touch = async () => {
     await h.mutate('updateProject', { id: projectId, name: `project ${++touched}` }, 'project { id }')
     await cursor()
   }
-  const cursor = async () => (await h.gql('query($id: ID!) { project(id: $id) { feedCursor } }', { id: projectId })).data['project'].feedCursor
+  const cursor = async () =>
+    (await h.gql('query($id: ID!) { project(id: $id) { feedCursor } }', { id: projectId })).data['project']
+      .feedCursor
   const take = async () => {
     const [row] = await rows<{ epoch: number }>(`update retentions
       set epoch = epoch + 1, wake_at = now() + interval '1 hour', status = 'IDLE'

@@ -30,7 +30,8 @@ describe.each(kinds)('on %s', (kind) => {
     return counts.reduce((sum, count) => sum + count, 0)
   }
   const threadOf = async (id: string) =>
-    (await r.rows<{ thread_id: string }>(`select thread_id from generations where id = '${id}'`))[0]!.thread_id
+    (await r.rows<{ thread_id: string }>(`select thread_id from generations where id = '${id}'`))[0]!
+      .thread_id
 
   test('a run goes with all its rows when its time has come, and not before', async () => {
     const id = await run()
@@ -46,7 +47,12 @@ describe.each(kinds)('on %s', (kind) => {
       { id },
     )
     expect(read.data['generation']).toBeNull()
-    expect(read.data['removedGeneration']).toMatchObject({ id, status: 'COMPLETED', callCount: 1, calls: null })
+    expect(read.data['removedGeneration']).toMatchObject({
+      id,
+      status: 'COMPLETED',
+      callCount: 1,
+      calls: null,
+    })
     const { message } = await r.h.mutate('cancelGeneration', { generationId: id }, 'generation { id }')
     expect(message).toMatch(/was removed on/)
     const { removedUntil, allRemoved } = (
@@ -84,7 +90,10 @@ describe.each(kinds)('on %s', (kind) => {
   const refusal = (after: string) =>
     new Promise((resolve) => {
       r.h.client().subscribe(
-        { query: 'subscription($after: String) { projectEvents(after: $after) { cursor } }', variables: { after } },
+        {
+          query: 'subscription($after: String) { projectEvents(after: $after) { cursor } }',
+          variables: { after },
+        },
         {
           next: ({ errors }) => resolve(errors?.[0]?.extensions ?? null),
           error: (error) => resolve((error as any)[0]?.extensions ?? error),
@@ -128,7 +137,9 @@ describe.each(kinds)('on %s', (kind) => {
     const threadId = await threadOf(old)
     await r.touch()
     await r.rows(`update generations set finished_at = finished_at - interval '20 days' where id = '${old}'`)
-    await r.rows(`update events set created_at = created_at - interval '20 days' where generation_id = '${old}'`)
+    await r.rows(
+      `update events set created_at = created_at - interval '20 days' where generation_id = '${old}'`,
+    )
     const young = await run('say two', { threadId })
     await r.sweep(15)
     expect([await exists(old), await exists(young)]).toEqual([0, 1])
@@ -136,7 +147,11 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await threadOf(next)).toBe(threadId)
     await r.sweep(31)
     expect(await r.count('threads', `id = '${threadId}'`)).toBe(0)
-    const made = await r.h.mutate('startGeneration', { agentId, prompt: 'say x', threadId }, 'generation { id }')
+    const made = await r.h.mutate(
+      'startGeneration',
+      { agentId, prompt: 'say x', threadId },
+      'generation { id }',
+    )
     expect(made['code']).toBe('NOT_FOUND')
   })
 
@@ -148,7 +163,9 @@ describe.each(kinds)('on %s', (kind) => {
         from generations as g where g.id = '${root}') as made`)
     await r.sweep(31)
     expect(await exists(root)).toBe(1)
-    await r.rows(`update generations set status = 'COMPLETED', finished_at = now() where id = '${root}_child'`)
+    await r.rows(
+      `update generations set status = 'COMPLETED', finished_at = now() where id = '${root}_child'`,
+    )
     await r.sweep(31)
     expect([await exists(root), await exists(`${root}_child`)]).toEqual([0, 0])
   })
@@ -189,7 +206,10 @@ describe.each(kinds)('on %s', (kind) => {
     )
     expect(removed!.runs).toBeGreaterThanOrEqual(ids.length)
     expect(await Promise.all(ids.map(exists))).toEqual(ids.map(() => 0))
-    const tombstones = await r.count('removed_generations', `id in (${ids.map((id) => `'${id}'`).join(', ')})`)
+    const tombstones = await r.count(
+      'removed_generations',
+      `id in (${ids.map((id) => `'${id}'`).join(', ')})`,
+    )
     expect(tombstones).toBe(ids.length)
   })
 
@@ -207,7 +227,12 @@ describe.each(kinds)('on %s', (kind) => {
           { agentId, prompt: 'say three', retryOf: { generationId: old, step: 0 } },
           'generation { id }',
         ),
-        removeRuns(r.h.app.services.db, held, { projectId: r.projectId, ids: [old], before, removalId: null }),
+        removeRuns(r.h.app.services.db, held, {
+          projectId: r.projectId,
+          ids: [old],
+          before,
+          removalId: null,
+        }),
       ])
       const gone = (await exists(old)) === 0
       if (gone) expect(await leftOf(old)).toBe(0)
