@@ -77,5 +77,5 @@ CREATE UNIQUE INDEX "data_removals_open" ON "data_removals" USING btree ("projec
 CREATE INDEX "legal_holds_list" ON "legal_holds" USING btree ("project_id","created_at","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "legal_holds_open" ON "legal_holds" USING btree ("project_id","target") WHERE lifted_at is null;--> statement-breakpoint
 CREATE INDEX "removed_blobs_list" ON "removed_blobs" USING btree ("project_id","key");--> statement-breakpoint
-CREATE INDEX "removed_generations_list" ON "removed_generations" USING btree ("project_id","removed_at","id");--> statement-breakpoint
+CREATE INDEX "removed_generations_list" ON "removed_generations" USING btree ("project_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "retentions_wake" ON "retentions" USING btree ("wake_at") WHERE wake_at is not null;

@@ -33,7 +33,11 @@ describe.each(kinds)('on %s', (kind) => {
   }
   const exists = (id: string) => r.count('generations', `id = '${id}'`)
   const keyOf = async (role: string): Promise<{ id: string; secret: string }> => {
-    const made = await r.h.mutate('createApiKey', { name: role, role }, 'apiKey { id } secret')
+    const made = await r.h.mutate(
+      'createApiKey',
+      { name: role, role: role.toUpperCase() },
+      'apiKey { id } secret',
+    )
     return { id: made['apiKey'].id, secret: made['secret'] }
   }
   const hold = async (input: object) =>
@@ -207,7 +211,7 @@ describe.each(kinds)('on %s', (kind) => {
     await r.h.mutate('setSecret', { name: 'KEY', value: 'x' }, 'secret { id }')
     await receiver.until((received) => received.some(({ type }) => type === 'secret.set'))
     expect(await r.count('events', `type = 'WEBHOOK_CURSOR_EXPIRED'`)).toBe(0)
-    await r.h.mutate('deleteWebhook', { id: made['webhook'].id }, 'webhook { id }')
+    await r.h.mutate('deleteWebhook', { webhookId: made['webhook'].id }, '__typename')
     await receiver.close()
   })
 
@@ -229,7 +233,7 @@ describe.each(kinds)('on %s', (kind) => {
     const removed = await r.sweep(8)
     expect(removed).toMatchObject({ deliveries: 1 })
     expect(removed!.events).toBeGreaterThan(3)
-    expect(await r.count('webhook_deliveries')).toBe(1)
+    expect(await r.count('webhook_deliveries', `webhook_id = 'whk_x'`)).toBe(1)
     expect((await r.events(before)).error).toMatchObject({ code: 'CURSOR_EXPIRED' })
     // The newest event of the installation stays: positions count on from it.
     expect((await r.events(null)).cursors).toHaveLength(1)
@@ -310,7 +314,7 @@ describe.each(kinds)('on %s', (kind) => {
     const { version } = (await r.h.gql('{ retention { version } }')).data['retention']
     expect(await r.set({ runDays: 31, expectedVersion: version - 1 })).toMatchObject({ code: 'CONFLICT' })
     const developer = await keyOf('developer')
-    expect(await r.set({ runDays: 5 }, developer.secret)).toMatchObject({ code: 'FORBIDDEN' })
+    await expect(r.set({ runDays: 5 }, developer.secret)).rejects.toThrow('may not retention:Set')
     const other = (await r.h.mutate('createProject', { name: 'other' }, 'project { id }'))['project'].id
     for (const name of ['setRetention', 'putLegalHold', 'removeRequesterData']) {
       const input = { projectId: other, reason: 'x', requesterId: 'key_1' }

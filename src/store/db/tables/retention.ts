@@ -73,7 +73,7 @@ export const removedGenerations = pgTable(
     finishedAt: moment('finished_at').notNull(),
     removedAt: moment('removed_at').notNull().defaultNow(),
   },
-  (t) => [index('removed_generations_list').on(t.projectId, t.removedAt, t.id)],
+  (t) => [index('removed_generations_list').on(t.projectId, t.createdAt, t.id)],
 )
 
 /** Blobs whose file is removed: deleted after its commit, by any process. */
