@@ -40,7 +40,7 @@ async function assertNotRemoved(ctx: Ctx, id: string): Promise<void> {
   const removedAt = gone.removedAt.toISOString()
   throw new AppError(
     'NOT_FOUND',
-    `The generation ${id} was removed on ${removedAt}: removedGeneration has what is left.`,
+    `The generation ${id} was removed on ${removedAt}: removedGenerations has what is left.`,
     {
       removedAt,
     },

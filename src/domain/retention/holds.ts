@@ -20,6 +20,7 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { appendProjectEvents, legalHoldLifted, legalHoldPut } from '../events/index.ts'
+import { assertRequester } from './requesters.ts'
 import { lockRetention } from './lease.ts'
 
 export const holdKinds = ['PROJECT', 'RUN', 'REQUESTER'] as const
@@ -45,7 +46,7 @@ function holdOf(row: typeof legalHolds.$inferSelect): LegalHold {
 const shape = z.object({
   projectId: z.string().nullish(),
   generationId: z.string().nullish(),
-  requesterId: text(200, 1).nullish(),
+  requesterId: z.string().nullish(),
   reason: text(2000, 1),
 })
 
@@ -67,6 +68,7 @@ export async function putLegalHold(ctx: Ctx, input: PutHoldInput): Promise<Legal
   await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
   const hold = await atomically(ctx.db, async (tx) => {
     await assertStillValid(tx, ctx.principal)
+    if (requesterId) await assertRequester(tx, projectId, requesterId)
     // Whatever is being removed is gone once this is locked, and the next statement sees it.
     await lockRetention(tx, projectId)
     const target = generationId ? await rootOf(tx, projectId, generationId) : (requesterId ?? projectId)

@@ -14,6 +14,7 @@ import { assertMay, assertStillValid, projectOf, recordChange, type Ctx } from '
 import { appendProjectEvents, dataRemovalRequested } from '../events/index.ts'
 import { isHeld, type KeptReason } from './find-runs.ts'
 import type { Removed } from './kinds.ts'
+import { assertRequester } from './requesters.ts'
 import { lockRetention, makeDue, wakeSweep } from './lease.ts'
 
 /** Runs of the requester that stay, by reason; calls outside runs as `CALLS`. */
@@ -39,7 +40,7 @@ export const removalOf = (row: typeof dataRemovals.$inferSelect): DataRemoval =>
 
 const shape = z.object({
   projectId: z.string().nullish(),
-  requesterId: text(200, 1),
+  requesterId: z.string(),
   reason: text(2000).nullish(),
 })
 
@@ -57,6 +58,7 @@ export async function removeRequesterData(ctx: Ctx, input: RemoveDataInput): Pro
   await assertMay(ctx, 'retention:Remove', projectId, `principal/${requester}`)
   const removal = await atomically(ctx.db, async (tx) => {
     await assertStillValid(tx, ctx.principal)
+    await assertRequester(tx, projectId, requester)
     await lockRetention(tx, projectId)
     const [held] = await query(tx, sql`select 1 where ${isHeld(projectId, sql`${requester}`)}`)
     if (held)

@@ -73,7 +73,9 @@ export async function readStatistics(
   if (count < 1) throw invalidAt(['to'], 'must be after from')
   if (count > mostBuckets)
     throw invalidAt(['from'], `gives ${count} buckets; at most ${mostBuckets} are counted`)
-  return countStatistics(ctx.db, { projectId, from, to, size }, count)
+  const figures = await countStatistics(ctx.db, { projectId, from, to, size }, count)
+  const isWhole = (await removedUntilOf(ctx.db, projectId)) < from.getTime()
+  return { ...figures, complete: figures.complete && isWhole }
 }
 
 /** When the newest run was created that retention has removed, in milliseconds since 1970; 0: none. */
@@ -94,7 +96,6 @@ export async function countStatistics(db: Database, range: Range, count: number)
     await countSpending(db, range),
   ]
   const { from, to, size } = range
-  const removedUntil = await removedUntilOf(db, range.projectId)
   const runsAt = new Map(runs.map((row) => [row.n, row]))
   const verdictsAt = new Map(verdicts.map((row) => [row.n, row]))
   const all = verdictsAt.get(null)
@@ -108,7 +109,7 @@ export async function countStatistics(db: Database, range: Range, count: number)
   return {
     from,
     to,
-    complete: seen.every((rows) => rows < mostRows) && removedUntil < from.getTime(),
+    complete: seen.every((rows) => rows < mostRows),
     verdictP50: all?.verdictP50 ?? null,
     verdictP90: all?.verdictP90 ?? null,
     ...total,

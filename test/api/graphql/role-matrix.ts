@@ -75,7 +75,7 @@ export const matrix: Record<string, Line> = {
   retentionPreview: line(readers),
   legalHolds: line(readers),
   dataRemovals: line(readers),
-  removedGeneration: line(everyone, 'OWN'),
+  removedGenerations: line(readers),
   setRetention: line(admins),
   putLegalHold: line(admins),
   liftLegalHold: line(admins),

@@ -136,10 +136,10 @@ describe.each(kinds)('on %s', (kind) => {
     })
     expect(await Promise.all([id, mine, open['generation'].id].map(exists))).toEqual([0, 1, 1])
     const left = await r.h.gql(
-      `query($id: ID!) { removedGeneration(id: $id) { requester { id } calls { name status attempts approvalStatus votes { verdict } } } }`,
+      `query($id: ID!) { removedGenerations(generationId: $id) { nodes { requester { id } calls { name status attempts approvalStatus votes { verdict } } } } }`,
       { id },
     )
-    expect(left.data['removedGeneration']).toEqual({
+    expect(left.data['removedGenerations'].nodes[0]).toEqual({
       requester: { id: key.id },
       calls: [
         {

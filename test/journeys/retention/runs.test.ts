@@ -43,11 +43,11 @@ describe.each(kinds)('on %s', (kind) => {
     expect([await exists(id), await leftOf(id)]).toEqual([0, 0])
     expect(await r.count('threads', `id = '${thread}'`)).toBe(0)
     const read = await r.h.gql(
-      `query($id: ID!) { generation(id: $id) { id } removedGeneration(id: $id) { id status stepCount callCount removedAt calls { id } } }`,
+      `query($id: ID!) { generation(id: $id) { id } removedGenerations(generationId: $id) { nodes { id status stepCount callCount removedAt calls { id } } } }`,
       { id },
     )
     expect(read.data['generation']).toBeNull()
-    expect(read.data['removedGeneration']).toMatchObject({
+    expect(read.data['removedGenerations'].nodes[0]).toMatchObject({
       id,
       status: 'COMPLETED',
       callCount: 1,

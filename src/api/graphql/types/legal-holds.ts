@@ -29,7 +29,7 @@ export function addLegalHolds(refs: Refs): void {
       args: {
         projectId: t.arg.id({ description: projectDescription }),
         active: t.arg.boolean({
-          description: 'Whether only those are returned that hold now. Default: false.',
+          description: 'Whether only holds that were not lifted are returned. Default: false.',
         }),
         ...t.arg.connectionArgs(),
       },
@@ -54,9 +54,10 @@ export function addLegalHolds(refs: Refs): void {
       description: 'What to keep: a generation, what a requester has left, or else the whole project.',
       fields: (t) => ({
         projectId: t.id({ description: projectDescription }),
-        generationId: t.id({ description: 'The id of the generation to keep.' }),
+        generationId: t.id({ description: 'The id of the generation to keep; it begins with gen_.' }),
         requesterId: t.id({
-          description: 'The id of the API key or person whose data to keep; not with generationId.',
+          description:
+            'The id of the API key or person whose data to keep, which begins with key_ or usr_; not with generationId.',
         }),
         reason: t.string({ required: true, description: 'Why, at most 2,000 characters.' }),
       }),
@@ -86,9 +87,9 @@ function holdType(refs: Refs) {
   const Kind = builder.enumType('LegalHoldKind', {
     description: 'What a legal hold keeps.',
     values: described(holdKinds, {
-      PROJECT: 'Everything of the project.',
-      RUN: 'One root generation with all below it.',
-      REQUESTER: 'Everything that one API key or person has requested.',
+      PROJECT: 'The hold is for all of the project.',
+      RUN: 'The hold is for one root generation with all below it.',
+      REQUESTER: 'The hold is for all that one API key or person has requested.',
     }),
   })
   return builder.objectRef<LegalHold>('LegalHold').implement({
@@ -99,14 +100,14 @@ function holdType(refs: Refs) {
       targetId: t.exposeID('target', { description: 'The id of the project, generation or requester.' }),
       reason: t.exposeString('reason', { description: 'The reason that was given.' }),
       putBy: t.field(principalField(refs, (row) => row.putBy, 'The principal that put the hold.')),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was put.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the hold was put.' }),
       liftedAt: t.expose('liftedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it was lifted; null while it holds.',
+        description: 'When the hold was lifted; null before.',
       }),
       liftedBy: t.field(
-        optionalPrincipal(refs, (row) => row.liftedBy, 'The principal that lifted it; null while it holds.'),
+        optionalPrincipal(refs, (row) => row.liftedBy, 'The principal that lifted the hold; null before.'),
       ),
     }),
   })
@@ -115,30 +116,30 @@ function holdType(refs: Refs) {
 export function addDataRemovals(refs: Refs, { Counts, Kept }: RetentionTypes): void {
   const { builder } = refs
   const Removal = builder.objectRef<DataRemoval>('DataRemoval').implement({
-    description: 'A request to remove what one requester has left, and what came of it.',
+    description: 'A request to remove the data of one requester, and its result.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the request; it begins with rem_.' }),
       requesterId: t.exposeID('requester', {
         description: 'The id of the API key or person whose data goes.',
       }),
       requestedBy: t.field(
-        principalField(refs, (row) => row.requestedBy, 'The principal that asked for it.'),
+        principalField(refs, (row) => row.requestedBy, 'The principal that requested the removal.'),
       ),
       reason: t.exposeString('reason', {
         nullable: true,
         description: 'The reason that was given; null for none.',
       }),
-      removed: t.expose('removed', { type: Counts, description: 'What was removed so far.' }),
+      removed: t.expose('removed', { type: Counts, description: 'The numbers of what was removed so far.' }),
       kept: t.expose('kept', {
         type: Kept,
         nullable: true,
-        description: 'What stays, by reason; null before the first sweep.',
+        description: 'The numbers of what stays, by reason; null before the first sweep.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the removal was requested.' }),
       finishedAt: t.expose('finishedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When all was gone that could go; null while something waits for its age.',
+        description: 'When the removal ended; null while some of the data is too young.',
       }),
     }),
   })
@@ -162,7 +163,10 @@ export function addDataRemovals(refs: Refs, { Counts, Kept }: RetentionTypes): v
       description: 'Whose data to remove.',
       fields: (t) => ({
         projectId: t.id({ description: projectDescription }),
-        requesterId: t.id({ required: true, description: 'The id of the API key or person.' }),
+        requesterId: t.id({
+          required: true,
+          description: 'The id of the API key or person; it begins with key_ or usr_.',
+        }),
         reason: t.string({ description: 'Why, at most 2,000 characters.' }),
       }),
     }),

@@ -9,7 +9,7 @@ type RetentionType = Extract<
 
 export const retentionEvents: { [Type in RetentionType]: EventObject<Type> } = {
   RETENTION_CHANGED: {
-    description: 'The days after which a project removes what were changed.',
+    description: 'The retention of the project was changed.',
     fields: (t, f) => ({ decidedBy: f.decidedBy(t) }),
   },
   LEGAL_HOLD_PUT: {
@@ -21,11 +21,11 @@ export const retentionEvents: { [Type in RetentionType]: EventObject<Type> } = {
     fields: (t, f) => ({ holdId: f.holdId(t), target: f.target(t), decidedBy: f.decidedBy(t) }),
   },
   DATA_REMOVAL_REQUESTED: {
-    description: 'Somebody asked to remove what a requester has left.',
+    description: 'The removal of the data of a requester was requested.',
     fields: (t, f) => ({ removalId: f.removalId(t), requester: f.requester(t) }),
   },
   DATA_REMOVAL_FINISHED: {
-    description: 'What a requester has left is removed, as far as it can go.',
+    description: 'The data of a requester was removed, except for what must stay.',
     fields: (t, f) => ({ removalId: f.removalId(t), requester: f.requester(t) }),
   },
 }

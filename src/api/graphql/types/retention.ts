@@ -1,8 +1,8 @@
 /** Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run. */
 import {
-  getRemovedGeneration,
   getRetention,
   keptReasons,
+  listRemovedGenerations,
   mostPreviewed,
   previewRetention,
   removedKinds,
@@ -14,6 +14,7 @@ import {
   type Retention,
   type RetentionPreview,
 } from '../../../domain/retention/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
 import { principalField } from './principals.ts'
@@ -33,7 +34,7 @@ const counted: Record<(typeof removedKinds)[number], string> = {
 const stays: Record<KeptReason | 'CALLS', [name: string, description: string]> = {
   HELD: ['held', 'The number of root generations under a legal hold.'],
   OPEN: ['open', 'The number of root generations with something that has not ended.'],
-  UNKNOWN: ['unknown', 'The number of root generations with an UNKNOWN call that nobody has resolved.'],
+  UNKNOWN: ['unknown', 'The number of root generations with an UNKNOWN call that is not resolved.'],
   RETRIED: ['retried', 'The number of root generations that a retry, which stays, begins with.'],
   IN_USE: ['inUse', 'The number of root generations whose thread has one that has not ended.'],
   RECENT: ['recent', 'The number of root generations with an event that is too young.'],
@@ -67,7 +68,7 @@ function countsType({ builder }: Refs) {
 
 function keptType({ builder }: Refs) {
   return builder.objectRef<Partial<Record<KeptReason | 'CALLS', number>>>('KeptCounts').implement({
-    description: 'Numbers of finished work that stays although its time has come, by reason.',
+    description: 'Numbers of what is old enough and stays, by reason.',
     fields: (t) =>
       Object.fromEntries(
         ([...keptReasons, 'CALLS'] as const).map((reason) => {
@@ -94,7 +95,8 @@ const dayNames = Object.keys(days) as (keyof typeof days)[]
 
 function settingsType({ builder }: Refs, Counts: Counts) {
   return builder.objectRef<Retention>('Retention').implement({
-    description: 'After how long a project removes what, and how far it is. Nothing is removed by default.',
+    description:
+      'The ages at which a project removes what is finished, and the state of its sweeps. Nothing is removed by default.',
     fields: (t) => ({
       ...Object.fromEntries(
         dayNames.map((name) => [
@@ -143,13 +145,13 @@ function settingsType({ builder }: Refs, Counts: Counts) {
 
 function previewType({ builder }: Refs, Counts: Counts, Kept: Kept) {
   return builder.objectRef<RetentionPreview>('RetentionPreview').implement({
-    description: `What a sweep would remove now. Each number goes up to ${mostPreviewed}.`,
+    description: `The result of a sweep that was only counted. Each number is at most ${mostPreviewed}.`,
     fields: (t) => ({
       removed: t.expose('removed', {
         type: Counts,
-        description: 'What would go; of generations only the roots are counted.',
+        description: 'The numbers of what is removed; of generations only the roots are counted.',
       }),
-      kept: t.expose('kept', { type: Kept, description: 'What would stay although its time has come.' }),
+      kept: t.expose('kept', { type: Kept, description: 'The numbers of what is old enough and stays.' }),
     }),
   })
 }
@@ -162,7 +164,7 @@ function addQueries(
   builder.queryField('retention', (t) =>
     t.field({
       type: Settings,
-      description: 'After how long a project removes what, and how far it is. Permission: retention:Get.',
+      description: 'The retention of a project: its settings and its last sweep. Permission: retention:Get.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
       },
@@ -174,7 +176,8 @@ function addQueries(
       t.arg.int({ description: `${days[name]}; 0 for never. Default: the setting of the project.` })
     return t.field({
       type: Preview,
-      description: 'What a sweep would remove now; nothing is removed. Permission: retention:Get.',
+      description:
+        'The numbers of what a sweep would remove now; nothing is removed. Permission: retention:Get.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         runDays: day('runDays'),
@@ -198,7 +201,7 @@ function addRemovedGeneration(refs: Refs): void {
       fields: (t) => ({
         by: t.exposeID('by', { description: 'The id of the API key or person that voted.' }),
         verdict: t.exposeString('verdict', { description: 'APPROVE or REJECT.' }),
-        at: t.exposeString('at', { description: 'When it was given, as ISO 8601.' }),
+        at: t.exposeString('at', { description: 'When the vote was given, as ISO 8601.' }),
       }),
     })
   const Call = builder.objectRef<CallFact>('RemovedCall').implement({
@@ -207,15 +210,15 @@ function addRemovedGeneration(refs: Refs): void {
       id: t.exposeID('id', { description: 'The id of the call.' }),
       name: t.exposeString('name', { description: 'The runtime name of the tool.' }),
       status: t.exposeString('status', { description: 'The outcome, a ToolCallStatus.' }),
-      attempts: t.exposeInt('attempts', { description: 'How often it was sent.' }),
+      attempts: t.exposeInt('attempts', { description: 'How often the call was sent.' }),
       approvalStatus: t.string({
         nullable: true,
-        description: 'What came of its newest approval, an ApprovalStatus; null without one.',
+        description: 'The status of the newest approval of the call, an ApprovalStatus; null without one.',
         resolve: ({ approval }) => approval?.status ?? null,
       }),
       votes: t.field({
         type: [Vote],
-        description: 'The votes on its newest approval.',
+        description: 'The votes on the newest approval of the call.',
         resolve: ({ approval }) => approval?.votes ?? [],
       }),
     }),
@@ -228,7 +231,7 @@ function addRemovedGeneration(refs: Refs): void {
       requester: t.field(
         principalField(refs, ({ requestedBy }) => requestedBy, 'The principal that started the generation.'),
       ),
-      status: t.exposeString('status', { description: 'How it ended, a GenerationStatus.' }),
+      status: t.exposeString('status', { description: 'How the generation ended, a GenerationStatus.' }),
       stepCount: t.exposeInt('stepCount', { description: 'The number of its model steps.' }),
       callCount: t.exposeInt('callCount', { description: 'The number of its tool calls.' }),
       inputTokens: t.exposeFloat('inputTokens', { description: 'The tokens that its model has read.' }),
@@ -236,24 +239,28 @@ function addRemovedGeneration(refs: Refs): void {
       calls: t.expose('facts', {
         type: [Call],
         nullable: { list: true, items: false },
-        description: 'Its first 500 calls; null where it went by age and not by request.',
+        description: 'The first calls of the generation; null when it was removed by age and not by request.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-      finishedAt: t.expose('finishedAt', { type: 'DateTime', description: 'When it ended.' }),
-      removedAt: t.expose('removedAt', { type: 'DateTime', description: 'When it was removed.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the generation was created.' }),
+      finishedAt: t.expose('finishedAt', { type: 'DateTime', description: 'When the generation ended.' }),
+      removedAt: t.expose('removedAt', { type: 'DateTime', description: 'When the generation was removed.' }),
     }),
   })
-  builder.queryField('removedGeneration', (t) =>
+  builder.queryField('removedGenerations', (t) =>
     t.field({
-      type: Removed,
-      nullable: true,
+      type: connectionOf(Removed, 'RemovedGeneration'),
       description:
-        'What is left of a generation that retention or a request has removed; null for one that was not. Permission: ' +
-        'generations:Get.',
+        'The generations that retention or a request has removed, newest first. Permission: generations:List.',
       args: {
-        id: t.arg.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        generationId: t.arg.id({
+          description: 'The id of one generation, which begins with gen_. Default: all.',
+        }),
+        ...t.arg.connectionArgs(),
       },
-      resolve: (_root, { id }, { ctx }) => getRemovedGeneration(ctx, id),
+      complexity: listCost,
+      resolve: (_root, { projectId, generationId, ...args }, { ctx }) =>
+        page(args, (p) => listRemovedGenerations(ctx, { projectId, generationId, page: p })),
     }),
   )
 }
