@@ -136,7 +136,7 @@ describe.each(kinds)('on %s', (kind) => {
     })
     expect(await Promise.all([id, mine, open['generation'].id].map(exists))).toEqual([0, 1, 1])
     const left = await r.h.gql(
-      `query($id: ID!) { removedGenerations(generationId: $id) { nodes { requester { id } calls { name status attempts approvalStatus votes { verdict } } } } }`,
+      `query($id: ID!) { removedGenerations(generationId: $id, first: 1) { nodes { requester { id } calls { name status attempts approvalStatus votes { verdict } } } } }`,
       { id },
     )
     expect(left.data['removedGenerations'].nodes[0]).toEqual({

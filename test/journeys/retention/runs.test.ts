@@ -43,7 +43,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect([await exists(id), await leftOf(id)]).toEqual([0, 0])
     expect(await r.count('threads', `id = '${thread}'`)).toBe(0)
     const read = await r.h.gql(
-      `query($id: ID!) { generation(id: $id) { id } removedGenerations(generationId: $id) { nodes { id status stepCount callCount removedAt calls { id } } } }`,
+      `query($id: ID!) { generation(id: $id) { id } removedGenerations(generationId: $id, first: 1) { nodes { id status stepCount callCount removedAt calls { id } } } }`,
       { id },
     )
     expect(read.data['generation']).toBeNull()
