@@ -17,4 +17,4 @@ export const dayMs = 24 * 60 * 60 * 1000
  * Nothing goes before this age, in milliseconds: idempotency keys and daily budgets count so long, and a session of MCP
  * lasts so long.
  */
-export const youngestMs = dayMs
+export const youngestMs = 1 * dayMs

@@ -182,6 +182,6 @@ async function deleteTrees(tx: Database, ids: readonly string[]): Promise<string
   )
   return gone
     .map(({ at }) => at)
-    .sort()
+    .toSorted()
     .at(-1)!
 }

@@ -304,6 +304,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     ReplayWebhookInput: { after: '0' },
     SetWebhookRecipientsInput: { recipients: [] },
     LinkSlackUserInput: { slackUserId: 'U0123456789' },
+    // A hold on all of the project would keep the data of every requester.
+    PutLegalHoldInput: { requesterId: ids['usr_'] },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
   }
 }

@@ -75,7 +75,7 @@ export const matrix: Record<string, Line> = {
   retentionPreview: line(readers),
   legalHolds: line(readers),
   dataRemovals: line(readers),
-  removedGenerations: line(readers),
+  removedGenerations: line(everyone),
   setRetention: line(admins),
   putLegalHold: line(admins),
   liftLegalHold: line(admins),

@@ -2,7 +2,6 @@
 import type { EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 import { resourceEvents } from './resource-events.ts'
-import { retentionEvents } from './retention-events.ts'
 
 /** An event type that is missing here does not compile, nor does a field that reads data the type does not have. */
 export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
@@ -271,7 +270,6 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   ...resourceEvents,
-  ...retentionEvents,
   GATE_CHANGED: {
     description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
     fields: (t, f) => ({

@@ -2,7 +2,7 @@
 import type { EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 
-type RetentionType = Extract<
+export type RetentionType = Extract<
   EventType,
   `RETENTION_${string}` | `LEGAL_HOLD_${string}` | `DATA_REMOVAL_${string}`
 >
