@@ -4,7 +4,6 @@ import { measureDecision } from './decision.ts'
 import { measureFanout } from './fanout.ts'
 import { measureGuards } from './guards.ts'
 import { measureIdle } from './idle.ts'
-import { measureRetention } from './retention.ts'
 import { measureInboxes } from './inbox.ts'
 import { measureLimit } from './limit.ts'
 import { measurePage } from './page.ts'
@@ -23,7 +22,6 @@ export const parts: Record<string, () => Promise<void>> = {
   statements: measureStatements,
   decision: measureDecision,
   idle: measureIdle,
-  retention: measureRetention,
   bridge: measureBridge,
   upstreams: measureUpstreams,
   query: measureQuery,
