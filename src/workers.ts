@@ -1,10 +1,11 @@
-/** Starts the background workers of this process: generations, calls, webhooks, triggers, upstreams, deadlines and housekeeping. */
+/** Starts the background workers of this process: generations, calls, webhooks, triggers, retention, upstreams, deadlines and housekeeping. */
 import { forgetExpiredKeys, forgetExpiredSessions, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
 import { forgetAwaited, startGenerationWorker } from './domain/generations/index.ts'
 import type { Models } from './domain/models/index.ts'
 import { forgetOldStarts, startTriggers } from './domain/triggers/index.ts'
+import { startRetention, type RetentionWorker } from './domain/retention/index.ts'
 import { startUpstreams } from './domain/upstream/index.ts'
 import {
   forgetOldDeliveries,
@@ -27,6 +28,8 @@ export interface Workers {
   busy(): number
   /** What webhooks have delivered, and how late they are. */
   webhooks: Pick<WebhookWorker, 'counts' | 'lag'>
+  /** What retention has removed. */
+  retention: Pick<RetentionWorker, 'counts'>
   /** Claims no more rows and starts nothing new; running work continues. */
   drain(): void
   /** Drains, waits at most `graceMs` for running work, then releases the remaining rows. */
@@ -41,6 +44,7 @@ export function startWorkers(services: Services, models: Models, options: Worker
   const webhooks = startWebhooks(services)
   const slack = startSlack(services)
   const triggers = startTriggers(services)
+  const retention = startRetention(services)
   const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => {
@@ -52,9 +56,10 @@ export function startWorkers(services: Services, models: Models, options: Worker
     void forgetOldDeliveries(services.db).catch(() => {})
     void forgetOldStarts(services.db).catch(() => {})
   }, housekeepingMs).unref()
-  const claiming = [generations, calls, webhooks, slack, triggers]
+  const claiming = [generations, calls, webhooks, slack, triggers, retention]
   return {
     webhooks,
+    retention,
     busy: () => generations.busy(),
     drain: () => claiming.forEach((worker) => worker.drain()),
     async stop(graceMs) {

@@ -54,6 +54,7 @@ const modules = [
   'statistics',
   'generations',
   'triggers',
+  'retention',
   'bridge',
 ]
 
@@ -111,7 +112,7 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
   [/^ws$/, /^api\/graphql\//],
   [/^@ai-sdk\//, /^domain\/models\/providers\//],
   [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
-  [/^(pino|prom-client)$/, /^(logging|servers)\.ts$/],
+  [/^(pino|prom-client)$/, /^(logging|metrics|servers)\.ts$/],
   [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
   [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
   [/^jose$/, /^domain\/sign-in\//],

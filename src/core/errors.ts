@@ -46,6 +46,8 @@ export interface AppErrorDetails {
   oldestCursor?: string
   /** For CURSOR_EXPIRED: the cursor to resume from to get only new events. */
   newestCursor?: string
+  /** For CURSOR_EXPIRED and NOT_FOUND of what was removed: when, ISO 8601. */
+  removedAt?: string
 }
 
 /** An error that a client may see unchanged: `message` is for people and contains no internals. */

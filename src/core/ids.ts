@@ -25,6 +25,8 @@ export const idPrefixes = {
   webhookDelivery: 'whd',
   slackIntegration: 'slk',
   trigger: 'trg',
+  removal: 'rem',
+  legalHold: 'hold',
   auditEntry: 'aud',
   session: 'ses',
   /** A person or program of an identity provider. Its ids are derived, never made by `newId`. */

@@ -11,6 +11,7 @@ import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
 import * as pauses from './pause-events.ts'
 import * as resources from './resource-events.ts'
+import * as retention from './retention-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as slack from './slack-events.ts'
 import * as tools from './tool-events.ts'
@@ -31,7 +32,8 @@ export interface EventData
     resources.ResourceEvents,
     webhooks.WebhookEvents,
     slack.SlackEvents,
-    triggers.TriggerEvents {}
+    triggers.TriggerEvents,
+    retention.RetentionEvents {}
 
 export type EventType = keyof EventData
 
@@ -107,6 +109,11 @@ export const eventKinds = {
   TRIGGER_DELETED: triggers.triggerDeleted,
   TRIGGER_STARTED: triggers.triggerStarted,
   TRIGGER_SKIPPED: triggers.triggerSkipped,
+  RETENTION_CHANGED: retention.retentionChanged,
+  LEGAL_HOLD_PUT: retention.legalHoldPut,
+  LEGAL_HOLD_LIFTED: retention.legalHoldLifted,
+  DATA_REMOVAL_REQUESTED: retention.dataRemovalRequested,
+  DATA_REMOVAL_FINISHED: retention.dataRemovalFinished,
 } satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {

@@ -77,6 +77,13 @@ export {
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
 export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/events/owner-update.ts'
+export {
+  dataRemovalFinished,
+  dataRemovalRequested,
+  legalHoldLifted,
+  legalHoldPut,
+  retentionChanged,
+} from './retention-events.ts'
 export { slackDeleted, slackDisabled, slackSet } from './slack-events.ts'
 export {
   toolCallProposed,

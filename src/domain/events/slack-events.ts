@@ -6,8 +6,8 @@ type SlackFacts = { integrationId: string }
 export interface SlackEvents {
   SLACK_SET: SlackFacts
   SLACK_DELETED: SlackFacts
-  /** `reason`: a request disabled it, Slack refused its token, or the channel. */
-  SLACK_DISABLED: SlackFacts & { reason: 'BY_REQUEST' | 'TOKEN_REVOKED' | 'REFUSED' }
+  /** `reason`: a request disabled it, Slack refused its token, or the channel, or retention removed events before it. */
+  SLACK_DISABLED: SlackFacts & { reason: 'BY_REQUEST' | 'TOKEN_REVOKED' | 'REFUSED' | 'BEHIND' }
 }
 
 const kind = kindsOf<SlackEvents>()

@@ -7,8 +7,11 @@ export interface WebhookEvents {
   WEBHOOK_CREATED: WebhookFacts
   WEBHOOK_UPDATED: WebhookFacts
   WEBHOOK_DELETED: WebhookFacts
-  /** `reason`: a request disabled it, it answered 410, or every delivery failed for days. */
-  WEBHOOK_DISABLED: WebhookFacts & { reason: 'BY_REQUEST' | 'GONE' | 'FAILING' }
+  /**
+   * `reason`: a request disabled it, it answered 410, every delivery failed for days, or retention removed events that it
+   * had not been sent.
+   */
+  WEBHOOK_DISABLED: WebhookFacts & { reason: 'BY_REQUEST' | 'GONE' | 'FAILING' | 'BEHIND' }
   /** The event at its place is not in the log any more: events after it may have been removed before they were sent. */
   WEBHOOK_CURSOR_EXPIRED: WebhookFacts
   /** The endpoint is taken to be down: several rounds in a row, or a whole series of tries, have failed. */

@@ -34,7 +34,7 @@ import {
   type StoredFile,
 } from './file.ts'
 import { contentPath, signLink } from './links.ts'
-import { blobKey, loadFiles } from './stored.ts'
+import { blobKey, loadFiles, noteUsed } from './stored.ts'
 
 const uploadSeconds = 15 * 60
 const downloadSeconds = 60 * 60
@@ -133,6 +133,10 @@ export async function resolveAttachments(
   root: readonly string[],
 ): Promise<Attachment[]> {
   const wanted = check(attachmentsShape, given ?? [], root)
+  await noteUsed(
+    ctx.db,
+    wanted.map((one) => one.fileId),
+  )
   const found = new Map(
     (
       await loadFiles(

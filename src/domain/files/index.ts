@@ -20,3 +20,4 @@ export {
 export { keepFile, type KeepFileInput } from './keep.ts'
 export { readLink } from './links.ts'
 export { receiveFile } from './receive.ts'
+export { blobKeysOf } from './stored.ts'

@@ -12,7 +12,7 @@ import { assertMay, assertQuota, recordChange, type Ctx } from '../access/index.
 import { appendProjectEvents, fileCreated, fileUploaded } from '../events/index.ts'
 import { allowsType, contentTypeShape, filenameShape, type StoredFile } from './file.ts'
 import { assertFits, bytesLeft } from './receive.ts'
-import { blobKey } from './stored.ts'
+import { blobKey, noteUsed } from './stored.ts'
 
 const shape = z.object({ filename: filenameShape, contentType: contentTypeShape })
 
@@ -44,7 +44,10 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
     isNull(files.agentId),
   )
   const [known] = await ctx.db.select().from(files).where(same).limit(1)
-  if (known) return known as StoredFile
+  if (known) {
+    await noteUsed(ctx.db, [known.id])
+    return known as StoredFile
+  }
   assertFits(ctx, bytes.length, await bytesLeft(ctx.db, ctx, projectId))
   // What fits is never refused.
   const draft = (await ctx.blobs.write(chunksOf(bytes), maxFileBytes))!

@@ -1,5 +1,5 @@
 /** Rows of files, and the blob keys of their bytes. */
-import type { Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
@@ -14,4 +14,20 @@ export function blobKey(id: string, sha256: string): string {
 export async function loadFiles(db: Database, ids: readonly string[]): Promise<StoredFile[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
+}
+
+/** The keys under which the bytes of a file may be: earlier releases stored them under the id alone. */
+export function blobKeysOf({ id, sha256 }: Pick<StoredFile, 'id' | 'sha256'>): string[] {
+  return sha256 ? [blobKey(id, sha256), id] : [id]
+}
+
+/** Notes that a request refers to these files, which keeps them from being removed before it names them in a row. */
+export async function noteUsed(db: Database, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await query(
+    db,
+    sql`update files set used_at = now()
+      where id in ${[...ids]} and created_at < now() - interval '1 hour'
+        and coalesce(used_at < now() - interval '30 minutes', true)`,
+  )
 }

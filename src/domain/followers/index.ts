@@ -35,6 +35,7 @@ export {
   type Recipient,
   type Webhook,
 } from './webhooks/webhook.ts'
+export { passFollowers } from './behind.ts'
 export { verdictPath } from './webhooks/verdict-link.ts'
 export { startWebhooks, type WebhookWorker } from './webhooks/worker.ts'
 export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'

@@ -81,10 +81,11 @@ export async function insertGeneration(
   const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(
     sharingCommits(db),
-    sql`with a as (select 1 where ${prove(row.basis) ?? sql`true`}),
-      ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
+    sql`with ${keptHistory(row)} a as (select 1 where ${prove(row.basis) ?? sql`true`} and ${retriedIsKept(row)}),
+      ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing returning id),` : sql``}
+      b as (select 1 from a where ${threadIsKept(row, isNew)}),
       g as (
-        ${insertSelect(generations, values, sql`a`)}
+        ${insertSelect(generations, values, sql`b`)}
         returning id, project_id, last_seq, created_at, deadline_at
       ),
       ${sql.join(
@@ -107,6 +108,30 @@ export async function insertGeneration(
     createdAt: new Date(createdMs),
   }
   return { generation, held: claims ? heldOf(generation, rows[0], readAt) : null }
+}
+
+/**
+ * Locks the thread that a run continues and the run that it retries, so that retention does not remove them meanwhile: whoever
+ * comes second sees what the first has done.
+ */
+function keptHistory({ threadId, retryOf }: NewGeneration): SQL {
+  return sql.join([
+    threadId === null ? sql`` : sql`kept as (select id from threads where id = ${threadId} for key share),`,
+    retryOf
+      ? sql`retried as (select id from generations where id = ${retryOf.generationId} for key share),`
+      : sql``,
+  ])
+}
+
+const retriedIsKept = ({ retryOf }: NewGeneration): SQL =>
+  retryOf ? sql`exists (select 1 from retried)` : sql`true`
+
+/** A thread that is named by its client may be new. */
+function threadIsKept({ threadId }: NewGeneration, isNew: boolean): SQL {
+  if (threadId === null) return sql`true`
+  return isNew
+    ? sql`(exists (select 1 from t) or exists (select 1 from kept))`
+    : sql`exists (select 1 from kept)`
 }
 
 /** The state of a new row: of this process, or for any worker. */

@@ -39,7 +39,7 @@ export interface Bucket extends VerdictTimes, Costs {
 export interface Statistics extends VerdictTimes, Costs {
   from: Date
   to: Date
-  /** False when the range has more rows than are counted: its oldest are missing. */
+  /** False when the range has more rows than are counted, or runs that were removed: its oldest are missing. */
   complete: boolean
   buckets: Bucket[]
   tools: ToolFigures[]
@@ -73,7 +73,18 @@ export async function readStatistics(
   if (count < 1) throw invalidAt(['to'], 'must be after from')
   if (count > mostBuckets)
     throw invalidAt(['from'], `gives ${count} buckets; at most ${mostBuckets} are counted`)
-  return countStatistics(ctx.db, { projectId, from, to, size }, count)
+  const figures = await countStatistics(ctx.db, { projectId, from, to, size }, count)
+  const isWhole = (await removedUntilOf(ctx.db, projectId)) < from.getTime()
+  return { ...figures, complete: figures.complete && isWhole }
+}
+
+/** When the newest run was created that retention has removed, in milliseconds since 1970; 0: none. */
+async function removedUntilOf(db: Database, projectId: string): Promise<number> {
+  const [row] = await query<{ at: number | null }>(
+    db,
+    sql`select (extract(epoch from removed_until) * 1000)::float8 as at from retentions where id = ${projectId}`,
+  )
+  return row?.at ?? 0
 }
 
 /** Counts. Checks no permission. */

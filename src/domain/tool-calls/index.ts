@@ -37,6 +37,7 @@ export {
   expireCalls,
   forgetWake,
   holdBack,
+  deleteCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,

@@ -285,6 +285,11 @@ export function noteCancelRequested(id: string): SQL {
   return touch([id], null, sql`t.settled_at is null`, values)
 }
 
+/** Deletes calls that are settled, with the rest of what they belong to. Returns the id of each. */
+export function deleteCalls(which: SQL): SQL {
+  return sql`delete from tool_calls as t where ${which} and t.settled_at is not null returning t.id`
+}
+
 function move(
   name: TransitionName,
   which: Which,

@@ -19,6 +19,7 @@ const workRows: Record<WorkTable, { open: string; held: string }> = {
   slack_integrations: { open: 'true', held: `status = 'WORKING'` },
   // A tick that was taken lies in the past: it is due.
   triggers: { open: 'wake_at is not null', held: 'next_at <= now()' },
+  retentions: { open: 'wake_at is not null', held: `status = 'SWEEPING'` },
 }
 
 /**

@@ -6,8 +6,10 @@
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { jsonb, query, type Database } from '../db/database.ts'
+import { newestPositionOf } from '../db/newest-position.ts'
 import { sql, type SQL } from '../db/sql.ts'
 import { rowsOf } from '../db/write.ts'
+import { startOf, startRow } from './feed-start.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,
@@ -35,7 +37,7 @@ export interface EventPage {
 }
 
 /** The log in which an event got its position: the same for as long as the event exists. */
-const incarnationOf = sql`(
+export const incarnationOf = sql`(
       select coalesce(
         (
           select e->>'name'
@@ -88,10 +90,9 @@ export async function readGeneration(
       limit ${limit + 2}`,
   )
   const there = rows[0]?.seq === after.at ? rows.shift() : undefined
-  if (after.event && !isMarked(there, after.event)) {
-    const newest = sql`generation_id = ${generationId} order by seq desc`
-    throw await expired(db, newest, encodeGenerationCursor)
-  }
+  if (after.event && !isMarked(there, after.event)) throw await expiredInGeneration(db, generationId)
+  // A log has its first event from the beginning on.
+  if (!there && rows.length === 0) await assertNotRemoved(db, generationId)
   const events = rows.slice(0, limit).map(rowOf)
   const last = events.at(-1) ?? there
   return {
@@ -105,7 +106,8 @@ export async function readGeneration(
 /**
  * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events
  * of these types, with `toolCallId` only those of that call. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the
- * position's event is gone. Events that were committed a moment ago are missing until they are numbered.
+ * position's event is gone or lies before the start of the feed. Events that were committed a moment ago are missing until
+ * they are numbered.
  */
 export async function readFeed(
   db: Database,
@@ -120,9 +122,9 @@ export async function readFeed(
     toolCallId ? sql` and data->>'toolCallId' = ${toolCallId}` : sql``,
   ])
   const at = sql`${after.at}::bigint`
-  const rows = await query<Raw>(
+  const rows = await query<Raw & { part: number }>(
     db,
-    sql`(
+    sql`(${startRow(projectId, incarnationOf, -1)}) union all (
         select 0 as part, ${columns(sql`'null'::jsonb`)}
         from events
         where ${newestOf(projectId)}
@@ -130,17 +132,17 @@ export async function readFeed(
       ) union all (
         select 1 as part, ${columns(sql`case when position = ${at} then 'null'::jsonb else data end`)}
         from events
-        where project_id = ${projectId} and position >= ${at}
+        where project_id = ${projectId} and position >= ${at} and position > ${startOf(projectId)}
           and (position = ${at} or (not data ? 'descendantId' ${ofTypes}))
         order by events.position
         limit ${limit + 2}
       )
       order by part, position`,
   )
-  const newest = rows.shift()
-  const there = rows[0]?.position === after.at ? rows.shift() : undefined
-  if (after.event && !isMarked(there, after.event))
-    throw await expired(db, newestOf(projectId), encodeFeedCursor)
+  const start = rows[0]?.part === -1 ? rows.shift() : undefined
+  const newest = (rows[0]?.part === 0 ? rows.shift() : undefined) ?? start
+  const there = rows[0]?.position === after.at ? rows.shift() : placeAt(start, after)
+  if (after.event && !isMarked(there, after.event)) throw await expiredInFeed(db, projectId)
   const events = rows.slice(0, limit).map(rowOf)
   const more = rows.length > limit
   const last = more ? events.at(-1) : newest
@@ -164,11 +166,16 @@ export async function readEvents(
   return rows.map(rowOf)
 }
 
-export function newestOf(projectId: string): SQL {
-  return sql`project_id = ${projectId} and position is not null order by events.position desc`
+/** The start of a feed as the event of a place right after it. */
+export function placeAt<Row extends Raw>(start: Row | undefined, { at }: Position): Row | undefined {
+  return start?.position === at ? start : undefined
 }
 
-/** The newest event of a project's feed, not newer than `bound`; null when there is none. */
+function newestOf(projectId: string): SQL {
+  return sql`project_id = ${projectId} and position > ${startOf(projectId)} order by events.position desc`
+}
+
+/** The newest place in a project's feed, not newer than `bound`: an event, or the start; null when there is none. */
 export async function newestInFeed(
   db: Database,
   projectId: string,
@@ -176,34 +183,77 @@ export async function newestInFeed(
 ): Promise<EventRow | null> {
   const rows = await query<Raw>(
     db,
-    sql`select ${columns(sql`'null'::jsonb`)}
-      from events
-      where project_id = ${projectId} and position <= ${bound}::bigint
-      order by events.position desc
+    sql`select *
+      from (
+        (
+          select 1 as part, ${columns(sql`'null'::jsonb`)}
+          from events
+          where project_id = ${projectId} and position <= ${bound}::bigint
+          order by events.position desc
+          limit 1
+        ) union all (${startRow(projectId, incarnationOf, 0)} and position <= ${bound}::bigint)
+      ) as places
+      order by position desc
       limit 1`,
   )
   return rows[0] ? rowOf(rows[0]) : null
 }
 
 /**
- * CURSOR_EXPIRED, with the cursors from which the caller may go on: `oldestCursor` gives everything that the log holds,
- * `newestCursor` only what comes from now on. `newest` picks the newest event of the stream.
+ * CURSOR_EXPIRED, with the cursors from which the caller may go on: `oldestCursor` gives everything that the feed holds,
+ * `newestCursor` only what comes from now on.
  */
-export async function expired(
-  db: Database,
-  newest: SQL,
-  encode: (event: EventPlace) => string,
-): Promise<AppError> {
-  const rows = await query<Raw>(
+export async function expiredInFeed(db: Database, projectId: string): Promise<AppError> {
+  const rows = await query<Raw & { part: number }>(
     db,
-    sql`select ${columns(sql`'null'::jsonb`)} from events where ${newest} limit 1`,
+    sql`(${startRow(projectId, incarnationOf, -1)}) union all (
+        select 0 as part, ${columns(sql`'null'::jsonb`)} from events where ${newestOf(projectId)} limit 1
+      )
+      order by part`,
+  )
+  const [oldest, newest] = [rows.find(({ part }) => part === -1), rows.at(-1)]
+  return new AppError(
+    'CURSOR_EXPIRED',
+    `The event of this cursor is not in the log any more: ${whyGone} ${goOn}`,
+    {
+      oldestCursor: oldest ? encodeFeedCursor(oldest) : '0',
+      newestCursor: newest ? encodeFeedCursor(newest) : '0',
+    },
+  )
+}
+
+const whyGone = 'it was removed by retention, or the log was restored to an earlier state.'
+const goOn =
+  'Go on from oldestCursor for everything that the log holds, or load the state anew and go on from newestCursor.'
+
+async function expiredInGeneration(db: Database, generationId: string): Promise<AppError> {
+  await assertNotRemoved(db, generationId)
+  const [newest] = await query<Raw>(
+    db,
+    sql`select ${columns(sql`'null'::jsonb`)} from events
+      where generation_id = ${generationId} order by seq desc limit 1`,
   )
   return new AppError(
     'CURSOR_EXPIRED',
-    'The event of this cursor is not in the log any more: the log was restored to an earlier state. Go on from ' +
-      'oldestCursor for everything that the log holds, or load the state anew and go on from newestCursor.',
-    { oldestCursor: '0', newestCursor: rows[0] ? encode(rows[0]) : '0' },
+    `The event of this cursor is not in the log any more: ${whyGone} ${goOn}`,
+    {
+      oldestCursor: '0',
+      newestCursor: newest ? encodeGenerationCursor(newest) : '0',
+    },
   )
+}
+
+/** Throws CURSOR_EXPIRED with the time of the removal when the generation was removed with its log. */
+async function assertNotRemoved(db: Database, generationId: string): Promise<void> {
+  const [gone] = await query<{ at: string }>(
+    db,
+    sql`select to_char(removed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
+      from removed_generations where id = ${generationId}`,
+  )
+  if (gone)
+    throw new AppError('CURSOR_EXPIRED', `This generation was removed on ${gone.at} with its log.`, {
+      removedAt: gone.at,
+    })
 }
 
 /** A stream and how far a process has read it. */
@@ -229,13 +279,7 @@ export async function movedFeeds(db: Database, reached: Reached[]): Promise<stri
     db,
     sql`select r.id
       from ${rowsOf(jsonb(reached), reached.length, 'r(id text, at bigint)')}
-      where r.at <> coalesce((
-        select e.position
-        from events as e
-        where e.project_id = r.id and e.position is not null
-        order by e.position desc
-        limit 1
-      ), 0)`,
+      where r.at <> greatest(${newestPositionOf(sql`r.id`)}, ${startOf(sql`r.id`)})`,
   )
   return rows.map((row) => row.id)
 }

@@ -7,7 +7,6 @@ import { numberAll } from './numbering.ts'
 import {
   beginning,
   decodeCursor,
-  encodeFeedCursor,
   isBeginning,
   isMarked,
   markOf,
@@ -15,7 +14,7 @@ import {
   type EventMark,
   type Position,
 } from './position.ts'
-import { expired } from './read.ts'
+import { expiredInFeed } from './read.ts'
 
 /**
  * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A
@@ -47,11 +46,7 @@ async function findEvent(db: Database, place: CursorPlace): Promise<EventMark & 
       from events where id = ${id}::bigint and project_id = ${projectId}`,
   )
   if (found && isMarked(found, markOf(place))) return found
-  throw await expired(
-    db,
-    sql`project_id = ${projectId} and position is not null order by events.position desc`,
-    encodeFeedCursor,
-  )
+  throw await expiredInFeed(db, projectId)
 }
 
 async function positionOf(db: Database, place: CursorPlace, position: number): Promise<Position> {

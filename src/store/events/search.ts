@@ -1,8 +1,9 @@
 /** Searches the feed of a project page by page: each page reads a bounded part of the log. */
 import { query, type Database } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
-import { isMarked, encodeFeedCursor, type Position } from './position.ts'
-import { columns, expired, newestOf, rowOf, type EventRow, type Raw } from './read.ts'
+import { startOf, startRow } from './feed-start.ts'
+import { isMarked, type Position } from './position.ts'
+import { columns, expiredInFeed, incarnationOf, placeAt, rowOf, type EventRow, type Raw } from './read.ts'
 
 /** Which events are searched for: those that match every field that is given. */
 export interface FeedFilter {
@@ -28,7 +29,7 @@ export const mostSearched = 5000
 /**
  * At most `limit` events of a project after the position that match the filter, in the order of the feed. It reads at
  * most `mostSearched` events; when it stops there, the page may be empty although there are more. CURSOR_EXPIRED when
- * the position's event is gone. Copies in the log of a root are left out.
+ * the position's event is gone or lies before the start of the feed. Copies in the log of a root are left out.
  */
 export async function searchFeed(
   db: Database,
@@ -38,12 +39,12 @@ export async function searchFeed(
   filter: FeedFilter,
 ): Promise<FeedSearch> {
   const at = sql`${after.at}::bigint`
-  const rows = await query<Raw & { part: number; found: boolean }>(
+  const rows = await query<Raw & { part: number }>(
     db,
     sql`with part as materialized (
         select *
         from events
-        where project_id = ${projectId} and position > ${at}
+        where project_id = ${projectId} and position > ${at} and position > ${startOf(projectId)}
         order by events.position
         limit ${mostSearched + 1}
       ), searched as (
@@ -55,10 +56,10 @@ export async function searchFeed(
         order by e.position
         limit ${limit + 1}
       )
-      (
+      (${startRow(projectId, incarnationOf, -1)}) union all (
         select 0 as part, ${columns(sql`'null'::jsonb`)}
         from events
-        where project_id = ${projectId} and position = ${at}
+        where project_id = ${projectId} and position = ${at} and position > ${startOf(projectId)}
       ) union all (
         select 1 as part, ${columns()} from found
       ) union all (
@@ -68,9 +69,9 @@ export async function searchFeed(
       )
       order by part, position`,
   )
-  const there = rows.find(({ part }) => part === 0)
-  if (after.event && !isMarked(there, after.event))
-    throw await expired(db, newestOf(projectId), encodeFeedCursor)
+  const [start, there] = [-1, 0].map((wanted) => rows.find(({ part }) => part === wanted))
+  if (after.event && !isMarked(there ?? placeAt(start, after), after.event))
+    throw await expiredInFeed(db, projectId)
   return pageOf(rows, limit)
 }
 

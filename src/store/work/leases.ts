@@ -194,6 +194,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     webhook_cursors: beatsOf('webhook_cursors'),
     slack_integrations: beatsOf('slack_integrations'),
     triggers: beatsOf('triggers'),
+    retentions: beatsOf('retentions'),
   }
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
     const lost = new AbortController()

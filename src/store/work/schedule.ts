@@ -62,6 +62,7 @@ const tables: WakeTable[] = [
   'webhook_cursors',
   'slack_integrations',
   'triggers',
+  'retentions',
 ]
 
 interface Poll extends LogState {

@@ -121,6 +121,9 @@ test('the smallest input of every mutation is valid, so that only the fault is r
   const started = await h.gql('{ generations(first: 10) { nodes { id status } } }', {}, home.key)
   for (const { id, status } of started.data['generations'].nodes)
     if (status !== 'REQUIRES_ACTION') await h.until(id, ['COMPLETED', 'REQUIRES_ACTION', 'FAILED'])
+  const removals = async () =>
+    (await h.gql('{ dataRemovals { nodes { finishedAt } } }', {}, home.key)).data['dataRemovals'].nodes
+  await expect.poll(removals).not.toContainEqual({ finishedAt: null })
   before = await rows()
 })
 

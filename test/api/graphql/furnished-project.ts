@@ -102,6 +102,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       file_: await furnishFile(marker, mutate),
       ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
       trg_: await furnishTrigger(agent.id, marker, mutate),
+      ...(await furnishRetention(h, project.id, marker)),
       slk_: await furnishSlack(h, project.id, marker),
       pse_: await furnishPause(h, project.id, mcp['tool'].id, marker),
       proj_: project.id,
@@ -122,6 +123,29 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ses_: await furnishSession(h, marker, key),
     },
   }
+}
+
+/** A legal hold that was lifted, a removal that has ended, and what is left of a removed generation. */
+async function furnishRetention(h: Harness, projectId: string, marker: string) {
+  const { db } = h.app.services
+  const [hold, removal] = [newId('legalHold'), newId('removal')]
+  await query(
+    db,
+    sql`insert into legal_holds (id, project_id, target, reason, put_by, lifted_at, lifted_by)
+      values (${hold}, ${projectId}, ${marker}, ${marker}, 'system', now(), 'system')`,
+  )
+  await query(
+    db,
+    sql`insert into data_removals (id, project_id, requester, requested_by, reason, finished_at)
+      values (${removal}, ${projectId}, ${marker}, 'system', ${marker}, now())`,
+  )
+  await query(
+    db,
+    sql`insert into removed_generations (id, project_id, agent_id, requested_by, status, step_count, call_count,
+        created_at, finished_at)
+      values (${newId('generation')}, ${projectId}, ${marker}, ${marker}, 'COMPLETED', 1, 0, now(), now())`,
+  )
+  return { hold_: hold, rem_: removal }
 }
 
 /** A hook to which nothing is sent. */
@@ -280,6 +304,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     ReplayWebhookInput: { after: '0' },
     SetWebhookRecipientsInput: { recipients: [] },
     LinkSlackUserInput: { slackUserId: 'U0123456789' },
+    // A hold on all of the project would keep the data of every requester.
+    PutLegalHoldInput: { requesterId: ids['usr_'] },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
   }
 }

@@ -168,7 +168,7 @@ export function maskError(error: unknown, log: Log): GraphQLError {
     if (known.code === 'UNAVAILABLE')
       log.warn({ err: known.cause }, 'a request failed because the database was unavailable')
     const status = httpStatus[known.code]
-    const { retryAfterMs, oldestCursor, newestCursor } = known.details
+    const { retryAfterMs, oldestCursor, newestCursor, removedAt } = known.details
     const headers = refusalHeaders(known)
     const extensions = {
       code: known.code,
@@ -176,6 +176,7 @@ export function maskError(error: unknown, log: Log): GraphQLError {
       ...(known.details.issues ? { issues: known.details.issues } : {}),
       ...(retryAfterMs ? { retryAfterMs } : {}),
       ...(oldestCursor ? { oldestCursor, newestCursor } : {}),
+      ...(removedAt ? { removedAt } : {}),
       ...(status ? { http: { status, headers } } : {}),
     }
     return at(error, known.message, extensions)

@@ -87,6 +87,8 @@ export const listMaxima: Record<string, number> = {
   'TestUpstreamPayload.tools': 1000,
   'ToolCall.attachments': 20,
   'Trigger.nextTimes': 3,
+  'RemovedGeneration.calls': 500,
+  'RemovedCall.votes': 10,
   'ToolCall.attempts': 10,
   'ToolCall.editedArguments': 1000,
   'Upstream.notes': 50,

@@ -73,6 +73,9 @@ export function eventFields(refs: Refs) {
     agentId: id('agentId', 'The id of the agent.'),
     apiKeyId: id('apiKeyId', 'The id of the API key.'),
     webhookId: id('webhookId', 'The id of the webhook.'),
+    holdId: id('holdId', 'The id of the legal hold.'),
+    removalId: id('removalId', 'The id of the request.'),
+    requester: id('requester', 'The id of the API key or person whose data is meant.'),
     triggerId: id('triggerId', 'The id of the trigger.'),
     triggerName: text('name', 'The name of the trigger.'),
     runId: id('runId', 'The id of the generation that was started.'),
@@ -116,7 +119,7 @@ export function eventFields(refs: Refs) {
         resolve: (event) => new Date(event.data.expiresAt),
       }),
     proposedBy: id('proposedBy', 'The id of the API key or person that proposed the change.'),
-    target: id('target', 'The id of the tool, agent or project that it is about.'),
+    target: id('target', 'The id of the object that it is about.'),
     pauseId: id('pauseId', 'The id of the pause.'),
     gateChangeId: id('gateChangeId', 'The id of the proposed gate change.'),
   }

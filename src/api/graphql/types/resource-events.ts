@@ -1,11 +1,13 @@
-/** The events of secrets, model providers, files, Slack, webhooks and triggers as GraphQL objects. */
+/** The events of secrets, model providers, files, Slack, webhooks, triggers and retention as GraphQL objects. */
 import type { EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
+import { retentionEvents, type RetentionType } from './retention-events.ts'
 
 type Kind = 'SECRET' | 'PROVIDER' | 'FILE' | 'SLACK' | 'WEBHOOK' | 'TRIGGER'
-type ResourceType = Extract<EventType, `${Kind}_${string}`>
+type ResourceType = Extract<EventType, `${Kind}_${string}`> | RetentionType
 
 export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
+  ...retentionEvents,
   SECRET_SET: {
     description: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
     fields: (t, f) => ({ name: f.resourceName(t) }),

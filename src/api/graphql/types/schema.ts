@@ -39,6 +39,8 @@ import { addSubscriptions } from './subscriptions.ts'
 import { addThreads } from './threads.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
+import { addDataRemovals, addLegalHolds } from './legal-holds.ts'
+import { addRetention } from './retention.ts'
 import { addTriggers } from './triggers.ts'
 import { addVersions } from './versions.ts'
 import { addViewer } from './viewer.ts'
@@ -90,6 +92,8 @@ function build(): GraphQLSchema {
   const generations = addGenerations(refs, settings, events, files, callback)
   addThreads(refs, { ...generations, ...addGenerationInput(refs) })
   addTriggers(refs)
+  addDataRemovals(refs, addRetention(refs))
+  addLegalHolds(refs)
   addProjectSummary(refs)
   addPauses(refs)
   addProviders(refs)

@@ -75,6 +75,7 @@ function integrationType(refs: Refs, User: UserType) {
       BY_REQUEST: 'A request disabled it.',
       TOKEN_REVOKED: 'Slack does not accept the bot token any more.',
       REFUSED: 'Slack refuses the channel, or the token lacks a scope; `fault` says which.',
+      BEHIND: 'Retention removed events that it had not read for days.',
     }),
   })
   return builder.objectRef<SlackIntegration>('SlackIntegration').implement({

@@ -38,7 +38,7 @@ export function addStatistics(refs: Refs, ModelPrice: ModelPriceRef): void {
       complete: t.exposeBoolean('complete', {
         description:
           'Whether everything in the range is counted; false when it has more than 25,000 generations, approvals or ' +
-          'tool calls, of which the oldest are missing.',
+          'tool calls, of which the oldest are missing, or some were removed by retention.',
       }),
       verdictP50: t.exposeFloat('verdictP50', { nullable: true, description: verdictP50 }),
       verdictP90: t.exposeFloat('verdictP90', { nullable: true, description: verdictP90 }),

@@ -32,6 +32,7 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       BY_REQUEST: 'A request disabled it.',
       GONE: 'The endpoint answered 410.',
       FAILING: 'Every delivery failed for five days, or a callback could not be delivered.',
+      BEHIND: 'Retention removed events that it had not been sent for days.',
     }),
   })
   const DeliveryAnswer = addAnswer(refs)

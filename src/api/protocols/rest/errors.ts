@@ -6,7 +6,7 @@ export function errorBody(given: AppError): object {
   const issues = given.details.issues?.map(inRestNames)
   // The message of INVALID names the first fault with its path.
   const { message } = issues && given.code === 'INVALID' ? invalid(issues) : given
-  const { retryAfterMs, action, conflictingId, oldestCursor, newestCursor } = given.details
+  const { retryAfterMs, action, conflictingId, oldestCursor, newestCursor, removedAt } = given.details
   const details = {
     issues,
     retry_after_ms: retryAfterMs,
@@ -14,6 +14,7 @@ export function errorBody(given: AppError): object {
     conflicting_id: conflictingId,
     oldest_cursor: oldestCursor,
     newest_cursor: newestCursor,
+    removed_at: removedAt,
   }
   const present = Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined))
   const shown = Object.keys(present).length > 0 ? { details: present } : {}

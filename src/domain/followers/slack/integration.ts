@@ -5,7 +5,7 @@ import { slackIntegrations } from '../../../store/db/tables/verdicts.ts'
 import { seal, unseal } from '../../secrets/index.ts'
 
 export const slackStatuses = ['ENABLED', 'DISABLED'] as const
-export const slackDisabledReasons = ['BY_REQUEST', 'TOKEN_REVOKED', 'REFUSED'] as const
+export const slackDisabledReasons = ['BY_REQUEST', 'TOKEN_REVOKED', 'REFUSED', 'BEHIND'] as const
 export type SlackDisabledReason = (typeof slackDisabledReasons)[number]
 
 /** The Slack integration of a project, without its bot token and signing secret. */

@@ -6,7 +6,7 @@ import type { EventType } from '../../events/index.ts'
 import type { Answer } from './send.ts'
 
 export const webhookStatuses = ['ENABLED', 'DISABLED'] as const
-export const disabledReasons = ['BY_REQUEST', 'GONE', 'FAILING'] as const
+export const disabledReasons = ['BY_REQUEST', 'GONE', 'FAILING', 'BEHIND'] as const
 export const deliveryStatuses = ['PENDING', 'DELIVERED', 'DEAD'] as const
 
 /** Who is sent a link and a code to decide with. */

@@ -9,7 +9,13 @@ export const updatedAt = () => moment('updated_at').notNull().defaultNow()
 
 /** Tables of work rows: with the columns id, wake_at and epoch. */
 export type WorkTable =
-  'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors' | 'slack_integrations' | 'triggers'
+  | 'generations'
+  | 'tool_calls'
+  | 'upstreams'
+  | 'webhook_cursors'
+  | 'slack_integrations'
+  | 'triggers'
+  | 'retentions'
 
 /** The columns of a work row (see store/work): when a worker must claim it, and its fencing token. */
 export const workColumns = () => ({

@@ -31,6 +31,10 @@ export const events = pgTable(
     index('events_project_position')
       .on(t.projectId, t.position)
       .where(sql`position is not null`),
+    // Events of no generation, for retention.
+    index('events_of_project')
+      .on(t.projectId, t.position)
+      .where(sql`generation_id is null`),
     index('events_unnumbered')
       .on(t.id)
       .where(sql`position is null`),

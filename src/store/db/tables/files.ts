@@ -22,6 +22,8 @@ export const files = pgTable(
     uploadUntil: moment('upload_until').notNull(),
     createdAt: createdAt(),
     uploadedAt: moment('uploaded_at'),
+    /** When a request last referred to it, to within an hour; null before. It is not removed soon after. */
+    usedAt: moment('used_at'),
   },
   (t) => [
     index('files_list').on(t.projectId, t.createdAt, t.id),

@@ -34,7 +34,12 @@ export const threads = pgTable(
     /** When an MCP client ended the session of the thread; no generation is added afterwards. */
     closedAt: moment('closed_at'),
   },
-  (t) => [index('threads_by_agent').on(t.agentId, t.createdAt, t.id)],
+  (t) => [
+    index('threads_by_agent').on(t.agentId, t.createdAt, t.id),
+    index('threads_files')
+      .using('gin', sql`(jsonb_path_query_array(messages, '$.**.fileId')) jsonb_path_ops`)
+      .where(sql`jsonb_path_exists(messages, '$.**.fileId')`),
+  ],
 )
 
 export const generations = pgTable(
@@ -102,6 +107,13 @@ export const generations = pgTable(
       .on(t.projectId, t.status)
       .where(sql`status in ('QUEUED', 'RUNNING', 'WAITING')`),
     index('generations_search').using('gin', t.search).with({ gin_pending_list_limit: 512 }),
+    // Finished roots by age, for retention.
+    index('generations_finished')
+      .on(t.projectId, t.finishedAt, t.id)
+      .where(sql`root_id is null and finished_at is not null`),
+    index('generations_files')
+      .using('gin', sql`(jsonb_path_query_array(input, '$.**.fileId')) jsonb_path_ops`)
+      .where(sql`jsonb_path_exists(input, '$.**.fileId')`),
     index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
     index('generations_by_requester').on(t.requestedBy, t.createdAt, t.id),
     index('generations_not_completed')

@@ -123,6 +123,13 @@ export const toolCalls = pgTable(
       .where(sql`generation_id is not null`),
     index('tool_calls_list').on(t.projectId, t.createdAt, t.id),
     index('tool_calls_by_tool').on(t.toolId, t.createdAt, t.id),
+    // Calls outside generations by age, for retention.
+    index('tool_calls_settled')
+      .on(t.projectId, t.settledAt, t.id)
+      .where(sql`generation_id is null and settled_at is not null`),
+    index('tool_calls_files')
+      .using('gin', sql`(jsonb_path_query_array(attachments, '$.**.fileId')) jsonb_path_ops`)
+      .where(sql`jsonb_path_exists(attachments, '$.**.fileId')`),
     index('tool_calls_wake')
       .on(t.wakeAt)
       .where(sql`wake_at is not null`),

@@ -51,7 +51,7 @@ export const slackIntegrations = pgTable(
     showArguments: boolean('show_arguments').notNull().default(false),
     /** IDLE WORKING WAITING, as in webhook_cursors; DISABLED: never claimed. */
     status: text('status').notNull().default('IDLE'),
-    /** BY_REQUEST TOKEN_REVOKED REFUSED */
+    /** BY_REQUEST TOKEN_REVOKED REFUSED BEHIND */
     disabledReason: text('disabled_reason'),
     disabledAt: moment('disabled_at'),
     /** The error that Slack returned last; null after a success. */

@@ -32,7 +32,7 @@ export const webhooks = pgTable(
     previousUntil: moment('previous_until'),
     /** ENABLED DISABLED */
     status: text('status').notNull().default('ENABLED'),
-    /** BY_REQUEST GONE FAILING */
+    /** BY_REQUEST GONE FAILING BEHIND */
     disabledReason: text('disabled_reason'),
     disabledAt: moment('disabled_at'),
     /** Since when every delivery has failed; null after one that succeeded. */

@@ -1,4 +1,4 @@
-/** What keeps the installation running: unknown calls, keys, secrets, webhooks, Slack, providers, files, sessions, audit. */
+/** What keeps the installation running: unknown calls, keys, secrets, webhooks, Slack, providers, files, sessions, audit, statistics, retention. */
 import './operations.css'
 import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
@@ -9,6 +9,7 @@ import { Audit } from './audit.tsx'
 import { Files } from './files.tsx'
 import { Keys } from './keys.tsx'
 import { Providers } from './providers.tsx'
+import { Retention } from './retention/retention.tsx'
 import { Secrets } from './secrets.tsx'
 import { Sessions } from './sessions.tsx'
 import { Slack } from './slack/slack.tsx'
@@ -28,6 +29,7 @@ const tabs = [
   { tab: 'sessions', name: t('Sessions'), Screen: Sessions },
   { tab: 'audit', name: t('Audit'), Screen: Audit },
   { tab: 'statistics', name: t('Statistics'), Screen: Statistics },
+  { tab: 'retention', name: t('Retention'), Screen: Retention },
 ] as const
 
 export function Operations({ tab }: { tab: string }) {

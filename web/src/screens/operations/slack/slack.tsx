@@ -78,6 +78,7 @@ interface Props {
 
 const reasons: Record<NonNullable<Integration['disabledReason']>, string> = {
   BY_REQUEST: t('by request'),
+  BEHIND: t('retention removed events before it'),
   TOKEN_REVOKED: t('Slack does not accept the bot token any more'),
   REFUSED: t('Slack refuses the channel, or the token lacks a scope'),
 }

@@ -5,6 +5,7 @@ import type { WebhookRow } from './documents.ts'
 import { t, T, plural } from '../../../texts/texts.tsx'
 
 const reasons: Record<NonNullable<WebhookRow['disabledReason']>, string> = {
+  BEHIND: t('retention removed events before it'),
   BY_REQUEST: t('by request'),
   FAILING: t('nothing was accepted'),
   GONE: t('the endpoint answered 410'),

@@ -1,0 +1,6 @@
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "events_of_project" ON "events" USING btree ("project_id","position") WHERE generation_id is null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "generations_finished" ON "generations" USING btree ("project_id","finished_at","id") WHERE root_id is null and finished_at is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "generations_files" ON "generations" USING gin ((jsonb_path_query_array(input, '$.**.fileId')) jsonb_path_ops) WHERE jsonb_path_exists(input, '$.**.fileId');--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "threads_files" ON "threads" USING gin ((jsonb_path_query_array(messages, '$.**.fileId')) jsonb_path_ops) WHERE jsonb_path_exists(messages, '$.**.fileId');--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "tool_calls_settled" ON "tool_calls" USING btree ("project_id","settled_at","id") WHERE generation_id is null and settled_at is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "tool_calls_files" ON "tool_calls" USING gin ((jsonb_path_query_array(attachments, '$.**.fileId')) jsonb_path_ops) WHERE jsonb_path_exists(attachments, '$.**.fileId');

@@ -1,0 +1,303 @@
+/** Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run. */
+import {
+  getRetention,
+  keptReasons,
+  listRemovedGenerations,
+  mostPreviewed,
+  previewRetention,
+  removedKinds,
+  setRetention,
+  type CallFact,
+  type KeptReason,
+  type RemovedGeneration,
+  type Removed,
+  type Retention,
+  type RetentionPreview,
+} from '../../../domain/retention/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { addMutation } from '../builder/mutation.ts'
+import type { Refs } from '../builder/refs.ts'
+import { principalField } from './principals.ts'
+
+/** The cost of a preview in points: statements that count up to 10,000 rows of each kind. */
+const points = 300
+
+const counted: Record<(typeof removedKinds)[number], string> = {
+  runs: 'The number of generations, with those below them.',
+  calls: 'The number of tool calls outside generations.',
+  events: 'The number of events of the project feed that belong to no generation.',
+  files: 'The number of files.',
+  deliveries: 'The number of webhook deliveries.',
+  auditEntries: 'The number of audit entries.',
+}
+
+const stays: Record<KeptReason | 'CALLS', [name: string, description: string]> = {
+  HELD: ['held', 'The number of root generations under a legal hold.'],
+  OPEN: ['open', 'The number of root generations with something that has not ended.'],
+  UNKNOWN: ['unknown', 'The number of root generations with an UNKNOWN call that is not resolved.'],
+  RETRIED: ['retried', 'The number of root generations that a retry, which stays, begins with.'],
+  IN_USE: ['inUse', 'The number of root generations whose thread has one that has not ended.'],
+  RECENT: ['recent', 'The number of root generations with an event that is too young.'],
+  CALLS: ['calls', 'The number of tool calls outside generations that stay.'],
+}
+
+export type RetentionTypes = ReturnType<typeof addRetention>
+
+export function addRetention(refs: Refs) {
+  const Counts = countsType(refs)
+  const Kept = keptType(refs)
+  const Settings = settingsType(refs, Counts)
+  addQueries(refs, Settings, previewType(refs, Counts, Kept))
+  addRemovedGeneration(refs)
+  addSet(refs, Settings)
+  return { Counts, Kept }
+}
+
+function countsType({ builder }: Refs) {
+  return builder.objectRef<Removed>('RemovedCounts').implement({
+    description: 'Numbers of rows that retention removes, by kind.',
+    fields: (t) =>
+      Object.fromEntries(
+        removedKinds.map((kind) => [
+          kind,
+          t.float({ description: counted[kind], resolve: (all) => all[kind] ?? 0 }),
+        ]),
+      ),
+  })
+}
+
+function keptType({ builder }: Refs) {
+  return builder.objectRef<Partial<Record<KeptReason | 'CALLS', number>>>('KeptCounts').implement({
+    description: 'Numbers of what is old enough and stays, by reason.',
+    fields: (t) =>
+      Object.fromEntries(
+        ([...keptReasons, 'CALLS'] as const).map((reason) => {
+          const [name, description] = stays[reason]
+          return [name, t.int({ description, resolve: (all) => all[reason] ?? 0 })]
+        }),
+      ),
+  })
+}
+
+type Counts = ReturnType<typeof countsType>
+type Kept = ReturnType<typeof keptType>
+
+const days: Record<'runDays' | 'eventDays' | 'fileDays' | 'deliveryDays' | 'auditDays', string> = {
+  runDays:
+    'The days after which finished generations, with everything below them, and tool calls outside generations go',
+  eventDays:
+    'The days after which events go that belong to no generation; the project feed begins after them',
+  fileDays: 'The days after which files go that no generation, thread or call refers to',
+  deliveryDays: 'The days after which settled webhook deliveries go; they go after 30 days at the latest',
+  auditDays: 'The days after which audit entries go, at least 30 and as many as the others',
+}
+const dayNames = Object.keys(days) as (keyof typeof days)[]
+
+function settingsType({ builder }: Refs, Counts: Counts) {
+  return builder.objectRef<Retention>('Retention').implement({
+    description:
+      'The ages at which a project removes what is finished, and the state of its sweeps. Nothing is removed by default.',
+    fields: (t) => ({
+      ...Object.fromEntries(
+        dayNames.map((name) => [
+          name,
+          t.int({
+            nullable: true,
+            description: `${days[name]}; null for never.`,
+            resolve: (row) => row[name],
+          }),
+        ]),
+      ),
+      version: t.exposeInt('version', { description: 'The number of changes, from 1; for expectedVersion.' }),
+      sweeping: t.exposeBoolean('isSweeping', { description: 'Whether a sweep is under way.' }),
+      lastStartedAt: t.expose('lastStartedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the last sweep began; null before the first.',
+      }),
+      lastFinishedAt: t.expose('lastFinishedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When a sweep last ended; null before the first.',
+      }),
+      nextAt: t.expose('nextAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the next sweep begins, or the one under way is taken over; null for never.',
+      }),
+      lastRemoved: t.expose('lastRemoved', {
+        type: Counts,
+        description: 'What the sweep under way, or the last one, has removed.',
+      }),
+      allRemoved: t.expose('allRemoved', {
+        type: Counts,
+        description: 'What was removed in the project in all.',
+      }),
+      removedUntil: t.expose('removedUntil', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When the newest removed generation was created: statistics of earlier times are not complete. Null while none was.',
+      }),
+    }),
+  })
+}
+
+function previewType({ builder }: Refs, Counts: Counts, Kept: Kept) {
+  return builder.objectRef<RetentionPreview>('RetentionPreview').implement({
+    description: `The result of a sweep that was only counted. Each number is at most ${mostPreviewed}.`,
+    fields: (t) => ({
+      removed: t.expose('removed', {
+        type: Counts,
+        description: 'The numbers of what is removed; of generations only the roots are counted.',
+      }),
+      kept: t.expose('kept', { type: Kept, description: 'The numbers of what is old enough and stays.' }),
+    }),
+  })
+}
+
+function addQueries(
+  { builder }: Refs,
+  Settings: ReturnType<typeof settingsType>,
+  Preview: ReturnType<typeof previewType>,
+): void {
+  builder.queryField('retention', (t) =>
+    t.field({
+      type: Settings,
+      description: 'The retention of a project: its settings and its last sweep. Permission: retention:Get.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+      },
+      resolve: (_root, args, { ctx }) => getRetention(ctx, args),
+    }),
+  )
+  builder.queryField('retentionPreview', (t) => {
+    const day = (name: keyof typeof days) =>
+      t.arg.int({ description: `${days[name]}; 0 for never. Default: the setting of the project.` })
+    return t.field({
+      type: Preview,
+      description:
+        'The numbers of what a sweep would remove now; nothing is removed. Permission: retention:Get.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        runDays: day('runDays'),
+        eventDays: day('eventDays'),
+        fileDays: day('fileDays'),
+        deliveryDays: day('deliveryDays'),
+        auditDays: day('auditDays'),
+      },
+      complexity: { field: points },
+      resolve: (_root, args, { ctx }) => previewRetention(ctx, args),
+    })
+  })
+}
+
+function addRemovedGeneration(refs: Refs): void {
+  const { builder } = refs
+  const Vote = builder
+    .objectRef<NonNullable<CallFact['approval']>['votes'][number]>('RemovedVote')
+    .implement({
+      description: 'A vote on a call that was removed.',
+      fields: (t) => ({
+        by: t.exposeID('by', { description: 'The id of the API key or person that voted.' }),
+        verdict: t.exposeString('verdict', { description: 'APPROVE or REJECT.' }),
+        at: t.exposeString('at', { description: 'When the vote was given, as ISO 8601.' }),
+      }),
+    })
+  const Call = builder.objectRef<CallFact>('RemovedCall').implement({
+    description: 'What is left of a call of a removed generation: no arguments and no result.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the call.' }),
+      name: t.exposeString('name', { description: 'The runtime name of the tool.' }),
+      status: t.exposeString('status', { description: 'The outcome, a ToolCallStatus.' }),
+      attempts: t.exposeInt('attempts', { description: 'How often the call was sent.' }),
+      approvalStatus: t.string({
+        nullable: true,
+        description: 'The status of the newest approval of the call, an ApprovalStatus; null without one.',
+        resolve: ({ approval }) => approval?.status ?? null,
+      }),
+      votes: t.field({
+        type: [Vote],
+        description: 'The votes on the newest approval of the call.',
+        resolve: ({ approval }) => approval?.votes ?? [],
+      }),
+    }),
+  })
+  const Removed = builder.objectRef<RemovedGeneration>('RemovedGeneration').implement({
+    description: 'What is left of a generation that was removed.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id that the generation had.' }),
+      agentId: t.exposeID('agentId', { description: 'The id of its agent.' }),
+      requester: t.field(
+        principalField(refs, ({ requestedBy }) => requestedBy, 'The principal that started the generation.'),
+      ),
+      status: t.exposeString('status', { description: 'How the generation ended, a GenerationStatus.' }),
+      stepCount: t.exposeInt('stepCount', { description: 'The number of its model steps.' }),
+      callCount: t.exposeInt('callCount', { description: 'The number of its tool calls.' }),
+      inputTokens: t.exposeFloat('inputTokens', { description: 'The tokens that its model has read.' }),
+      outputTokens: t.exposeFloat('outputTokens', { description: 'The tokens that its model has written.' }),
+      calls: t.expose('facts', {
+        type: [Call],
+        nullable: { list: true, items: false },
+        description: 'The first calls of the generation; null when it was removed by age and not by request.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the generation was created.' }),
+      finishedAt: t.expose('finishedAt', { type: 'DateTime', description: 'When the generation ended.' }),
+      removedAt: t.expose('removedAt', { type: 'DateTime', description: 'When the generation was removed.' }),
+    }),
+  })
+  builder.queryField('removedGenerations', (t) =>
+    t.field({
+      type: connectionOf(Removed, 'RemovedGeneration'),
+      description:
+        'The generations that retention or a request has removed, newest first. Permission: generations:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        generationId: t.arg.id({
+          description: 'The id of one generation, which begins with gen_. Default: all.',
+        }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, generationId, ...args }, { ctx }) =>
+        page(args, (p) => listRemovedGenerations(ctx, { projectId, generationId, page: p })),
+    }),
+  )
+}
+
+function addSet({ builder, ...refs }: Refs, Settings: ReturnType<typeof settingsType>): void {
+  addMutation(
+    { builder, ...refs },
+    {
+      name: 'setRetention',
+      description:
+        'Changes after how long a project removes what; the first sweep begins at once, and what it removes cannot be brought ' +
+        'back. Idempotent. Permission: retention:Set.',
+      input: builder.inputType('SetRetentionInput', {
+        description: 'The days after which what is removed; what is not given stays as it is.',
+        fields: (t) => ({
+          projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+          runDays: t.int({ description: `${days.runDays}; 0 for never.` }),
+          eventDays: t.int({ description: `${days.eventDays}; 0 for never.` }),
+          fileDays: t.int({ description: `${days.fileDays}; 0 for never.` }),
+          deliveryDays: t.int({ description: `${days.deliveryDays}; 0 for never.` }),
+          auditDays: t.int({ description: `${days.auditDays}; 0 for never.` }),
+          expectedVersion: t.int({
+            description: 'The version that the change is for; another one is a conflict.',
+          }),
+        }),
+      }),
+      payload: builder.objectRef<{ retention: Retention }>('SetRetentionPayload').implement({
+        description: 'The retention after the mutation.',
+        fields: (t) => ({
+          retention: t.expose('retention', {
+            type: Settings,
+            description: 'The retention after the mutation.',
+          }),
+        }),
+      }),
+      errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
+      run: async (ctx, input) => ({ retention: await setRetention(ctx, input) }),
+    },
+  )
+}

@@ -1,0 +1,167 @@
+/** Legal holds: what must not be removed, whatever the settings say and whoever asks. */
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { kindOfId, newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { legalHolds } from '../../store/db/tables/retention.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import {
+  assertMay,
+  assertStillValid,
+  projectOf,
+  publishNews,
+  reachable,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
+import { appendProjectEvents, legalHoldLifted, legalHoldPut } from '../events/index.ts'
+import { assertRequester } from './requesters.ts'
+import { lockRetention } from './lease.ts'
+
+export const holdKinds = ['PROJECT', 'RUN', 'REQUESTER'] as const
+
+export interface LegalHold {
+  id: string
+  projectId: string
+  kind: (typeof holdKinds)[number]
+  target: string
+  reason: string
+  putBy: string
+  createdAt: Date
+  /** Null while it holds. */
+  liftedAt: Date | null
+  liftedBy: string | null
+}
+
+function holdOf(row: typeof legalHolds.$inferSelect): LegalHold {
+  const kinds = { project: 'PROJECT', generation: 'RUN' } as const
+  return { ...row, kind: kinds[kindOfId(row.target) as keyof typeof kinds] ?? 'REQUESTER' }
+}
+
+const shape = z.object({
+  projectId: z.string().nullish(),
+  generationId: z.string().nullish(),
+  requesterId: z.string().nullish(),
+  reason: text(2000, 1),
+})
+
+export type PutHoldInput = z.input<typeof shape>
+
+/** The most holds of a project that hold. */
+const mostHolds = 1000
+
+/**
+ * Keeps a run with its ancestors and descendants, everything of a requester, or the whole project, until the hold is lifted.
+ * Once this returns, nothing of it is removed. Action `retention:Hold`. A repeat returns the hold that is there. NOT_FOUND for
+ * a run that does not exist, or was removed. LIMITED beyond 1,000 holds.
+ */
+export async function putLegalHold(ctx: Ctx, input: PutHoldInput): Promise<LegalHold> {
+  const { generationId, requesterId, reason, ...given } = check(shape, input)
+  if (generationId && requesterId)
+    throw invalidAt(['input', 'requesterId'], 'cannot be given with generationId: put a hold on each')
+  const projectId = projectOf(ctx, given.projectId)
+  await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
+  const hold = await atomically(ctx.db, async (tx) => {
+    await assertStillValid(tx, ctx.principal)
+    if (requesterId) await assertRequester(tx, projectId, requesterId)
+    // Whatever is being removed is gone once this is locked, and the next statement sees it.
+    await lockRetention(tx, projectId)
+    const target = generationId ? await rootOf(tx, projectId, generationId) : (requesterId ?? projectId)
+    return insertHold(tx, ctx, { projectId, target, reason })
+  })
+  publishNews(ctx, projectId)
+  return hold
+}
+
+async function rootOf(tx: Database, projectId: string, id: string): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    tx,
+    sql`select coalesce(root_id, id) as id from generations where id = ${id} and project_id = ${projectId}`,
+  )
+  if (!row) throw notFound('generation', id)
+  return row.id
+}
+
+async function insertHold(
+  tx: Database,
+  ctx: Ctx,
+  { projectId, target, reason }: { projectId: string; target: string; reason: string },
+): Promise<LegalHold> {
+  const own = { id: newId('legalHold'), projectId, target, reason, putBy: ctx.principal.id }
+  const [count] = await query<{ n: number }>(
+    tx,
+    sql`select count(*)::int as n from legal_holds where project_id = ${projectId} and lifted_at is null`,
+  )
+  if (count!.n >= mostHolds)
+    throw new AppError('LIMITED', `This project has reached its limit of ${mostHolds} legal holds.`)
+  const fresh = await query(
+    tx,
+    sql`${insertSelect(legalHolds, own)}
+      on conflict (project_id, target) where lifted_at is null do nothing
+      returning 1`,
+  )
+  if (fresh.length > 0) {
+    await recordChange(tx, ctx, {
+      projectId,
+      action: 'retention:Hold',
+      resource: `hold/${own.id}`,
+      details: { target, reason },
+    })
+    const event = legalHoldPut({ holdId: own.id, target, decidedBy: ctx.principal.id })
+    await appendProjectEvents(tx, projectId, [event])
+  }
+  const [row] = await selectRows(
+    tx,
+    legalHolds,
+    sql`where project_id = ${projectId} and target = ${target} and lifted_at is null`,
+  )
+  return holdOf(row!)
+}
+
+/** Ends a hold: the next sweep removes what is due. Action `retention:Hold`. Idempotent. */
+export async function liftLegalHold(ctx: Ctx, input: { holdId: string }): Promise<LegalHold> {
+  const { holdId } = check(z.object({ holdId: z.string() }), input)
+  const [row] = await selectRows(ctx.db, legalHolds, sql`where id = ${holdId}`)
+  const { projectId, target } = reachable(ctx, row, 'hold', holdId)
+  await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
+  const lifted = await atomically(ctx.db, async (tx) => {
+    await assertStillValid(tx, ctx.principal)
+    await lockRetention(tx, projectId)
+    const written = await query(
+      tx,
+      sql`update legal_holds set lifted_at = now(), lifted_by = ${ctx.principal.id}
+        where id = ${holdId} and lifted_at is null
+        returning 1`,
+    )
+    if (written.length > 0) {
+      await recordChange(tx, ctx, {
+        projectId,
+        action: 'retention:Hold',
+        resource: `hold/${holdId}`,
+        details: { target, lifted: true },
+      })
+      const event = legalHoldLifted({ holdId, target, decidedBy: ctx.principal.id })
+      await appendProjectEvents(tx, projectId, [event])
+    }
+    const [now] = await selectRows(tx, legalHolds, sql`where id = ${holdId}`)
+    return holdOf(now!)
+  })
+  publishNews(ctx, projectId)
+  return lifted
+}
+
+/** Legal holds of a project, newest first, all or those that hold. Action `retention:Get`. */
+export async function listLegalHolds(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; active?: boolean | null | undefined; page: Page },
+): Promise<LegalHold[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
+  const where = input.active ? sql`lifted_at is null` : undefined
+  return (await listPage(ctx.db, legalHolds, projectId, input.page, where)).map(holdOf)
+}

@@ -1,0 +1,66 @@
+/** The lock of a project's retention: its row, held under an epoch by whoever sweeps. */
+import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { dataRemovals, retentions } from '../../store/db/tables/retention.ts'
+import { LeaseLostError, type Held } from '../../store/work/work.ts'
+import type { Ctx } from '../access/index.ts'
+import { sumOf, type Removed } from './kinds.ts'
+
+export type RetentionRow = typeof retentions.$inferSelect
+
+/**
+ * Locks the row of a sweep, after the rows that it removes: legal holds and settings of its project wait, or were written
+ * before and are seen by the next statement. LeaseLostError when another process sweeps.
+ */
+export async function lockSweep(tx: Database, { id, epoch }: Held): Promise<RetentionRow> {
+  const [row] = await selectRows(
+    tx,
+    retentions,
+    sql`where id = ${id} and epoch = ${epoch}::int and wake_at is not null for update`,
+  )
+  if (!row) throw new LeaseLostError(id)
+  return row
+}
+
+/** The same for a request, which makes the row when there is none. */
+export async function lockRetention(tx: Database, projectId: string): Promise<RetentionRow> {
+  await query(
+    tx,
+    sql`insert into retentions (id, project_id) values (${projectId}, ${projectId}) on conflict (id) do nothing`,
+  )
+  const [row] = await selectRows(tx, retentions, sql`where id = ${projectId} for update`)
+  return row!
+}
+
+/** Makes the sweep of a locked row due now. One that is under way ends, and goes on under another epoch. */
+export async function makeDue(tx: Database, projectId: string): Promise<void> {
+  await query(tx, sql`update retentions set wake_at = now(), epoch = epoch + 1 where id = ${projectId}`)
+}
+
+/** Hints after a change: the log has grown, and a sweep is due. */
+export function wakeSweep({ pubsub }: Pick<Ctx, 'pubsub'>, projectId: string): void {
+  pubsub.publish([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    { kind: 'work', table: 'retentions' },
+  ])
+}
+
+/** Counts what the transaction of a sweep removes, also in the request that it serves. */
+export async function countRemoved(
+  tx: Database,
+  row: RetentionRow,
+  removed: Removed,
+  removalId: string | null,
+): Promise<void> {
+  const last = sumOf(row.lastRemoved as Removed, removed)
+  const all = sumOf(row.allRemoved as Removed, removed)
+  await query(
+    tx,
+    sql`update retentions set last_removed = ${jsonb(last)}, all_removed = ${jsonb(all)} where id = ${row.id}`,
+  )
+  if (removalId === null) return
+  const [removal] = await selectRows(tx, dataRemovals, sql`where id = ${removalId}`)
+  const ofRequest = sumOf(removal!.removed as Removed, removed)
+  await query(tx, sql`update data_removals set removed = ${jsonb(ofRequest)} where id = ${removalId}`)
+}

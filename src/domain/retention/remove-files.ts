@@ -1,0 +1,101 @@
+/** Removes files that nothing names any more. Their bytes go after the commit, see `deleteBlobs`. */
+import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import type { Blobs } from '../../store/blobs/disk.ts'
+import { appendProjectEvents, fileDeleted } from '../events/index.ts'
+import { blobKeysOf } from '../files/index.ts'
+import { isHeld } from './find-runs.ts'
+
+/** The files that these runs name: in messages, in the messages of their threads, and as attachments of calls. */
+export async function filesNamedIn(tx: Database, generationIds: readonly string[]): Promise<string[]> {
+  const ids = [...generationIds]
+  const rows = await query<{ id: string }>(
+    tx,
+    sql`select distinct named.id #>> '{}' as id
+      from (
+        select jsonb_path_query(input, '$.**.fileId') as id from generations where id in ${ids}
+        union all
+        select jsonb_path_query(attachments, '$.**.fileId') from tool_calls where generation_id in ${ids}
+        union all
+        select jsonb_path_query(messages, '$.**.fileId')
+        from threads
+        where id in (select thread_id from generations where id in ${ids})
+      ) as named`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** A condition on a file `f`: a row names it. The conditions of the partial indexes `…_files`. */
+const isNamed = sql`(
+    exists (
+      select 1 from generations as g
+      where jsonb_path_exists(g.input, '$.**.fileId')
+        and jsonb_path_query_array(g.input, '$.**.fileId') @> to_jsonb(f.id)
+    ) or exists (
+      select 1 from tool_calls as c
+      where jsonb_path_exists(c.attachments, '$.**.fileId')
+        and jsonb_path_query_array(c.attachments, '$.**.fileId') @> to_jsonb(f.id)
+    ) or exists (
+      select 1 from threads as t
+      where jsonb_path_exists(t.messages, '$.**.fileId')
+        and jsonb_path_query_array(t.messages, '$.**.fileId') @> to_jsonb(f.id)
+    )
+  )`
+
+/** A request that has just referred to a file has this time to name it in a row. */
+const grace = sql.raw(`interval '1 hour'`)
+
+/** A condition on a file `f`: it may go. */
+export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.upload_until < now()
+  and not ${isHeld(sql`f.project_id`, sql`f.created_by`)} and not ${isNamed}`
+
+/** Removes those of the files that nothing names, with an event each. Returns how many. */
+export async function deleteFiles(tx: Database, projectId: string, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  const gone = await query<{ id: string; filename: string; sha256: string | null }>(
+    tx,
+    sql`with unused as (
+        select f.id
+        from files as f
+        where f.id in ${[...ids]} and f.project_id = ${projectId} and ${isUnused}
+        order by f.id
+        for update skip locked
+      )
+      delete from files as f
+      using unused
+      where f.id = unused.id
+      returning f.id, f.filename, f.sha256`,
+  )
+  const keys = gone.flatMap(blobKeysOf)
+  if (keys.length === 0) return 0
+  await query(
+    tx,
+    sql`insert into removed_blobs (key, project_id)
+      select x.key, ${projectId}::text
+      from jsonb_array_elements_text(${JSON.stringify(keys)}::text::jsonb) as x(key)
+      on conflict (key) do nothing`,
+  )
+  const events = gone.map(({ id, filename }) => fileDeleted({ fileId: id, name: filename }))
+  await appendProjectEvents(tx, projectId, events)
+  return gone.length
+}
+
+/**
+ * Deletes the bytes of files that were removed, at most `limit`. A process that was lost between leaves the key for the next
+ * sweep. Returns how many are gone.
+ */
+export async function deleteBlobs(
+  { db, blobs }: { db: Database; blobs: Blobs },
+  projectId: string,
+  limit: number,
+): Promise<number> {
+  const rows = await query<{ key: string }>(
+    db,
+    sql`select key from removed_blobs where project_id = ${projectId} order by key limit ${limit}`,
+  )
+  for (const { key } of rows) {
+    await blobs.remove(key)
+    await query(db, sql`delete from removed_blobs where key = ${key} and project_id = ${projectId}`)
+  }
+  return rows.length
+}

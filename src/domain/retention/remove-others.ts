@@ -1,0 +1,197 @@
+/** Removes what belongs to no run, a batch at a time, each in one transaction: calls, events, deliveries, files, audit entries. */
+import { atomically, query, type Database } from '../../store/db/database.ts'
+import { newestPositionOfAll } from '../../store/db/newest-position.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
+import type { Held } from '../../store/work/work.ts'
+import { passFollowers } from '../followers/index.ts'
+import { deleteCalls } from '../tool-calls/index.ts'
+import { isHeld } from './find-runs.ts'
+import type { Removed } from './kinds.ts'
+import { countRemoved, lockSweep } from './lease.ts'
+import { deleteFiles, isUnused } from './remove-files.ts'
+import { patienceMs } from './remove-runs.ts'
+
+/** What of a project goes. */
+export interface Old {
+  projectId: string
+  before: Date
+  /** The request that is served; null: the retention of the project. */
+  removalId: string | null
+}
+
+/** The most rows of a batch. */
+export const batchSize = 1000
+
+/** Removes one batch. Returns how many rows it has removed; fewer than `batchSize`: nothing more is due. */
+export type RemoveBatch = (db: Database, held: Held, old: Old) => Promise<number>
+
+const at = ({ before }: Old) => sql`${before.toISOString()}::timestamptz`
+
+/** Calls outside runs that are settled, and not UNKNOWN without a resolution. `requester`: only those of one. */
+export function callsThatMayGo({ projectId, before }: Old, requester: string | null): SQL {
+  return sql`c.project_id = ${projectId} and c.generation_id is null
+    and c.settled_at < ${before.toISOString()}::timestamptz
+    and (c.status <> 'UNKNOWN' or c.resolved_at < ${before.toISOString()}::timestamptz)
+    and not ${isHeld(sql`c.project_id`, sql`c.requested_by`)}
+    ${requester === null ? sql`` : sql`and c.requested_by = ${requester}`}`
+}
+
+/** Calls outside runs, with their approvals. Their events are facts of the feed and go with it. */
+export const removeCalls =
+  (requester: string | null): RemoveBatch =>
+  (db, held, old) =>
+    atomically(db, async (tx) => {
+      const found = await query<{ id: string; files: string[] }>(
+        tx,
+        sql`select c.id, jsonb_path_query_array(coalesce(c.attachments, '[]'), '$.**.fileId') as files
+          from tool_calls as c
+          where ${callsThatMayGo(old, requester)}
+          order by c.settled_at, c.id
+          limit ${batchSize}
+          for update of c skip locked`,
+      )
+      if (found.length === 0) return 0
+      const sweep = await lockSweep(tx, held)
+      const ids = found.map(({ id }) => id)
+      // Judged again: a hold may have been put before the lock.
+      const gone = await query<{ id: string }>(
+        tx,
+        deleteCalls(sql`t.id in (
+          select c.id from tool_calls as c where c.id in ${ids} and ${callsThatMayGo(old, requester)}
+        )`),
+      )
+      if (gone.length === 0) return 0
+      const calls = sql`${gone.map(({ id }) => id)}`
+      const approvals = sql`select id from approvals where tool_call_id in ${calls}`
+      await query(tx, sql`delete from verdict_tries where approval_id in (${approvals})`)
+      await query(tx, sql`delete from slack_messages where approval_id in (${approvals})`)
+      await query(tx, sql`delete from approvals where tool_call_id in ${calls}`)
+      const left = new Set(gone.map(({ id }) => id))
+      const named = found.flatMap(({ id, files }) => (left.has(id) ? files : []))
+      const files = await deleteFiles(tx, old.projectId, [...new Set(named)])
+      await countRemoved(tx, sweep, { calls: gone.length, files }, old.removalId)
+      return gone.length
+    })
+
+/** Events that belong to no run. Moves the start of the feed past them; those of runs stay in the logs of these. */
+export const removeEvents: RemoveBatch = (db, held, old) =>
+  atomically(db, async (tx) => {
+    const sweep = await lockSweep(tx, held)
+    const found = await query<RemovedPlace>(
+      tx,
+      sql`select id::float8 as id, commit_order::float8 as "commitOrder", position::float8 as position,
+          (extract(epoch from created_at) * 1000)::float8 as "createdMs"
+        from events as e
+        where e.project_id = ${old.projectId} and e.generation_id is null and e.position < ${newestPositionOfAll}
+          and not ${isHeld(sql`e.project_id`)}
+        order by e.position
+        limit ${batchSize}`,
+    )
+    const until = found.findIndex(({ createdMs }) => createdMs! >= old.before.getTime())
+    const due = until < 0 ? found : found.slice(0, until)
+    const newest = due.at(-1)
+    if (!newest) return 0
+    const givesUp = newest.createdMs! < old.before.getTime() - patienceMs
+    const part = { projectId: old.projectId, newest, generationIds: [] }
+    if (!(await passFollowers(tx, part, givesUp))) return 0
+    await moveFeedStart(tx, old.projectId, newest)
+    await query(tx, sql`delete from events where id in ${due.map(({ id }) => id)}`)
+    await countRemoved(tx, sweep, { events: due.length }, old.removalId)
+    return due.length
+  })
+
+/** Rows of one table that no other row depends on. */
+function simple(
+  kind: keyof Removed,
+  table: 'webhook_deliveries' | 'audit_entries',
+  condition: (old: Old) => SQL,
+): RemoveBatch {
+  const name = sql.raw(table)
+  return (db, held, old) =>
+    atomically(db, async (tx) => {
+      const sweep = await lockSweep(tx, held)
+      const gone = await query(
+        tx,
+        sql`delete from ${name}
+          where id in (
+            select x.id
+            from ${name} as x
+            where x.project_id = ${old.projectId} and x.created_at < ${at(old)} and ${condition(old)}
+            order by x.created_at, x.id
+            limit ${batchSize}
+          )
+          returning id`,
+      )
+      if (gone.length > 0) await countRemoved(tx, sweep, { [kind]: gone.length }, old.removalId)
+      return gone.length
+    })
+}
+
+const deliveryIsOld = (old: Old) =>
+  sql`x.status <> 'PENDING' and x.updated_at < ${at(old)} and not ${isHeld(sql`x.project_id`)}`
+const entryIsOld = () => sql`not ${isHeld(sql`x.project_id`, sql`x.principal_id`)}`
+
+/** Deliveries that are settled. */
+export const removeDeliveries = simple('deliveries', 'webhook_deliveries', deliveryIsOld)
+export const removeAuditEntries = simple('auditEntries', 'audit_entries', entryIsOld)
+
+/** Files that nothing names. `creator`: only those of one. */
+export const removeFiles =
+  (creator: string | null): RemoveBatch =>
+  (db, held, old) =>
+    atomically(db, async (tx) => {
+      const sweep = await lockSweep(tx, held)
+      const found = await query<{ id: string }>(
+        tx,
+        sql`select f.id
+          from files as f
+          where f.project_id = ${old.projectId} and f.created_at < ${at(old)} and ${isUnused}
+            ${creator === null ? sql`` : sql`and f.created_by = ${creator}`}
+          order by f.created_at, f.id
+          limit ${batchSize}`,
+      )
+      const ids = found.map(({ id }) => id)
+      const gone = await deleteFiles(tx, old.projectId, ids)
+      if (gone > 0) await countRemoved(tx, sweep, { files: gone }, old.removalId)
+      return gone
+    })
+
+/** How many rows of each kind would go now, each counted up to `most`. */
+export async function countOthers(
+  db: Database,
+  projectId: string,
+  before: Record<'runs' | 'events' | 'files' | 'deliveries' | 'audit', Date | null>,
+  most: number,
+): Promise<Removed> {
+  const count = async (when: Date | null, rows: (old: Old) => SQL) => {
+    if (!when) return 0
+    const [found] = await query<{ n: number }>(
+      db,
+      sql`select count(*)::int as n from (${rows({ projectId, before: when, removalId: null })} limit ${most}) as counted`,
+    )
+    return found!.n
+  }
+  const table = (name: string, condition: (old: Old) => SQL) => (old: Old) =>
+    sql`select 1 from ${sql.raw(name)} as x
+      where x.project_id = ${projectId} and x.created_at < ${at(old)} and ${condition(old)}`
+  return {
+    calls: await count(
+      before.runs,
+      (old) => sql`select 1 from tool_calls as c where ${callsThatMayGo(old, null)}`,
+    ),
+    events: await count(
+      before.events,
+      (old) => sql`select 1 from events as e
+        where e.project_id = ${projectId} and e.generation_id is null and e.position < ${newestPositionOfAll}
+          and e.created_at < ${at(old)} and not ${isHeld(sql`e.project_id`)}`,
+    ),
+    files: await count(
+      before.files,
+      (old) => sql`select 1 from files as f
+        where f.project_id = ${projectId} and f.created_at < ${at(old)} and ${isUnused}`,
+    ),
+    deliveries: await count(before.deliveries, table('webhook_deliveries', deliveryIsOld)),
+    auditEntries: await count(before.audit, table('audit_entries', entryIsOld)),
+  }
+}

@@ -1,0 +1,100 @@
+/** One sweep of a project: batch after batch until nothing more is due, under the lease of its row. */
+import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { retentions } from '../../store/db/tables/retention.ts'
+import { givenBack, LeaseLostError, type Held } from '../../store/work/work.ts'
+import type { Services } from '../access/index.ts'
+import { dayMs, type Removed } from './kinds.ts'
+import type { RetentionRow } from './lease.ts'
+import { deleteBlobs } from './remove-files.ts'
+import {
+  removeAuditEntries,
+  removeCalls,
+  removeDeliveries,
+  removeEvents,
+  removeFiles,
+  type RemoveBatch,
+} from './remove-others.ts'
+import { serveRemovals } from './serve-removals.ts'
+import { sweepBatches, sweepRuns, type Sweep } from './passes.ts'
+
+/** The time between the end of a sweep and the next one, in milliseconds. */
+export const sweepEveryMs = 60 * 60 * 1000
+
+/**
+ * Removes what is due in a project and gives its row back. Ends early when the process stops; LeaseLostError when another one
+ * has the row. `now`: the time by which ages count; by default that of the database.
+ */
+export async function sweepProject(
+  services: Pick<Services, 'db' | 'blobs'>,
+  held: Held,
+  goesOn: () => Promise<boolean>,
+  now?: Date,
+): Promise<Removed | null> {
+  const { db } = services
+  const row = await begin(db, held)
+  const sweep: Sweep = { services, held, projectId: row.projectId, now: now ?? (await timeOf(db)), goesOn }
+  const before = (days: number | null) =>
+    days === null ? null : new Date(sweep.now.getTime() - days * dayMs)
+  const kinds: [Date | null, RemoveBatch][] = [
+    [before(row.runDays), removeCalls(null)],
+    [before(row.eventDays), removeEvents],
+    [before(row.deliveryDays), removeDeliveries],
+    [before(row.fileDays), removeFiles(null)],
+    [before(row.auditDays), removeAuditEntries],
+  ]
+  const runsBefore = before(row.runDays)
+  let done = !runsBefore || (await sweepRuns(sweep, { before: runsBefore, requester: null }))
+  for (const [when, remove] of kinds) done &&= !when || (await sweepBatches(sweep, remove, when))
+  done &&= await serveRemovals(sweep)
+  while (done && (await goesOn()) && (await deleteBlobs(services, row.projectId, 100)) > 0);
+  return done && (await goesOn()) ? end(db, held, row) : null
+}
+
+async function timeOf(db: Database): Promise<Date> {
+  const [row] = await query<{ now: number }>(
+    db,
+    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  return new Date(row!.now)
+}
+
+/** Says that a sweep has begun; one that another process has left unfinished goes on. */
+async function begin(db: Database, { id, epoch }: Held): Promise<RetentionRow> {
+  await query(
+    db,
+    sql`update retentions set
+        last_removed = case when status = 'SWEEPING' then last_removed else '{}'::jsonb end,
+        last_started_at = case when status = 'SWEEPING' then last_started_at else now() end,
+        status = 'SWEEPING'
+      where id = ${id} and epoch = ${epoch}::int and wake_at is not null`,
+  )
+  const [row] = await selectRows(db, retentions, sql`where id = ${id} and epoch = ${epoch}::int`)
+  if (row?.status !== 'SWEEPING') throw new LeaseLostError(id)
+  return row
+}
+
+/** Gives the row back until the next sweep, or for ever when nothing is ever removed. Returns what was removed. */
+async function end(db: Database, { id, epoch }: Held, row: RetentionRow): Promise<Removed> {
+  const isOn = [row.runDays, row.eventDays, row.fileDays, row.deliveryDays, row.auditDays].some(
+    (days) => days !== null,
+  )
+  const isOwed = sql`(
+      exists (select 1 from data_removals where project_id = ${row.projectId} and finished_at is null)
+      or exists (select 1 from removed_blobs where project_id = ${row.projectId})
+    )`
+  const rows = await query<{ removed: Removed }>(
+    db,
+    sql`update retentions set
+        status = 'IDLE',
+        last_finished_at = now(),
+        wake_at = case when ${isOn}::boolean or ${isOwed} then ${nowPlus(sweepEveryMs)} end,
+        ${givenBack}
+      where id = ${id} and epoch = ${epoch}::int
+      returning last_removed as removed`,
+  )
+  // Whoever changes the settings meanwhile makes the row due under another epoch.
+  if (!rows[0]) throw new LeaseLostError(id)
+  return rows[0].removed
+}
