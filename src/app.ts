@@ -24,12 +24,14 @@ import {
 import { createOneTimeCode } from './domain/sign-in/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
 import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
+import { version } from './version.ts'
 import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
 import { diskBlobs } from './store/blobs/disk.ts'
 import { connect, type DatabaseAddress } from './store/db/connect.ts'
 import { migrate } from './store/db/migrate.ts'
+import { newestMigration } from './store/db/migrations.ts'
 import { createHeartbeat } from './store/work/leases.ts'
 import { startSchedule } from './store/work/schedule.ts'
 import { createSlots } from './store/work/slots.ts'
@@ -208,6 +210,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     publicUrl: () => address.url,
     masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
     limits: limitsOf(config),
+    release: { version: version(), schema: newestMigration() },
     actions: makeActions(() => models),
   }
   const models: Models = createModels(services, {

@@ -113,7 +113,7 @@ function addRetention(registry: Registry, { retention }: Workers): void {
 
 /** The metrics of a process; those of workers only where it runs some. */
 export function metricsOf(
-  { broadcaster, egress, health }: Services,
+  { broadcaster, egress, health, release }: Services,
   sockets: Sockets | null,
   workers: Workers | null,
 ): Registry {
@@ -129,6 +129,12 @@ export function metricsOf(
         this.set(read())
       },
     })
+  new Gauge({
+    name: 'gatehouse_build_info',
+    help: 'Always 1: the version of this program, and its newest migration of the database.',
+    labelNames: ['version', 'schema'],
+    registers: [registry],
+  }).set({ ...release }, 1)
   gauge(
     'gatehouse_generations_in_hand',
     'Generations that this process is running.',

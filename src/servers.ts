@@ -110,6 +110,7 @@ export async function openServers(
       takeAnonymous: callers.takeAnonymous,
       connectionName: callers.connectionName,
       ready: readiness(services, isDraining),
+      release: services.release,
     },
     config.host,
     config.port,

@@ -129,6 +129,7 @@ describe('clients that do not read', () => {
     takeAnonymous: () => 0,
     connectionName: () => null,
     ready: async () => true,
+    release: {},
     web: null,
   }
   let answers: ServerResponse[]

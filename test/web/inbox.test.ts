@@ -420,7 +420,10 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await page.getByText('Rejected send_refund').waitFor()
     expect(await shop.approval(shown)).toMatchObject({ votes: [{ reason: 'no jokes' }] })
     await page.keyboard.press('?')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page
+      .getByRole('dialog', { name: 'Keys' })
+      .getByText(/^Gatehouse \d+\.\d+\.\d+, schema \d{4}_/)
+      .waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('g')
     await page.keyboard.press('o')

@@ -30,6 +30,8 @@ export interface Routes {
   connectionName(remoteAddress: string | undefined): string | null
   /** Whether the database responds and is migrated. */
   ready(isOverLimit: boolean): Promise<boolean>
+  /** What /readyz says beside that. */
+  release: object
 }
 
 /** Limits of the server for all clients together. */
@@ -172,7 +174,10 @@ async function handle(
     if (path === '/healthz') return sendJson(response, 200, { status: 'alive' })
     if (path === '/readyz') {
       const ready = await routes.ready(routes.takeAnonymous(request) > 0).catch(() => false)
-      return sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' })
+      return sendJson(response, ready ? 200 : 503, {
+        status: ready ? 'ready' : 'not ready',
+        ...routes.release,
+      })
     }
     const serves = (group: RouteGroup | null) => group?.serves(path, request)
     if (serves(routes.mcp)) return await serveGroup(routes.mcp!, budget, request, response)

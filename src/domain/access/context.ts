@@ -66,6 +66,15 @@ export interface Services extends StoreServices, WorkServices, AccessServices, O
   clock: Clock
   log: Log
   limits: Limits
+  release: Release
+}
+
+/** Which program this is. */
+export interface Release {
+  /** Its semantic version. */
+  version: string
+  /** The name of its newest migration. */
+  schema: string
 }
 
 /** The context of one request. */

@@ -6,6 +6,7 @@ export {
   type Ctx,
   type PlatformAction,
   type PlatformActions,
+  type Release,
   type Services,
 } from './context.ts'
 export type { Limits } from './limits/configured.ts'

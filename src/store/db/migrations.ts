@@ -22,10 +22,19 @@ export function knownMigrations(folder: string = migrationsFolder()): Migration[
 
 /** When the migration of this name was made. */
 export function timeOf(tag: string, folder: string = migrationsFolder()): number {
+  return journalIn(folder).find((entry) => entry.tag === tag)!.when
+}
+
+/** The name of the newest migration of this program, which a database that it uses has. */
+export function newestMigration(): string {
+  return journalIn(migrationsFolder()).at(-1)!.tag
+}
+
+function journalIn(folder: string) {
   const journal = JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')) as {
     entries: { tag: string; when: number }[]
   }
-  return journal.entries.find((entry) => entry.tag === tag)!.when
+  return journal.entries
 }
 
 function migrationsFolder(): string {

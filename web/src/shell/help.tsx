@@ -1,4 +1,6 @@
 /** The keys, and whether single letters act at all. */
+import { graphql } from '../api/document.ts'
+import { useQuery } from '../api/query.ts'
 import { useStore } from '../api/store.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { KeyHint } from '../parts/key-hint.tsx'
@@ -48,8 +50,20 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
   ],
 ]
 
+const releaseQuery = graphql(`
+  query Release {
+    viewer {
+      release {
+        version
+        schema
+      }
+    }
+  }
+`)
+
 export function Help({ onClose }: { onClose(): void }) {
   const isOn = useStore(singleKeys)
+  const release = useQuery(releaseQuery, {}).data?.viewer.release
   return (
     <Dialog title={t('Keys|keyboard')} onClose={onClose}>
       <div className="help">
@@ -75,6 +89,10 @@ export function Help({ onClose }: { onClose(): void }) {
           <input type="checkbox" checked={isOn} onChange={(event) => singleKeys.set(event.target.checked)} />
           {t('Single letters act. Switch this off when you speak to your computer.')}
         </label>
+        <p className="mute">
+          {release &&
+            t('Gatehouse {version}, schema {schema}', { version: release.version, schema: release.schema })}
+        </p>
       </div>
     </Dialog>
   )

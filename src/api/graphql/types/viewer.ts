@@ -1,5 +1,11 @@
 /** The viewer in GraphQL: who calls, what the caller may do, and the caller's sessions. */
-import { permissionsOf, principalKind, type Principal, type Role } from '../../../domain/access/index.ts'
+import {
+  permissionsOf,
+  principalKind,
+  type Principal,
+  type Release as ReleaseRow,
+  type Role,
+} from '../../../domain/access/index.ts'
 import { findOwnSession, listOwnSessions } from '../../../domain/sign-in/index.ts'
 import type { RoleEnum } from './keys.ts'
 import type { PrincipalKindEnum } from './principals.ts'
@@ -20,6 +26,13 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
         }),
       }),
     })
+  const Release = builder.objectRef<ReleaseRow>('Release').implement({
+    description: 'The release of a server.',
+    fields: (t) => ({
+      version: t.exposeString('version', { description: 'Its semantic version.' }),
+      schema: t.exposeString('schema', { description: 'The name of its newest migration of the database.' }),
+    }),
+  })
   const Viewer = builder
     .objectRef<{ models: { rehearses: boolean }; principal: Principal }>('Viewer')
     .implement({
@@ -86,6 +99,11 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
           description:
             'The default project of operations without projectId; null when it is hidden from this API key.',
           resolve: (viewer, _args, { loaders }) => loaders.projects.load(viewer.principal.projectId),
+        }),
+        release: t.field({
+          type: Release,
+          description: 'The release of the server that answers.',
+          resolve: (_viewer, _args, { ctx }) => ctx.release,
         }),
         modelNotice: t.string({
           nullable: true,
