@@ -21,7 +21,7 @@ const long = [
   'test/journeys/snapshot-then-events.test.ts',
   'test/docs/examples.test.ts',
   ...built,
-  'test/tools/{image,packed}.test.ts',
+  'test/tools/{image,packed,release}.test.ts',
   'test/slow/**/*.test.ts',
 ]
 
