@@ -1,7 +1,7 @@
 /** A PostgreSQL cluster for one test, which can kill, stop, back up and restore it. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { appendFile, chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,8 +36,8 @@ export interface Cluster {
   restart(): Promise<void>
   /** Copies the running cluster and returns the directory. */
   baseBackup(): Promise<string>
-  /** Replaces the data by a backup, as after the loss of a disk, and starts. */
-  restore(backup: string): Promise<void>
+  /** Replaces the data by a backup, as after the loss of a disk, and starts; with settings of a recovery, as far as these say. */
+  restore(backup: string, recovery?: Record<string, string>): Promise<void>
   /** What the server has written to its log. */
   log(): Promise<string>
   /** Creates a standby of this cluster, which follows it asynchronously, and starts it. */
@@ -139,9 +139,14 @@ async function clusterIn(folder: string, settings: Record<string, string>): Prom
       for (const pid of senders) signal(pid, 'SIGSTOP')
     },
     promote: () => control('promote', '-s'),
-    async restore(backup) {
+    async restore(backup, recovery) {
       await rm(data, { recursive: true, force: true })
       await cp(backup, data, { recursive: true, preserveTimestamps: true })
+      if (recovery) {
+        const lines = Object.entries(recovery).map(([name, value]) => `${name} = '${value}'\n`)
+        await appendFile(join(data, 'postgresql.auto.conf'), lines.join(''))
+        await writeFile(join(data, 'recovery.signal'), '')
+      }
       await asOwner('chown', '-R', data)
       await cluster.start()
     },
