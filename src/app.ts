@@ -11,6 +11,7 @@ import { createPool } from './core/pool.ts'
 import type { Log } from './core/log.ts'
 import { openFolders } from './data-dir.ts'
 import { createLog } from './logging.ts'
+import { createMeters } from './metrics.ts'
 import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { prepareFirstStart } from './first-start.ts'
@@ -89,7 +90,7 @@ type Closers = (() => Promise<unknown>)[]
 async function build(config: Config, parts: AppParts, closers: Closers): Promise<App> {
   // Without a publicUrl it is set when the server listens; it is read only afterwards.
   const address = { url: config.publicUrl ?? '' }
-  const { services, models, upstream } = await openServices(config, parts, closers, address)
+  const { services, models, upstream, registry } = await openServices(config, parts, closers, address)
   const ctxOf = (principal: Principal): Ctx => ({
     ...services,
     principal,
@@ -107,6 +108,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     services,
     models,
     workers,
+    registry,
     parts,
     address,
     closers,
@@ -193,8 +195,10 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
   const rates = createRateLimiter(shared, buckets, config)
   closers.push(() => rates.close())
+  const { meters, registry } = createMeters()
   const services: Services = {
     ...shared,
+    meters,
     health: connection.health,
     rates,
     revocations,
@@ -214,7 +218,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
-  return { services, models, upstream: outgoing.upstream }
+  return { services, models, registry, upstream: outgoing.upstream }
 }
 
 /** Connects to the database and migrates it; opens pub/sub and the live streams over it. */

@@ -1,6 +1,6 @@
 /** Starts the servers: GraphQL, MCP, files, OAuth pages and metrics over one HTTP server. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { createOperations, graphqlRoute } from './api/graphql/transport/http-route.ts'
 import type { SocketLimits } from './api/graphql/transport/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/transport/sockets.ts'
@@ -39,12 +39,10 @@ import { hostFault } from './core/host-names.ts'
 import { sha256Hex } from './core/signing.ts'
 import { type Services } from './domain/access/index.ts'
 import { createProvider, createSignIn } from './domain/sign-in/index.ts'
-import type { Egress } from './domain/egress/index.ts'
 import type { Models } from './domain/models/index.ts'
+import { addGauges } from './metrics.ts'
 import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
-import type { EventBroadcaster } from './store/events/broadcaster.ts'
-import type { Lag } from './store/events/numbering.ts'
 
 /** The running servers of a process. */
 export interface Servers {
@@ -70,6 +68,7 @@ export async function openServers(
   services: Services,
   models: Models,
   workers: Workers | null,
+  registry: Registry,
   parts: ServerParts,
   address: Address,
   closers: (() => Promise<unknown>)[],
@@ -96,7 +95,8 @@ export async function openServers(
         timings: parts.mcp,
       })
     : null
-  const metrics = metricsRoute(metricsOf(services, sockets, workers), config.metricsToken)
+  addGauges(registry, config, services, sockets, workers)
+  const metrics = metricsRoute(registry, config.metricsToken)
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
@@ -207,122 +207,4 @@ function metricsRoute(registry: Registry, token: string | null): RouteGroup {
       response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
     },
   }
-}
-
-/** Gauges of events without a position in the feed; NaN while the database is unavailable. */
-function addLag(registry: Registry, broadcaster: EventBroadcaster): void {
-  const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set(await broadcaster.lag().then(read, () => Number.NaN))
-      },
-    })
-  gauge(
-    'gatehouse_events_lag_seconds',
-    'Age of the oldest committed event without a position in the feed; 0 when there is none.',
-    (lag) => lag.seconds,
-  )
-  gauge(
-    'gatehouse_events_unnumbered',
-    'Committed events without a position in the feed, counted up to 10,000.',
-    (lag) => lag.events,
-  )
-}
-
-/** Counters of the connections that are kept to http tools. */
-function addConnections(registry: Registry, { kept }: Egress): void {
-  const counter = (name: string, help: string, read: () => number) =>
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
-  counter(
-    'gatehouse_tool_connections_reused_total',
-    'Requests of http tools that went over a kept connection.',
-    () => kept.reused,
-  )
-  counter(
-    'gatehouse_tool_connections_lost_total',
-    'Of these, requests whose connection was lost before a byte of the response.',
-    () => kept.lost,
-  )
-  counter(
-    'gatehouse_tool_connections_unasked_total',
-    'Connections to http tools that were closed because the server sent bytes that nobody had asked for.',
-    () => kept.unasked,
-  )
-}
-
-/** Counters and the lag of webhooks; only a process that runs workers delivers. */
-function addWebhooks(registry: Registry, { webhooks }: Workers): void {
-  const attempts = new Counter({
-    name: 'gatehouse_webhook_attempts_total',
-    help: 'Attempts to deliver an event to a webhook; dead: those after which no other follows by itself.',
-    labelNames: ['outcome'],
-    registers: [],
-    collect() {
-      this.reset()
-      for (const [outcome, count] of Object.entries(webhooks.counts)) this.inc({ outcome }, count)
-    },
-  })
-  const lag = new Gauge({
-    name: 'gatehouse_webhooks_lag_seconds',
-    help: 'Age of the oldest event that an enabled webhook has not been sent yet; 0 when there is none.',
-    registers: [],
-    async collect() {
-      this.set(await webhooks.lag().catch(() => Number.NaN))
-    },
-  })
-  registry.registerMetric(attempts)
-  registry.registerMetric(lag)
-}
-
-function metricsOf(
-  { broadcaster, egress, health }: Services,
-  sockets: Sockets | null,
-  workers: Workers | null,
-): Registry {
-  const registry = new Registry()
-  // The default of 10 ms wakes an idle process a hundred times a second.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read())
-      },
-    })
-  gauge(
-    'gatehouse_generations_in_hand',
-    'Generations that this process is running.',
-    () => workers?.busy() ?? 0,
-  )
-  gauge(
-    'gatehouse_database_oldest_write_seconds',
-    'Age of the oldest write without an answer of the database, COMMIT included; it grows while no synchronous standby confirms.',
-    () => health.waiting().oldestWriteMs / 1000,
-  )
-  gauge(
-    'gatehouse_database_abandoned_connections',
-    'Connections that this process has given up and whose statement still waits in the server; they count against its pool.',
-    () => health.waiting().abandoned,
-  )
-  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () =>
-    broadcaster.topicCount(),
-  )
-  addLag(registry, broadcaster)
-  addConnections(registry, egress)
-  if (workers) addWebhooks(registry, workers)
-  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
-  return registry
 }
