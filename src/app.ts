@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { makeActions } from './api/graphql/transport/actions.ts'
 import type { Sockets } from './api/graphql/transport/sockets.ts'
 import type { FirstLink } from './api/http/browser-session.ts'
+import { startAuditLog } from './audit-log.ts'
 import { bucketStore, openPubSub } from './between-replicas.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
@@ -43,6 +44,8 @@ export interface AppParts extends ServerParts {
   clock?: Clock
   log?: Log
   egress?: EgressOptions
+  /** Receives the lines of the audit log; else standard output does. */
+  writeAudit?: (line: string) => void
   /** Makes the operator's key at the first start, and keeps it before it is valid; else it is only shown. */
   keepAdminKey?: () => Promise<string>
 }
@@ -182,6 +185,13 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const outgoing = await openOutgoing(config, parts, log, closers)
   const { connection, pubsub, schedule, broadcaster } = store
   const { db, leaseDb } = connection
+  if (config.auditLog) {
+    const auditLog = startAuditLog(
+      { db, log },
+      parts.writeAudit ?? ((line) => void process.stdout.write(line)),
+    )
+    closers.push(() => auditLog.close())
+  }
   const heartbeat = createHeartbeat({
     db: leaseDb,
     leaseMs: config.leaseMs,
