@@ -1,28 +1,28 @@
 /**
  * Writes audit entries of this process to standard output, as API Activity of OCSF. An entry is written once its row is
- * committed: its id is known when its statement is built, and the row is looked for until it is there, or long enough. Best
+ * committed: its id is known when its statement is built, and the row is read by it until it is there, or given up. Best
  * effort: a process that is killed leaves lines out, and the table is the truth.
  */
 import type { Log } from './core/log.ts'
 import { committedEntries, onEntry, type AuditEntry } from './domain/audit/index.ts'
 import type { Database } from './store/db/database.ts'
 
-/** When a row is looked for, in milliseconds since its statement was built: some wait for a lock or a standby. */
-const looksAfterMs = [200, 1000, 5000, 30_000, 120_000]
+/** When a row is read, in milliseconds since its statement was built: some wait for a lock or a standby. */
+const readsAfterMs = [200, 1000, 5000, 30_000, 120_000]
 const everyMs = 200
-/** Of one look. */
+/** Rows of one statement. */
 const most = 1000
-/** What waits to be looked for; further entries are left out. */
+/** Ids that wait; further entries are left out. */
 const mostWaiting = 100_000
 
 interface Waiting {
   id: string
   at: number
-  looks: number
+  reads: number
 }
 
 export interface AuditLog {
-  /** Looks for what is left once more. */
+  /** Reads what is left once more. */
   close(): Promise<void>
 }
 
@@ -33,14 +33,14 @@ export function startAuditLog(
 ): AuditLog {
   let waiting: Waiting[] = []
   let left = 0
-  let looking: Promise<void> = Promise.resolve()
+  let reading: Promise<void> = Promise.resolve()
   const forget = onEntry((id) => {
-    if (waiting.length < mostWaiting) waiting.push({ id, at: performance.now(), looks: 0 })
+    if (waiting.length < mostWaiting) waiting.push({ id, at: performance.now(), reads: 0 })
     else left += 1
   })
-  const look = async (isLast: boolean) => {
+  const read = async (isLast: boolean) => {
     const now = performance.now()
-    const isDue = ({ at, looks }: Waiting) => isLast || now - at >= looksAfterMs[looks]!
+    const isDue = ({ at, reads }: Waiting) => isLast || now - at >= readsAfterMs[reads]!
     const due = waiting.filter(isDue).slice(0, isLast ? mostWaiting : most)
     for (let from = 0; from < due.length; from += most) {
       const part = due.slice(from, from + most)
@@ -50,22 +50,22 @@ export function startAuditLog(
       )
       for (const entry of found) write(`${JSON.stringify(apiActivity(entry))}\n`)
       const done = new Set(found.map(({ id }) => id))
-      for (const one of part) if (++one.looks === looksAfterMs.length) done.add(one.id)
+      for (const one of part) if (++one.reads === readsAfterMs.length) done.add(one.id)
       waiting = waiting.filter(({ id }) => !done.has(id))
     }
     if (left > 0) log.warn({ entries: left }, 'audit entries were left out of the output: read the table')
     left = 0
   }
   /** A database that is away is asked again: nothing was taken off the list. */
-  const lookSafely = (isLast: boolean) => (looking = looking.then(() => look(isLast)).catch(() => {}))
+  const readSafely = (isLast: boolean) => (reading = reading.then(() => read(isLast)).catch(() => {}))
   const timer = setInterval(() => {
-    if (waiting.length > 0) void lookSafely(false)
+    if (waiting.length > 0) void readSafely(false)
   }, everyMs).unref()
   return {
     async close() {
       clearInterval(timer)
       forget()
-      await lookSafely(true)
+      await readSafely(true)
     },
   }
 }

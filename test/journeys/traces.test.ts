@@ -114,9 +114,9 @@ describeWithPeers.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : 
       const { data } = (await started.json()) as { data: Record<string, any> }
       const generationId = data['startGeneration'].generation.id as string
       const ofRun = (one: ReceivedSpan) => one.attributes['gatehouse.generation.id'] === generationId
-      const legs = (number: number) => (one: ReceivedSpan) =>
-        ofRun(one) && one.attributes['gatehouse.leg'] === number
-      const first = await span('invoke_agent clerk', legs(1))
+      const activations = (number: number) => (one: ReceivedSpan) =>
+        ofRun(one) && one.attributes['gatehouse.activation'] === number
+      const first = await span('invoke_agent clerk', activations(1))
       expect(first).toMatchObject({ kind: 1, traceId: callerTrace, parentSpanId: callerSpan, links: [] })
       expect(first.attributes).toMatchObject({
         'gen_ai.agent.id': agent.id,
@@ -131,7 +131,7 @@ describeWithPeers.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : 
       )
       const approvalId = asked.data['generation'].requiredAction.approvals[0].id as string
       await change('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id }')
-      const second = await span('invoke_agent clerk', legs(2))
+      const second = await span('invoke_agent clerk', activations(2))
       expect(second).toMatchObject({
         parentSpanId: '',
         links: [{ traceId: callerTrace, spanId: first.spanId }],

@@ -100,7 +100,7 @@ test('runs, model responses and tokens are counted; a model that never answered 
   const counted = async () => {
     const { text } = await metrics()
     return {
-      legs: valueOf(text, 'gen_ai_invoke_agent_duration_seconds_count{outcome="completed"}'),
+      activations: valueOf(text, 'gen_ai_invoke_agent_duration_seconds_count{outcome="completed"}'),
       models: valueOf(
         text,
         'gen_ai_client_operation_duration_seconds_count{outcome="success",kind="builtin",model="builtin/rehearsal"}',
@@ -111,7 +111,7 @@ test('runs, model responses and tokens are counted; a model that never answered 
       ),
     }
   }
-  await expect.poll(counted).toEqual({ legs: 1, models: 1, tokens: 1 })
+  await expect.poll(counted).toEqual({ activations: 1, models: 1, tokens: 1 })
   const { meters } = h.app.services
   meters.duration('model', 1, { outcome: 'model_auth', kind: 'openai', model: 'openai/made-up' })
   for (let i = 0; i < 200; i++) meters.tokens('input', 1, { kind: 'openai', model: `openai/m${i}` })

@@ -31,7 +31,7 @@ export const attributeNames = {
   rpcId: 'jsonrpc.request.id',
   rpcStatus: 'rpc.response.status_code',
   generation: 'gatehouse.generation.id',
-  leg: 'gatehouse.leg',
+  activation: 'gatehouse.activation',
   outcome: 'gatehouse.outcome',
   approval: 'gatehouse.approval.id',
   verdict: 'gatehouse.approval.verdict',

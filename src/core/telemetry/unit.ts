@@ -15,7 +15,7 @@ import { spanContextOf, writeContext, type TraceContext } from './trace-context.
 
 export type UnitKind = keyof typeof spanNames
 
-/** Labels of a duration: never ids, and names that strangers choose only through a bounded list. */
+/** Labels of a duration: never ids, and names that callers choose only through a bounded list. */
 export interface DurationLabels {
   outcome: string
   kind?: string

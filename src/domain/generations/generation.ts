@@ -90,9 +90,9 @@ export interface RetryOf {
 
 /** Where the run is in a trace. */
 export interface StoredTrace extends TraceContext {
-  /** The number of the leg whose span this is; absent: it is of the request that started the run. */
-  leg?: number
-  /** When that leg ended, in seconds since 1970 by the database. */
+  /** The number of the activation whose span this is; absent: it is of the request that started the run. */
+  activation?: number
+  /** When that activation ended, in seconds since 1970 by the database. */
   at?: number
 }
 

@@ -15,7 +15,7 @@ import { modelStep } from '../step/model-step.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
 import { reclaim } from '../transaction/commit-with-outage-retry.ts'
 import { inFlightCalls } from '../transaction/in-flight-calls.ts'
-import { beginLeg, type LegOutcome } from '../transaction/leg.ts'
+import { beginActivation, type ActivationOutcome } from '../transaction/activation.ts'
 import { cancelChange, expiry, failed } from '../transaction/terminal.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { askChildrenToEnd, cancelChildren } from './end-children.ts'
@@ -42,9 +42,9 @@ export async function runGeneration(
   if (isOutdated) delete held.claimed
   try {
     const outcome = await turnsAcrossOutages(run, recheck)
-    held.leg?.end(outcome)
+    held.activation?.end(outcome)
   } catch (error) {
-    held.leg?.end('interrupted', error)
+    held.activation?.end('interrupted', error)
     // Wait for what is in flight first: the failure of one call must not end another that was sent.
     await inFlight.idle().catch(() => {})
     if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
@@ -63,7 +63,7 @@ export async function runGeneration(
 
 type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed' | 'paused' | 'readAt'>
 
-async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<LegOutcome> {
+async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { services, held, signal, inFlight } = run
   for (;;) {
     const { epoch } = held
@@ -85,7 +85,7 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<LegOutcom
   }
 }
 
-async function turns(run: Run, recheck: Recheck): Promise<LegOutcome> {
+async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { held, services, signal, inFlight } = run
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return 'interrupted'
@@ -98,7 +98,7 @@ async function turns(run: Run, recheck: Recheck): Promise<LegOutcome> {
     const situation = await situationOf(services.db, held, state, started)
     const { generation, calls, toolVersions, agreed, paused, readAt } = state
     if (isTerminal(generation.storedStatus)) return 'interrupted'
-    held.leg ??= await beginLeg(services, generation)
+    held.activation ??= await beginActivation(services, generation)
     const turn: Turn = { ...run, generation, calls, toolVersions, agreed, paused, readAt }
     let decision = decide(situation)
     if (run.isDraining()) {

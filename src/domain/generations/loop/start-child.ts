@@ -98,7 +98,7 @@ function insertChild({ held, generation: parent }: Turn, callId: string, run: Ne
       input: run.messages,
       requestedBy: sql`g.requested_by`,
       requester: sql`g.requester`,
-      trace: held.leg?.trace ?? null,
+      trace: held.activation?.trace ?? null,
       parentId: sql`g.id`,
       parentCallId: callId,
       rootId: parent.rootId ?? parent.id,

@@ -12,7 +12,7 @@ export function beginModelUnit({ services, held }: Turn, { name, providerKind }:
   const model = name.slice(name.indexOf('/') + 1)
   return beginUnit(services.meters, 'model', {
     name: model,
-    parent: held.leg?.trace,
+    parent: held.activation?.trace,
     attributes: {
       [names.operation]: 'chat',
       [names.provider]: conventional[providerKind] ?? providerKind,

@@ -15,14 +15,14 @@ import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
 import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index.ts'
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
-import { traceToStore, type Leg } from './leg.ts'
+import { traceToStore, type Activation } from './activation.ts'
 
 /** A generation that this process holds, with its place in its chain. */
 export interface HeldRun extends Held {
   /** Null for a run without a parent. */
   parent?: ParentLink | null
   /** What operators see of this time that the run is held. */
-  leg?: Leg
+  activation?: Activation
 }
 
 export interface NewStepRow {
@@ -101,7 +101,7 @@ export function unlessCancelled(wakeAt: SQL): SQL {
  * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
-  const { parent, leg } = held
+  const { parent, activation } = held
   const copies = parent ? rootCopies(change.events ?? [], held.id) : []
   const made: Committed =
     !parent || (copies.length === 0 && !change.ends)
@@ -113,7 +113,7 @@ export async function commit(db: Database, held: HeldRun, change: Change): Promi
             hints: await notifyParent(tx, held.id, parent, { copies, ends: change.ends ?? null }),
           }
         })
-  if (leg && change.ends) leg.ended = change.ends.status
+  if (activation && change.ends) activation.ended = change.ends.status
   return made
 }
 
@@ -125,7 +125,7 @@ async function commitOwn(db: Database, held: HeldRun, change: Change): Promise<n
     ...(change.set ?? []),
     sql`wake_at = ${change.wakeAt ?? sql`null`}`,
     sql`last_seq = last_seq + ${events.length}::int`,
-    ...(change.release ? [sql`epoch = epoch + 1`, ...traceToStore(held.leg)] : []),
+    ...(change.release ? [sql`epoch = epoch + 1`, ...traceToStore(held.activation)] : []),
   ]
   const parts: SQL[] = [
     sql`g as (

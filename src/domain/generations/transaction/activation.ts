@@ -1,5 +1,5 @@
 /**
- * A leg of a run: from the claim of its row until it is released. A run that waits may wait for days, so each leg has a trace
+ * An activation of a run: from the claim of its row until it is released. A run that waits may wait for days, so each activation has a trace
  * of its own with a link to the one before.
  */
 import { attributeNames as names } from '../../../core/telemetry/names.ts'
@@ -12,25 +12,25 @@ import type { Generation } from '../generation.ts'
 import type { RunEnd } from '../nesting/notify-parent.ts'
 
 /** `interrupted`: the row is left to its next worker. */
-export type LegOutcome = 'parked' | 'ended' | 'interrupted'
+export type ActivationOutcome = 'parked' | 'ended' | 'interrupted'
 
-export interface Leg {
+export interface Activation {
   /** Counts from 1. */
   number: number
-  /** What requests and child runs of the leg carry. */
+  /** What requests and child runs of the activation carry. */
   trace: TraceContext | undefined
-  /** Whether there is a span that the next leg can be linked to. */
+  /** Whether there is a span that the next activation can be linked to. */
   isRecording: boolean
   /** How the run has ended, once it has. */
   ended?: RunEnd['status']
-  end(outcome: LegOutcome, error?: unknown): void
+  end(outcome: ActivationOutcome, error?: unknown): void
 }
 
-/** Begins the leg. Reads more about the run only where an SDK keeps the span. */
-export async function beginLeg({ db, meters }: Services, generation: Generation): Promise<Leg> {
+/** Begins the activation. Reads more about the run only where an SDK keeps the span. */
+export async function beginActivation({ db, meters }: Services, generation: Generation): Promise<Activation> {
   const { id, agentId, threadId, settings, trace } = generation
-  const before = trace?.leg === undefined ? null : trace
-  const number = (before?.leg ?? 0) + 1
+  const before = trace?.activation === undefined ? null : trace
+  const number = (before?.activation ?? 0) + 1
   const unit = beginUnit(meters, 'agent', {
     ...(before ? { links: [before] } : { parent: trace ?? undefined }),
     attributes: {
@@ -38,7 +38,7 @@ export async function beginLeg({ db, meters }: Services, generation: Generation)
       [names.agentId]: agentId,
       [names.conversation]: threadId,
       [names.generation]: id,
-      [names.leg]: number,
+      [names.activation]: number,
       ...(settings.model === null ? {} : { [names.requestModel]: settings.model }),
     },
   })
@@ -55,28 +55,28 @@ export async function beginLeg({ db, meters }: Services, generation: Generation)
         [names.waitMs]: found.waitMs!,
       })
   }
-  const leg: Leg = {
+  const activation: Activation = {
     number,
     trace: unit.trace,
     isRecording: unit.isRecording,
     end(outcome, error) {
-      const result = leg.ended?.toLowerCase() ?? outcome
-      const fault = error instanceof Error ? error.name : leg.ended === 'FAILED' ? 'FAILED' : undefined
+      const result = activation.ended?.toLowerCase() ?? outcome
+      const fault = error instanceof Error ? error.name : activation.ended === 'FAILED' ? 'FAILED' : undefined
       unit.end({ outcome: result }, fault)
     },
   }
-  return leg
+  return activation
 }
 
-/** Part of the commit that releases the row: what the next leg is linked to. Without a span the row keeps what it has. */
-export function traceToStore(leg: Leg | undefined): SQL[] {
-  if (!leg?.isRecording || !leg.trace) return []
-  const { traceparent, tracestate = null } = leg.trace
+/** Part of the commit that releases the row: what the next activation is linked to. Without a span the row keeps what it has. */
+export function traceToStore(activation: Activation | undefined): SQL[] {
+  if (!activation?.isRecording || !activation.trace) return []
+  const { traceparent, tracestate = null } = activation.trace
   return [
     sql`trace = jsonb_strip_nulls(jsonb_build_object(
       'traceparent', ${traceparent}::text,
       'tracestate', ${tracestate}::text,
-      'leg', ${leg.number}::int,
+      'activation', ${activation.number}::int,
       'at', extract(epoch from now())
     ))`,
   ]
@@ -89,7 +89,7 @@ interface About {
   waitMs: number | null
 }
 
-/** The agent's name, and of the questions that were settled after the leg before, the newest. */
+/** The agent's name, and of the questions that were settled after the activation before, the newest. */
 async function moreAbout(db: Database, { id, agentId }: Generation, since: number | null): Promise<About> {
   const [row] = await query<About>(
     db,
