@@ -35,7 +35,7 @@ describe.each(kinds)('on %s', (kind) => {
     await h.mutate('createApiKey', { name: 'more', role: 'VIEWER' }, 'secret', secret).catch(() => {})
     await expect.poll(operations).toContain('keys:Create')
     await expect.poll(() => lines.some(({ status_id: status }) => status === 2)).toBe(true)
-    const [allowed] = lines.filter(
+    const allowed = lines.find(
       ({ api, status_id: status }) => api.operation === 'keys:Create' && status === 1,
     )
     expect(allowed).toMatchObject({
@@ -48,7 +48,7 @@ describe.each(kinds)('on %s', (kind) => {
       actor: { user: { uid: expect.stringMatching(/^key_/) } },
       resources: [{ type: 'key', uid: expect.any(String) }],
     })
-    const [denied] = lines.filter(({ status_id: status }) => status === 2)
+    const denied = lines.find(({ status_id: status }) => status === 2)
     expect(denied).toMatchObject({ severity_id: 3, src_endpoint: { ip: '127.0.0.1' } })
   })
 

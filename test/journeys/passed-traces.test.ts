@@ -124,7 +124,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
     const { tool } = await h.mutate('createTool', { name: 'modern', config }, 'tool { id }')
     const call = { toolId: tool.id, action: 'say', arguments: {} }
     await traced('callTool', call, 'toolCall { status }', { traceparent: traceOf(5), tracestate: state })
-    const [sent] = server.seen.filter(({ method }) => method === 'tools/call')
+    const sent = server.seen.find(({ method }) => method === 'tools/call')
     expect(sent!.params._meta).toMatchObject({ traceparent: traceOf(5), tracestate: state })
   })
 
