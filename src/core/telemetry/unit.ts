@@ -71,7 +71,7 @@ export function beginUnit(meters: Meters, kind: UnitKind, options: UnitOptions):
   const start = performance.now()
   let isOpen = true
   return {
-    trace: isSpanContextValid(context) ? writeContext(context) : (parent ?? links[0]),
+    trace: isSpanContextValid(context) ? writeContext(context) : links[0] && plain(links[0]),
     isRecording: span.isRecording(),
     note: (more) => void span.setAttributes(more),
     rename: (is) => void span.updateName(`${spanNames[kind]} ${is}`),
@@ -85,4 +85,9 @@ export function beginUnit(meters: Meters, kind: UnitKind, options: UnitOptions):
       span.end()
     },
   }
+}
+
+/** A context from a row may have more fields than are sent. */
+function plain(context: TraceContext): TraceContext {
+  return writeContext(spanContextOf(context))
 }
