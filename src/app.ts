@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { makeActions } from './api/graphql/transport/actions.ts'
 import type { Sockets } from './api/graphql/transport/sockets.ts'
 import type { FirstLink } from './api/http/browser-session.ts'
+import { startAuditLog } from './audit-log.ts'
 import { bucketStore, openPubSub } from './between-replicas.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
@@ -11,6 +12,7 @@ import { createPool } from './core/pool.ts'
 import type { Log } from './core/log.ts'
 import { openFolders } from './data-dir.ts'
 import { createLog } from './logging.ts'
+import { createMeters } from './meters.ts'
 import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { prepareFirstStart } from './first-start.ts'
@@ -44,6 +46,8 @@ export interface AppParts extends ServerParts {
   clock?: Clock
   log?: Log
   egress?: EgressOptions
+  /** Receives the lines of the audit log; else standard output does. */
+  writeAudit?: (line: string) => void
   /** Makes the operator's key at the first start, and keeps it before it is valid; else it is only shown. */
   keepAdminKey?: () => Promise<string>
 }
@@ -91,7 +95,7 @@ type Closers = (() => Promise<unknown>)[]
 async function build(config: Config, parts: AppParts, closers: Closers): Promise<App> {
   // Without a publicUrl it is set when the server listens; it is read only afterwards.
   const address = { url: config.publicUrl ?? '' }
-  const { services, models, upstream } = await openServices(config, parts, closers, address)
+  const { services, models, upstream, registry } = await openServices(config, parts, closers, address)
   const ctxOf = (principal: Principal): Ctx => ({
     ...services,
     principal,
@@ -109,6 +113,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     services,
     models,
     workers,
+    registry,
     parts,
     address,
     closers,
@@ -182,6 +187,13 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const outgoing = await openOutgoing(config, parts, log, closers)
   const { connection, pubsub, schedule, broadcaster } = store
   const { db, leaseDb } = connection
+  if (config.auditLog) {
+    const auditLog = startAuditLog(
+      { db, log },
+      parts.writeAudit ?? ((line) => void process.stdout.write(line)),
+    )
+    closers.push(() => auditLog.close())
+  }
   const heartbeat = createHeartbeat({
     db: leaseDb,
     leaseMs: config.leaseMs,
@@ -195,8 +207,10 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
   const rates = createRateLimiter(shared, buckets, config)
   closers.push(() => rates.close())
+  const { meters, registry } = createMeters()
   const services: Services = {
     ...shared,
+    meters,
     health: connection.health,
     rates,
     revocations,
@@ -217,7 +231,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
-  return { services, models, upstream: outgoing.upstream }
+  return { services, models, registry, upstream: outgoing.upstream }
 }
 
 /** Connects to the database and migrates it; opens pub/sub and the live streams over it. */

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { cookieName, isOwnOrigin, readCookie } from './core/cookies.ts'
 import { clientAddress, connectionName, countedAddress, networksOf } from './core/client-address.ts'
 import { AppError } from './core/errors.ts'
+import { traceContextOf } from './core/telemetry/trace-context.ts'
 import {
   assertUnbound,
   createAuthenticator,
@@ -32,7 +33,7 @@ export interface Address {
 /** Sign-ins with a wrong key that one address may try, on one replica. */
 const wrongKeysPerMinute = 30
 
-type From = Pick<Ctx, 'remoteAddress' | 'requestId'>
+type From = Pick<Ctx, 'remoteAddress' | 'requestId' | 'trace'>
 
 export interface Callers {
   /**
@@ -100,6 +101,7 @@ export function createCallers(
       resources: [`${address.url}${path}`],
       remoteAddress: addressOf(request),
       requestId: randomUUID(),
+      trace: traceContextOf(request.headers),
     })
     await take(ctx, 1)
     return ctx
@@ -142,13 +144,13 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
     clientAddress(socket.remoteAddress, headers['x-forwarded-for'], trusted)
   const counted = async (
     known: boolean,
-    { remoteAddress, requestId }: From,
+    { remoteAddress, requestId, trace }: From,
     find: () => Promise<Principal>,
   ) => {
     const name = countedAddress(remoteAddress ?? '')
     const principal = await (known ? find() : guarded(anonymous, name, find))
     uses.note(principal)
-    return { ...services, principal, requestId, remoteAddress }
+    return { ...services, principal, requestId, remoteAddress, trace }
   }
   const ctxOf = ({ secret, resources, ...from }: Credentials): Promise<Ctx> =>
     counted(authenticator.isKnown(secret), from, () => authenticator.authenticate(secret, resources))

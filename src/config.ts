@@ -101,6 +101,8 @@ export interface Config {
   metricsListen: { host: string; port: number } | null
   /** The bearer token that /metrics requires. @default null: none */
   metricsToken: string | null
+  /** Whether audit entries are written to standard output, too. */
+  auditLog: boolean
   /** The public URL of this server, the audience of its tokens. @default null: the address it listens on */
   publicUrl: string | null
   /** Accepted names in the Host header, beside localhost, IP addresses and the host of publicUrl. @default none */
@@ -180,6 +182,7 @@ const shapes = {
   GATEHOUSE_MAX_CONNECTIONS: number(1, 1_000_000),
   GATEHOUSE_MAX_CONNECTIONS_PER_ADDRESS: number(1, 1_000_000),
   GATEHOUSE_MAX_ANSWER_BYTES: number(64 * 1024, 1024 * 1024 * 1024),
+  GATEHOUSE_AUDIT_LOG: flag,
   GATEHOUSE_METRICS_LISTEN: listenAddress,
   GATEHOUSE_METRICS_TOKEN: z
     .string()
@@ -256,6 +259,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     maxAnswerBytes: set.GATEHOUSE_MAX_ANSWER_BYTES ?? 8 * 1024 * 1024,
     metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
     metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
+    auditLog: set.GATEHOUSE_AUDIT_LOG ?? false,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
     maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,

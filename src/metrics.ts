@@ -1,11 +1,59 @@
-/** The metrics of a process, for Prometheus. */
-import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+/** The metrics of this process that are read when they are asked for, for Prometheus. Labels are never ids. */
+import { Counter, Gauge, type Registry, collectDefaultMetrics } from 'prom-client'
 import type { Sockets } from './api/graphql/transport/sockets.ts'
+import type { Config } from './config.ts'
 import type { Services } from './domain/access/index.ts'
 import type { Egress } from './domain/egress/index.ts'
+import { countAttention, type Attention } from './domain/statistics/index.ts'
+import type { Workers } from './workers.ts'
+import type { Database } from './store/db/database.ts'
 import type { EventBroadcaster } from './store/events/broadcaster.ts'
 import type { Lag } from './store/events/numbering.ts'
-import type { Workers } from './workers.ts'
+
+/** How long counts of the database are served again, in milliseconds: several collectors may ask. */
+const attentionMs = 5000
+
+/** What waits for people, counted in the database; NaN while it is unavailable. */
+function addAttention(registry: Registry, db: Database): void {
+  let last: Promise<Attention> | null = null
+  let at = -Infinity
+  const read = () => {
+    if (performance.now() - at > attentionMs) {
+      at = performance.now()
+      last = countAttention(db)
+    }
+    return last!
+  }
+  const gauge = (name: string, help: string, pick: (counts: Attention) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await read().then(pick, () => Number.NaN))
+      },
+    })
+  gauge(
+    'gatehouse_tool_calls_unknown',
+    'Tool calls with an unknown outcome that nobody has resolved, counted up to 10,000.',
+    ({ unknown }) => unknown,
+  )
+  gauge(
+    'gatehouse_approvals_pending',
+    'Questions that wait for a verdict, counted up to 10,000.',
+    ({ pending }) => pending,
+  )
+  gauge(
+    'gatehouse_approvals_ending',
+    'Questions without a verdict that expire within a minute, counted up to 10,000.',
+    ({ ending }) => ending,
+  )
+  gauge(
+    'gatehouse_upstreams_faulty',
+    'Upstreams that do not answer or need a login, counted up to 10,000.',
+    ({ faulty }) => faulty,
+  )
+}
 
 /** Gauges of events without a position in the feed; NaN while the database is unavailable. */
 function addLag(registry: Registry, broadcaster: EventBroadcaster): void {
@@ -111,54 +159,74 @@ function addRetention(registry: Registry, { retention }: Workers): void {
   registry.registerMetric(sweeps)
 }
 
-/** The metrics of a process; those of workers only where it runs some. */
-export function metricsOf(
-  { broadcaster, egress, health, release }: Services,
+/** Adds a gauge that is read from memory. */
+const gaugeIn = (registry: Registry) => (name: string, help: string, read: () => number) =>
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(read())
+    },
+  })
+
+/** What the connections of this process to the database wait for. */
+function addConnectionsToDatabase(registry: Registry, { waiting }: Services['health']): void {
+  const gauge = gaugeIn(registry)
+  gauge(
+    'gatehouse_database_oldest_write_seconds',
+    'Age of the oldest write without an answer of the database, COMMIT included; it grows while no synchronous standby confirms.',
+    () => waiting().oldestWriteMs / 1000,
+  )
+  gauge(
+    'gatehouse_database_abandoned_connections',
+    'Connections that this process has given up and whose statement still waits in the server; they count against its pool.',
+    () => waiting().abandoned,
+  )
+  gauge(
+    'gatehouse_database_queued_statements',
+    'Statements and transactions that wait for a free connection of this process.',
+    () => waiting().queued,
+  )
+}
+
+/** Adds what is read when the metrics are asked for. */
+export function addGauges(
+  registry: Registry,
+  { workerSlots }: Pick<Config, 'workerSlots'>,
+  { broadcaster, egress, health, db, release }: Services,
   sockets: Sockets | null,
   workers: Workers | null,
-): Registry {
-  const registry = new Registry()
+): void {
   // The default of 10 ms wakes an idle process a hundred times a second.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read())
-      },
-    })
   new Gauge({
     name: 'gatehouse_build_info',
     help: 'Always 1: the version of this program, and its newest migration of the database.',
     labelNames: ['version', 'schema'],
     registers: [registry],
   }).set({ ...release }, 1)
+  const gauge = gaugeIn(registry)
   gauge(
     'gatehouse_generations_in_hand',
     'Generations that this process is running.',
     () => workers?.busy() ?? 0,
   )
   gauge(
-    'gatehouse_database_oldest_write_seconds',
-    'Age of the oldest write without an answer of the database, COMMIT included; it grows while no synchronous standby confirms.',
-    () => health.waiting().oldestWriteMs / 1000,
-  )
-  gauge(
-    'gatehouse_database_abandoned_connections',
-    'Connections that this process has given up and whose statement still waits in the server; they count against its pool.',
-    () => health.waiting().abandoned,
+    'gatehouse_generation_slots',
+    'Generations that this process may run at once; 0 without workers.',
+    () => (workers ? workerSlots : 0),
   )
   gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () =>
     broadcaster.topicCount(),
   )
+  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
+  addConnectionsToDatabase(registry, health)
   addLag(registry, broadcaster)
   addConnections(registry, egress)
   if (workers) {
     addWebhooks(registry, workers)
     addRetention(registry, workers)
   }
-  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
-  return registry
+  addAttention(registry, db)
 }

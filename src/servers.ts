@@ -40,7 +40,7 @@ import { sha256Hex } from './core/signing.ts'
 import { type Services } from './domain/access/index.ts'
 import { createProvider, createSignIn } from './domain/sign-in/index.ts'
 import type { Models } from './domain/models/index.ts'
-import { metricsOf } from './metrics.ts'
+import { addGauges } from './metrics.ts'
 import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
 
@@ -68,6 +68,7 @@ export async function openServers(
   services: Services,
   models: Models,
   workers: Workers | null,
+  registry: Registry,
   parts: ServerParts,
   address: Address,
   closers: (() => Promise<unknown>)[],
@@ -94,7 +95,8 @@ export async function openServers(
         timings: parts.mcp,
       })
     : null
-  const metrics = metricsRoute(metricsOf(services, sockets, workers), config.metricsToken)
+  addGauges(registry, config, services, sockets, workers)
+  const metrics = metricsRoute(registry, config.metricsToken)
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))

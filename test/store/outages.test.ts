@@ -120,7 +120,7 @@ describe.skipIf(!hasClusters)('a server that takes no writes', () => {
       stopped = true
       await set('reset synchronous_standby_names')
       await Promise.all(writers)
-      await expect.poll(() => pool.waiting()).toEqual({ oldestWriteMs: 0, abandoned: 0 })
+      await expect.poll(() => pool.waiting()).toEqual({ oldestWriteMs: 0, abandoned: 0, queued: 0 })
       await Promise.all(
         Array.from({ length: max }, () => pool.run('insert into hanging values (2)', [], plain)),
       )

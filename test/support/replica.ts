@@ -27,14 +27,18 @@ const mostOutput = 20_000
 const engine = process.execArgv.filter((flag) => flag === '--liftoff-only')
 
 /**
- * Starts `node <entry>` with these settings and nothing else of this environment, so that it never uses a key or a
+ * Starts `node <flags> <entry>` with these settings and nothing else of this environment, so that it never uses a key or a
  * database of the person who runs the test.
  */
-export function startReplica(entry: string, settings: Record<string, string>): Replica {
+export function startReplica(
+  entry: string,
+  settings: Record<string, string>,
+  flags: readonly string[] = [],
+): Replica {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
   )
-  const child = spawn(process.execPath, [...engine, entry], {
+  const child = spawn(process.execPath, [...engine, ...flags, entry], {
     env: { ...Object.fromEntries(kept), GATEHOUSE_DATABASE_POOL: String(fewConnections), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { rateHeaders } from '../../core/rate-headers.ts'
+import { traceContextOf, type TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
 import { disconnectSignal, sendJson } from '../http/replies.ts'
 import { pathOf, type ReadBody, type RouteGroup } from '../http/route.ts'
@@ -39,6 +40,7 @@ export interface Credentials {
   resources: string[]
   remoteAddress: string | null
   requestId: string
+  trace?: TraceContext | undefined
 }
 
 export interface Mcp extends RouteGroup {
@@ -133,6 +135,7 @@ function authenticateRequest(options: McpOptions, http: IncomingMessage, endpoin
     resources: resourcesOf(options.publicUrl(), endpoint),
     remoteAddress: options.addressOf(http),
     requestId: crypto.randomUUID(),
+    trace: traceContextOf(http.headers),
   })
 }
 

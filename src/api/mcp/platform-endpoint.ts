@@ -21,7 +21,7 @@ export async function servePlatform(mcpRequest: McpRequest, log: Log): Promise<R
   const seedErrors = http.headers['mcp-protocol-version'] === undefined
   const accept = seedErrors ? 'application/json, text/event-stream' : http.headers.accept
   const inbound = { request: toWebRequest(http, url, disconnected, accept), body }
-  const server = () => platformServer(ctx, seedErrors, log)
+  const server = () => platformServer(mcpRequest, seedErrors, log)
   return (await isLegacyRequest(inbound.request, body))
     ? serveLegacy(server, inbound, !acceptsStream(mcpRequest))
     : serveModern(server, inbound, log).response

@@ -2,14 +2,16 @@
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import type { Ctx } from '../../domain/access/index.ts'
+import { asCallUnit } from './http/call-unit.ts'
 import { codes, protocolError, toProtocolError } from './http/errors.ts'
+import type { McpRequest } from './http/mcp-request.ts'
 
 /** How long a client may cache the list, in milliseconds. The actions change only with the server's version. */
 const listTtlMs = 60_000
 
 /** A server for one request. `seedErrors`: unknown tools get -32601 instead of -32602. */
-export function platformServer(ctx: Ctx, seedErrors: boolean, log: Log): Server {
+export function platformServer(request: McpRequest, seedErrors: boolean, log: Log): Server {
+  const { actions } = request.ctx
   const server = new Server(
     { name: 'gatehouse', version: '1' },
     {
@@ -18,31 +20,34 @@ export function platformServer(ctx: Ctx, seedErrors: boolean, log: Log): Server 
     },
   )
   server.setRequestHandler('tools/list', () => ({
-    tools: ctx.actions.list().map(({ name, description, inputSchema, annotations }) => ({
+    tools: actions.list().map(({ name, description, inputSchema, annotations }) => ({
       name,
       description,
       inputSchema: inputSchema as { type: 'object' },
       annotations,
     })),
   }))
-  server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
-    try {
-      if (!ctx.actions.find(params.name))
-        throw protocolError(
-          seedErrors ? codes.unknownToolSeed : codes.invalidParams,
-          `Unknown tool: ${params.name.slice(0, 100)}`,
-          'unknown_tool',
-        )
-      const result = await ctx.actions.run(ctx, params.name, (params.arguments ?? {}) as JsonObject)
-      const { content, structuredContent, isError } = result
-      return {
-        content: content as CallToolResult['content'],
-        ...(isJsonObject(structuredContent) ? { structuredContent } : {}),
-        isError,
+  server.setRequestHandler('tools/call', ({ params }): Promise<CallToolResult> => {
+    const known = actions.find(params.name)
+    return asCallUnit(request, params, known ? 'platform' : 'unknown', async (ctx) => {
+      try {
+        if (!known)
+          throw protocolError(
+            seedErrors ? codes.unknownToolSeed : codes.invalidParams,
+            `Unknown tool: ${params.name.slice(0, 100)}`,
+            'unknown_tool',
+          )
+        const result = await actions.run(ctx, params.name, (params.arguments ?? {}) as JsonObject)
+        const { content, structuredContent, isError } = result
+        return {
+          content: content as CallToolResult['content'],
+          ...(isJsonObject(structuredContent) ? { structuredContent } : {}),
+          isError,
+        }
+      } catch (error) {
+        throw toProtocolError(error, log)
       }
-    } catch (error) {
-      throw toProtocolError(error, log)
-    }
+    })
   })
   return server
 }

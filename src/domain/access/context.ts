@@ -5,6 +5,8 @@ import { notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Pool } from '../../core/pool.ts'
+import type { TraceContext } from '../../core/telemetry/trace-context.ts'
+import type { Meters } from '../../core/telemetry/unit.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { DatabaseHealth } from '../../store/db/health.ts'
@@ -65,6 +67,8 @@ interface OutsideServices {
 export interface Services extends StoreServices, WorkServices, AccessServices, OutsideServices {
   clock: Clock
   log: Log
+  /** Where durations and tokens are counted. */
+  meters: Meters
   limits: Limits
   release: Release
 }
@@ -83,6 +87,8 @@ export interface Ctx extends Services {
   requestId: string
   /** The client address of the request, for the audit log. */
   remoteAddress: string | null
+  /** The place in the caller's trace; absent without one. */
+  trace?: TraceContext | undefined
   /** How a person answers from outside the page and the APIs; absent for any other request. */
   via?: 'SLACK' | 'LINK'
 }

@@ -1,33 +1,19 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
 import { and, eq } from 'drizzle-orm'
-import { newId } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { createdWithin, isOneOf, listPage, type CreatedRange } from '../../store/db/keyset.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
-
-export interface AuditEntry {
-  id: string
-  projectId: string
-  /** The id of a key or person, or `system`. */
-  principalId: string
-  /** The operation's permission action. */
-  action: string
-  /** The resource that was acted on, such as `tool/tool_…`. */
-  resource: string
-  outcome: (typeof auditOutcomes)[number]
-  details: JsonObject
-  createdAt: Date
-}
+import type { AuditEntry } from './audit-entry.ts'
+import { newEntryId } from './written.ts'
 
 export type NewAuditEntry = Omit<AuditEntry, 'id' | 'createdAt'>
 
 /** Writes an entry. Pass the transaction of the change. */
 export async function record(tx: Database, entry: NewAuditEntry): Promise<void> {
-  await tx.insert(auditEntries).values({ ...entry, id: newId('auditEntry') })
+  await tx.insert(auditEntries).values({ ...entry, id: newEntryId() })
 }
 
 const columnNames = ['id', 'projectId', 'principalId', 'action', 'resource', 'outcome', 'details'] as const
@@ -37,20 +23,18 @@ const columnNames = ['id', 'projectId', 'principalId', 'action', 'resource', 'ou
  * and nothing when `g` is empty.
  */
 export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
-  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
+  const rows = entries.map((entry) => ({ ...entry, id: newEntryId() }))
   const values = fromRecordset(auditEntries, columnNames)
   return insertSelect(auditEntries, values, sql`g, ${recordset(auditEntries, rows)}`)
 }
 
 /** Part of a statement with a relation `g(id)`: inserts each of these entries, at least one, whose row is in `g`. */
 export function insertEntriesOf(entries: readonly { of: string; entry: NewAuditEntry }[]): SQL {
-  const rows = entries.map(({ of, entry }) => ({ ...entry, id: newId('auditEntry'), row_id: of }))
+  const rows = entries.map(({ of, entry }) => ({ ...entry, id: newEntryId(), row_id: of }))
   const values = fromRecordset(auditEntries, columnNames)
   const relation = recordset(auditEntries, rows, { row_id: 'text' })
   return insertSelect(auditEntries, values, sql`g join ${relation} on x.row_id = g.id`)
 }
-
-export const auditOutcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const
 
 /** Which entries of a project are read: those that match every field that is given. */
 export interface AuditFilter extends CreatedRange {

@@ -1,11 +1,11 @@
 /** The entry point of the audit log. */
+export { auditOutcomes, type AuditEntry } from './audit-entry.ts'
 export {
-  auditOutcomes,
   insertEntries,
   insertEntriesOf,
   readEntries,
   record,
-  type AuditEntry,
   type AuditFilter,
   type NewAuditEntry,
 } from './audit.ts'
+export { committedEntries, onEntry } from './written.ts'

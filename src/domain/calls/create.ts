@@ -189,6 +189,7 @@ function rowOf(ctx: Ctx, request: CallRequest) {
     masked: maskedPaths(tool, args),
     requestedBy: ctx.principal.id,
     requester: requesterOf(ctx.principal),
+    trace: ctx.trace ?? null,
     agentId: via?.agentId ?? null,
     agentGate: via?.agentGate ?? null,
     threadId: via?.threadId ?? null,

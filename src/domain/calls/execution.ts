@@ -1,6 +1,7 @@
 /** What an execution of a call is given: its writes, its lease and what is sent. Types only. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Moment } from '../../core/stopwatch.ts'
+import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { Basis } from '../../store/db/proof.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import type { Agreed, Drift } from '../approvals/index.ts'
@@ -56,6 +57,8 @@ export interface Execution<Settled> {
   begunAt?: Moment | undefined
   /** What a fresh call was prepared to, if this process has it. */
   prepared?: Prepared
+  /** The span that asks for the call; or, for one that waited, the request that its own trace is linked to. */
+  trace?: { parent?: TraceContext | undefined; continues?: TraceContext | undefined }
   /** Gates that apply beside the tool's own. */
   gates: readonly GatePolicy[]
   /** What was read of an APPROVED call; absent: it is read. */

@@ -71,6 +71,7 @@ async function run(
       lease,
       signal: cancelled.signal,
       isFresh: true,
+      trace: { parent: ctx.trace },
       gates: [],
       ...more,
       isLeftToNext: () => false,

@@ -8,6 +8,7 @@ import type { Services } from '../access/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import { isIdempotent, runTool, runToolFor, WithheldError, type Run } from '../tools/index.ts'
 import type { Execution, Prepared } from './execution.ts'
+import { runAsUnit } from './tool-unit.ts'
 
 /** How often a call is sent anew because its connection took too long. */
 const mostLate = 3
@@ -73,7 +74,11 @@ export async function send<Settled>(
     for (let tries = 1; ran === undefined; tries++) {
       free = await whileFree(call, how, free)
       try {
-        ran = store.askCaller ? await runToolFor(services, run, caller) : await runTool(services, run)
+        ran = await runAsUnit(services, call, how, (trace) =>
+          store.askCaller
+            ? runToolFor(services, { ...run, trace }, caller)
+            : runTool(services, { ...run, trace }),
+        )
       } catch (error) {
         // The connection took longer than the answer about pauses holds; it is open now.
         if (!(error instanceof WithheldError && isLate && lease.isSure()) || tries === mostLate) throw error

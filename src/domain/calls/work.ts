@@ -41,6 +41,7 @@ export async function workOnCall(services: Services, held: Held, control: WorkCo
       lease,
       signal,
       isFresh: false,
+      trace: { continues: call.trace ?? undefined },
       gates: call.agentGate ? [call.agentGate] : [],
       agreed,
       isLeftToNext: () => signal.aborted,

@@ -1,5 +1,6 @@
 /** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
+import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
 import type { StepResetReason } from '../events/index.ts'
@@ -87,6 +88,14 @@ export interface RetryOf {
   step: number
 }
 
+/** Where the run is in a trace. */
+export interface StoredTrace extends TraceContext {
+  /** The number of the activation whose span this is; absent: it is of the request that started the run. */
+  activation?: number
+  /** When that activation ended, in seconds since 1970 by the database. */
+  at?: number
+}
+
 export interface Generation {
   id: string
   projectId: string
@@ -99,6 +108,7 @@ export interface Generation {
   requestedBy: string
   /** Rights of a person with a token, frozen when the generation was created; null for a key. */
   requester: Requester | null
+  trace: StoredTrace | null
   /** For a child run: its parent, the parent's call that waits for it, and the root of the chain. Null otherwise. */
   parentId: string | null
   parentCallId: string | null
@@ -166,6 +176,7 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     finishedAt,
     storedStatus,
     requester: row.requester as Requester | null,
+    trace: row.trace as StoredTrace | null,
     settings: row.settings as AgentSettings,
     input: row.input as Message[],
     nextStep: row.nextStep as NextStep | null,

@@ -71,6 +71,7 @@ export async function insertGeneration(
     input: row.messages,
     requestedBy: ctx.principal.id,
     requester: requesterOf(ctx.principal),
+    trace: ctx.trace ?? null,
     lastSeq: events.length,
   }
   const search = searchOf(row)

@@ -1,6 +1,7 @@
 /** A tool call: one request to run a tool, inside a generation or outside. */
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Requester } from '../access/index.ts'
 import type { Attachment } from '../files/index.ts'
@@ -76,6 +77,8 @@ export interface ToolCall {
   requestedBy: string
   /** The rights of a person with a token; null for a key. */
   requester: Requester | null
+  /** Of the request, for a call outside a generation; null without one. */
+  trace: TraceContext | null
   /** For a call over the bridge: its agent, the agent's gate at that time, and the conversation. */
   agentId: string | null
   agentGate: GatePolicy | null

@@ -3,6 +3,7 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { issuesIn } from '../../core/json-schema.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
+import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
@@ -29,6 +30,8 @@ export interface Run {
   requestedBy: string
   requester: Requester | null
   signal: AbortSignal
+  /** What the request to the tool carries, and the operations of a platform tool are asked for in. */
+  trace?: TraceContext | undefined
   /** The row of an mcp tool's upstream, if it was read with the commit of the call. */
   upstream?: UpstreamRow | null | undefined
   /**
@@ -84,10 +87,10 @@ function send(
   run: Run,
   caller: CallerChannel | null,
 ): Promise<SendOutcome | { inputRequired: InputRequired }> {
-  const { callable, projectId, merged: args, callId, signal, mayStart } = run
+  const { callable, projectId, merged: args, callId, signal, mayStart, trace } = run
   const { action, http, mcp, platform } = callable
   const timeoutMs = timeoutOf(services, callable)
-  const sent = { projectId, args, callId, timeoutMs, signal, mayStart }
+  const sent = { projectId, args, callId, timeoutMs, signal, mayStart, trace }
   if (http) return runHttp(services, run, http)
   if (mcp && action !== null)
     return runMcpTool(services, { ...sent, toolId: callable.id, action, caller, row: run.upstream ?? null })
@@ -119,6 +122,7 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
     egress: services.egress,
     projectId: run.projectId,
     idempotencyKey: run.callId,
+    trace: run.trace,
     timeoutMs: timeoutOf(services, run.callable),
     maxBytes: services.limits.maxResponseBytes,
     signal: run.signal,

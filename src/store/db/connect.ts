@@ -93,6 +93,7 @@ function connectPostgres(
 const bothWaiting = (one: Waiting, other: Waiting): Waiting => ({
   oldestWriteMs: Math.max(one.oldestWriteMs, other.oldestWriteMs),
   abandoned: one.abandoned + other.abandoned,
+  queued: one.queued + other.queued,
 })
 
 /** The installation on which this process has begun; null before the first migration. */

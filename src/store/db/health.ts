@@ -8,6 +8,8 @@ export interface Waiting {
   oldestWriteMs: number
   /** Connections that were given up and whose statement still waits in the server. */
   abandoned: number
+  /** Statements and transactions that wait for a free connection. */
+  queued: number
 }
 
 export interface DatabaseHealth {
@@ -21,7 +23,7 @@ export interface DatabaseHealth {
 
 /** Of the embedded database, which answers as long as the process does. */
 export function embeddedHealth(db: Database): DatabaseHealth {
-  return { waiting: () => ({ oldestWriteMs: 0, abandoned: 0 }), canWrite: () => isPrimary(db) }
+  return { waiting: () => ({ oldestWriteMs: 0, abandoned: 0, queued: 0 }), canWrite: () => isPrimary(db) }
 }
 
 /** Remembers that the disk was full until a write succeeds that needs space. */

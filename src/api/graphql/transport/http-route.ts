@@ -4,6 +4,7 @@ import type { GraphQLError } from 'graphql'
 import { invalidAt } from '../../../core/errors.ts'
 import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
+import { traceContextOf, type TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { RouteGroup } from '../../http/route.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { createDocuments, type Documents } from './documents.ts'
@@ -18,6 +19,7 @@ export interface Credentials {
   /** The token in the session cookie, for a request from a page of this server; else null. */
   session: string | null
   remoteAddress: string | null
+  trace?: TraceContext | undefined
   requestId: string
 }
 
@@ -91,6 +93,7 @@ async function admit(
       session: sessionOf(request),
       remoteAddress,
       requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
+      trace: traceContextOf(request.headers),
     })
     return context.anonymous
       ? { ...nobody, maxBodyBytes: maxBodyBytes.anonymous, context }

@@ -11,6 +11,7 @@ import {
   type BridgeEntry,
 } from '../../../domain/bridge/index.ts'
 import { threadIdOf, type AgentRequest } from '../http/agent-request.ts'
+import { asCallUnit } from '../http/call-unit.ts'
 import { callerChannel, inputResponsesOf } from './caller-channel.ts'
 import { deliver } from './delivery.ts'
 import { codes, invalidIssues, protocolError, toProtocolError } from '../http/errors.ts'
@@ -28,19 +29,21 @@ export interface CallParams {
 }
 
 /** Serves one tools/call. Throws only ProtocolError. */
-export async function callTool(
+export function callTool(
   request: AgentRequest,
   params: CallParams,
   context: CallContext,
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
-  try {
-    const entry = request.surface.byName.get(params.name)
-    if (!entry) throw unknownTool(request, params.name)
-    return await callEntry(request, entry, params, context, send)
-  } catch (error) {
-    return failureOf(request, error)
-  }
+  const entry = request.surface.byName.get(params.name)
+  return asCallUnit(request, params, entry?.kind ?? 'unknown', async (ctx) => {
+    try {
+      if (!entry) throw unknownTool(request, params.name)
+      return await callEntry({ ...request, ctx }, entry, params, context, send)
+    } catch (error) {
+      return failureOf(request, error)
+    }
+  })
 }
 
 /** A result when the model can act on the failure: it may wait for a limit, or correct its arguments. Else throws. */

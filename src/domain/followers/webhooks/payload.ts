@@ -5,6 +5,7 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { shownCode } from '../../../core/one-time-link.ts'
 import { masked } from '../../../core/scrub.ts'
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
@@ -38,13 +39,13 @@ interface Options {
   ofGeneration: boolean
 }
 
-/** The messages of events, in their order. One statement at most. */
+/** The messages of events, in their order. Two statements at most. */
 export async function messagesOf(
   services: Pick<Services, 'db' | 'publicUrl' | 'masterKey'>,
   events: readonly RecordedEvent[],
   { full, links, ofGeneration }: Options,
 ): Promise<Message[]> {
-  const details = await detailsOf(services, events, full)
+  const [details, traces] = await Promise.all([detailsOf(services, events, full), tracesOf(services, events)])
   return events.map((event) => {
     const { projectId, generationId, seq } = event
     const found = details.get(subjectOf(event) ?? '')
@@ -59,6 +60,7 @@ export async function messagesOf(
       ...(asks ? { verdictLinks: linksOf(services, found.asked!, links) } : {}),
     }
     return {
+      trace: traces.get(ownerOf(event) ?? ''),
       id: messageId(event),
       body: JSON.stringify({ type: publicName(event.type), timestamp: event.at.toISOString(), data }),
     }
@@ -110,6 +112,32 @@ export async function sampleMessage(
 function subjectOf({ data }: RecordedEvent): string | null {
   const { approvalId, toolCallId } = data as { approvalId?: string; toolCallId?: string }
   return approvalId ?? toolCallId ?? null
+}
+
+/** The run of an event, else its call outside a run. */
+function ownerOf({ generationId, data }: RecordedEvent): string | null {
+  return generationId ?? (data as { toolCallId?: string }).toolCallId ?? null
+}
+
+/** The trace contexts of the runs and calls of events, by their ids. */
+async function tracesOf(
+  { db }: Pick<Services, 'db'>,
+  events: readonly RecordedEvent[],
+): Promise<Map<string, TraceContext>> {
+  const ids = [...new Set(events.map(ownerOf).filter((id) => id !== null))]
+  if (ids.length === 0) return new Map()
+  const rows = await query<{ id: string; trace: TraceContext }>(
+    db,
+    sql`select id, trace from generations where id in ${ids} and trace is not null
+      union all
+      select id, trace from tool_calls where id in ${ids} and trace is not null`,
+  )
+  return new Map(
+    rows.map(({ id, trace: { traceparent, tracestate } }) => [
+      id,
+      { traceparent, ...(tracestate ? { tracestate } : {}) },
+    ]),
+  )
 }
 
 /** A question that may be decided with a link now. */

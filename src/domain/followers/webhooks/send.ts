@@ -1,4 +1,5 @@
 /** One attempt to deliver: a signed POST over guarded egress, and what the receiver answered. */
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
 import { keptHeaders, type AnswerHeader } from './answer-headers.ts'
@@ -35,6 +36,8 @@ export interface Outcome {
 export interface Message {
   id: string
   body: string
+  /** Where the run or call of the event is in a trace. */
+  trace?: TraceContext | undefined
 }
 
 export interface WebhookTarget {
@@ -62,6 +65,7 @@ export async function send(
     headers: {
       'content-type': 'application/json',
       'user-agent': 'gatehouse',
+      ...message.trace,
       ...signedHeaders(target.secrets, message.id, message.body, startMs),
     },
     body: message.body,

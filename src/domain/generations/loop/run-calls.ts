@@ -46,6 +46,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     signal: turn.signal,
     isFresh,
     begunAt: turn.unsent.get(call.id)?.begunAt,
+    trace: { parent: turn.held.activation?.trace },
     gates: gatesOf(turn.generation.settings),
     agreed: agreedOf(turn, call),
     isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,

@@ -15,6 +15,7 @@ import { modelStep } from '../step/model-step.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
 import { reclaim } from '../transaction/commit-with-outage-retry.ts'
 import { inFlightCalls } from '../transaction/in-flight-calls.ts'
+import { beginActivation, type ActivationOutcome } from '../transaction/activation.ts'
 import { cancelChange, expiry, failed } from '../transaction/terminal.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { askChildrenToEnd, cancelChildren } from './end-children.ts'
@@ -40,8 +41,10 @@ export async function runGeneration(
   const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent: new Map() }
   if (isOutdated) delete held.claimed
   try {
-    await turnsAcrossOutages(run, recheck)
+    const outcome = await turnsAcrossOutages(run, recheck)
+    held.activation?.end(outcome)
   } catch (error) {
+    held.activation?.end('interrupted', error)
     // Wait for what is in flight first: the failure of one call must not end another that was sent.
     await inFlight.idle().catch(() => {})
     if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
@@ -60,7 +63,7 @@ export async function runGeneration(
 
 type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed' | 'paused' | 'readAt'>
 
-async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
+async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { services, held, signal, inFlight } = run
   for (;;) {
     const { epoch } = held
@@ -82,10 +85,10 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
   }
 }
 
-async function turns(run: Run, recheck: Recheck): Promise<void> {
+async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { held, services, signal, inFlight } = run
   for (let first = true; ; first = false) {
-    if (signal.aborted && signal.reason !== interrupted) return
+    if (signal.aborted && signal.reason !== interrupted) return 'interrupted'
     // Subscribe before reading: a verdict that arrives in between must end the wait.
     const rechecked = recheck.next()
     // Snapshot the ids before reading: a call that settles meanwhile may still read as open.
@@ -94,12 +97,13 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
     delete held.claimed
     const situation = await situationOf(services.db, held, state, started)
     const { generation, calls, toolVersions, agreed, paused, readAt } = state
-    if (isTerminal(generation.storedStatus)) return
+    if (isTerminal(generation.storedStatus)) return 'interrupted'
+    held.activation ??= await beginActivation(services, generation)
     const turn: Turn = { ...run, generation, calls, toolVersions, agreed, paused, readAt }
     let decision = decide(situation)
     if (run.isDraining()) {
       const drained = await drain(turn, decision)
-      if (drained === 'givenBack') return
+      if (drained === 'givenBack') return 'interrupted'
       if (drained === 'goOn') continue
     }
     if (first && held.was === 'RUNNING' && decision.do === 'model') await commitReset(turn)
@@ -114,7 +118,8 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
         return 'goOn' as const
       throw error
     })
-    if (outcome !== 'goOn') return
+    if (outcome === 'parked') return 'parked'
+    if (outcome === 'terminal') return 'ended'
   }
 }
 

@@ -17,7 +17,7 @@ import { goneResult, prepareCall, proposedCallable, refusalOf, agentMessageOf } 
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
 import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
-import { ownThreadId, type Generation } from '../generation.ts'
+import { ownThreadId } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
 import { searchOf, type NewGeneration } from '../insert.ts'
@@ -56,7 +56,7 @@ const tooMany = errorResult(
 
 /** Call, run, thread and events in one statement. */
 function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
-  const { services, generation } = turn
+  const { services } = turn
   const { stepIndex: _step, ...facts } = factsOfCall(call)
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
@@ -66,11 +66,11 @@ function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
       callStarted(call, call.attempt + 1),
       childStarted({ ...facts, childId: run.id, agentId: run.agent.id }),
     ],
-    also: insertChild(generation, call.id, run),
+    also: insertChild(turn, call.id, run),
   }
 }
 
-function insertChild(parent: Generation, callId: string, run: NewGeneration): SQL[] {
+function insertChild({ held, generation: parent }: Turn, callId: string, run: NewGeneration): SQL[] {
   const { agent } = run
   const threadId = run.threadId ?? ownThreadId(run.id)
   const gates = gatesOf(parent.settings)
@@ -98,6 +98,7 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
       input: run.messages,
       requestedBy: sql`g.requested_by`,
       requester: sql`g.requester`,
+      trace: held.activation?.trace ?? null,
       parentId: sql`g.id`,
       parentCallId: callId,
       rootId: parent.rootId ?? parent.id,

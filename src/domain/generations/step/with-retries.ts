@@ -5,6 +5,7 @@ import { nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { sendWithinMs } from '../../../store/work/pauses.ts'
 import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
+import { beginModelUnit, endModelUnit, failModelUnit } from './model-unit.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
 import { type ModelAnswer, ModelError, type ModelPort, zeroUsage } from '../../models/index.ts'
@@ -38,13 +39,13 @@ export async function withRetries(
     const place = { generationId: generation.id, projectId: generation.projectId, stepIndex: plan.stepIndex }
     const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })
     const times = attemptTimes()
+    const unit = beginModelUnit(turn, port)
     try {
-      return {
-        prepared,
-        times,
-        answer: await attempt(services, port, prepared, number, deltas, times, signal),
-      }
+      const answer = await attempt(services, port, prepared, number, deltas, times, signal)
+      endModelUnit(services, unit, port, answer)
+      return { prepared, times, answer }
     } catch (error) {
+      failModelUnit(unit, port, error)
       if (!(error instanceof ModelError)) throw error
       const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
       const failed = await countFailures(turn, plan)

@@ -15,11 +15,14 @@ import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
 import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index.ts'
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
+import { traceToStore, type Activation } from './activation.ts'
 
 /** A generation that this process holds, with its place in its chain. */
 export interface HeldRun extends Held {
   /** Null for a run without a parent. */
   parent?: ParentLink | null
+  /** What operators see of this time that the run is held. */
+  activation?: Activation
 }
 
 export interface NewStepRow {
@@ -98,17 +101,23 @@ export function unlessCancelled(wakeAt: SQL): SQL {
  * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
-  const { parent } = held
+  const { parent, activation } = held
   const copies = parent ? rootCopies(change.events ?? [], held.id) : []
-  if (!parent || (copies.length === 0 && !change.ends))
-    return { seq: await commitOwn(sharingCommits(db), held, change), hints: [] }
-  return atomically(db, async (tx) => {
-    const seq = await commitOwn(tx, held, change)
-    return { seq, hints: await notifyParent(tx, held.id, parent, { copies, ends: change.ends ?? null }) }
-  })
+  const made: Committed =
+    !parent || (copies.length === 0 && !change.ends)
+      ? { seq: await commitOwn(sharingCommits(db), held, change), hints: [] }
+      : await atomically(db, async (tx) => {
+          const seq = await commitOwn(tx, held, change)
+          return {
+            seq,
+            hints: await notifyParent(tx, held.id, parent, { copies, ends: change.ends ?? null }),
+          }
+        })
+  if (activation && change.ends) activation.ended = change.ends.status
+  return made
 }
 
-async function commitOwn(db: Database, held: Held, change: Change): Promise<number> {
+async function commitOwn(db: Database, held: HeldRun, change: Change): Promise<number> {
   const events = change.events ?? []
   const proof = prove(change.basis ?? {})
   const free = change.sends && runIsFree(held.id, change.sends)
@@ -116,7 +125,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     ...(change.set ?? []),
     sql`wake_at = ${change.wakeAt ?? sql`null`}`,
     sql`last_seq = last_seq + ${events.length}::int`,
-    ...(change.release ? [sql`epoch = epoch + 1`] : []),
+    ...(change.release ? [sql`epoch = epoch + 1`, ...traceToStore(held.activation)] : []),
   ]
   const parts: SQL[] = [
     sql`g as (

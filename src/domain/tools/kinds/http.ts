@@ -1,6 +1,7 @@
 /** Runs an http tool: one request over the guarded fetch. Every outcome is a result that a model can read. */
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { Egress, EgressError } from '../../egress/index.ts'
 import { isHeaderValue } from './http-check.ts'
 import { buildHttpRequest, isUnusable, type UnusableArguments } from './http-request.ts'
@@ -19,6 +20,8 @@ export interface HttpToolRun {
   projectId: string
   /** The tool call's id, sent as `Idempotency-Key` with every method. */
   idempotencyKey: string
+  /** Sent as `traceparent` and `tracestate`, unless the tool has headers of these names. */
+  trace?: TraceContext | undefined
   timeoutMs: number
   maxBytes: number
   signal: AbortSignal
@@ -53,7 +56,7 @@ export async function runHttpTool(
   if (isUnusable(built)) return unsent('invalid_arguments', messageFor(built))
   const outcome = await run.egress.request({
     ...built,
-    headers: { ...built.headers, 'idempotency-key': run.idempotencyKey },
+    headers: { ...run.trace, ...built.headers, 'idempotency-key': run.idempotencyKey },
     timeoutMs: run.timeoutMs,
     maxBytes: run.maxBytes,
     signal: run.signal,

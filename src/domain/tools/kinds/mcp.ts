@@ -1,6 +1,7 @@
 /** Runs a tool of an upstream. What the upstream returns is the result. */
 import { errorResult } from '../../../core/content.ts'
 import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { Services } from '../../access/index.ts'
 import {
   callUpstream,
@@ -26,6 +27,8 @@ export interface McpRun {
   signal: AbortSignal
   /** Called just before the call is sent; nothing is sent when it returns false. */
   mayStart(): boolean
+  /** Sent in `_meta`. */
+  trace?: TraceContext | undefined
   caller: CallerChannel | null
   /** The upstream's row, if it was read a moment ago. */
   row: UpstreamRow | null
@@ -61,8 +64,8 @@ async function runRead(
   run: McpRun,
   action: ReadAction,
 ): Promise<SendOutcome | { inputRequired: InputRequired }> {
-  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller, row } = run
-  const request = { id, projectId, timeoutMs, signal, mayStart, row, relay: caller?.relay ?? null }
+  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller, row, trace } = run
+  const request = { id, projectId, timeoutMs, signal, mayStart, row, trace, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
     ? readResource(services, { ...request, uri: asText(args['uri']) })
     : getPrompt(services, {

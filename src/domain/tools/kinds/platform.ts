@@ -5,6 +5,7 @@
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { principalById, withoutGates, type Services, type Requester } from '../../access/index.ts'
 import type { SendOutcome } from '../outcome.ts'
 
@@ -17,6 +18,7 @@ export interface PlatformRun {
   requester: Requester | null
   /** The tool call's id; the audit records it as the request id. */
   callId: string
+  trace?: TraceContext | undefined
   /** Time limit in milliseconds. */
   timeoutMs: number
   /** Called just before the operation starts; with false it does not start. */
@@ -38,7 +40,7 @@ export async function runPlatformTool(services: Services, run: PlatformRun): Pro
       lost: false,
     }
   const principal = { ...found, policy: withoutGates(found.policy) }
-  const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null }
+  const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null, trace: run.trace }
   if (!run.mayStart())
     return { result: errorResult('withheld', 'The operation was withheld; nothing was run.'), lost: false }
   try {

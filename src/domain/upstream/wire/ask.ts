@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { onAbort } from '../../../core/abort.ts'
 import type { Json, JsonObject } from '../../../core/json.ts'
+import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
@@ -32,6 +33,8 @@ export interface UpstreamRequest {
   signal?: AbortSignal | null
   /** What the MCP client declared; null when no MCP client is behind the request. */
   relay?: Relay | null
+  /** Sent in `_meta`. */
+  trace?: TraceContext | undefined
   /** Called just before the request is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }

@@ -85,7 +85,7 @@ async function send(
   const params = {
     name: call.tool,
     arguments: call.arguments,
-    _meta: { 'gatehouse/call_id': callId, ...relayedMeta(link, relay) },
+    _meta: { ...call.trace, 'gatehouse/call_id': callId, ...relayedMeta(link, relay) },
     ...relayedInput(link, relay),
   }
   return link.client.callTool(params as Parameters<typeof link.client.callTool>[0], {

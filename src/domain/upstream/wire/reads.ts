@@ -55,7 +55,7 @@ async function read(
       { mayHaveRun: false, mayStart: request.mayStart },
       (link, { timeoutMs, signal }) => {
         const rounds = method === 'completion/complete' ? {} : relayedInput(link, relay)
-        const meta = relayedMeta(link, relay)
+        const meta = { ...request.trace, ...relayedMeta(link, relay) }
         const message = { method, params: { ...params, ...rounds, _meta: meta } }
         return link.client.request(message, anything, {
           timeout: timeoutMs,

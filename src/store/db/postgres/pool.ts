@@ -110,7 +110,7 @@ export class SessionPool {
     const all = [...this.#sessions, ...this.#abandoned.values()]
     const since = all.map((session) => session.writingSince()).filter((at) => at !== null)
     const oldestWriteMs = since.length > 0 ? performance.now() - Math.min(...since) : 0
-    return { oldestWriteMs, abandoned: this.#abandoned.size }
+    return { oldestWriteMs, abandoned: this.#abandoned.size, queued: this.#waiting.length }
   }
 
   #max(): number {

@@ -59,6 +59,8 @@ export const generations = pgTable(
     requestedBy: text('requested_by').notNull(),
     /** For a person with a token: role and expiry of that token. Null for a key, whose row has both. */
     requester: jsonb('requester'),
+    /** The trace context that the run was started with, later that of its newest activation: a StoredTrace. */
+    trace: jsonb('trace'),
     /** For a child: its parent generation, the call of the parent that waits for it, and the first ancestor. */
     parentId: text('parent_id'),
     parentCallId: text('parent_call_id'),

@@ -76,6 +76,8 @@ export const toolCalls = pgTable(
     requestedBy: text('requested_by').notNull(),
     /** For a call of a person with a token outside a generation: role and expiry of that token. Null for a key. */
     requester: jsonb('requester'),
+    /** For a call outside a generation: the trace context of its request, a TraceContext. */
+    trace: jsonb('trace'),
     /** For a call over MCP: the agent that served it, the agent's gate at that time, and the thread. */
     agentId: text('agent_id'),
     agentGate: jsonb('agent_gate'),
