@@ -2,6 +2,7 @@
  * Measures retention on PostgreSQL: rounds of finished runs that are made and removed while a reader follows the feed.
  * `--runs=n`: how many in all rounds together.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { sweepProject } from '../src/domain/retention/sweep.ts'
 import { AppError } from '../src/core/errors.ts'
 import { connect } from '../src/store/db/connect.ts'
@@ -57,8 +58,9 @@ function follow(db: Database, from: Position) {
         })
         read += page.events.length
         at = page.end
-        // It follows what is new, and reads what is old from the beginning again.
+        // What is old is read again, as a reader that is behind does.
         if (!page.more) at = from
+        await pause(5)
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'CURSOR_EXPIRED') throw error
         refused++
