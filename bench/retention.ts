@@ -149,7 +149,11 @@ export async function measureRetention(given: { runs: number | null }): Promise<
       from = done.from
       if (process.env['BENCH_EXPLAIN']) console.error(done.longest)
     }
-    report('retention', `${runs} runs with ${eventsOfRun} events each, made and removed in ${rounds} rounds`, rows)
+    report(
+      'retention',
+      `${runs} runs with ${eventsOfRun} events each, made and removed in ${rounds} rounds`,
+      rows,
+    )
   } finally {
     await connection.close()
     await database.drop()

@@ -30,10 +30,6 @@ export function timed(db: Database, times: StatementTimes): Database {
     db.transaction((tx) => work(timed(tx as unknown as Database, times)))
   return new Proxy(db, {
     get: (target, name) =>
-      name === 'execute'
-        ? execute
-        : name === 'transaction'
-          ? transaction
-          : Reflect.get(target, name, target),
+      name === 'execute' ? execute : name === 'transaction' ? transaction : Reflect.get(target, name, target),
   })
 }

@@ -86,8 +86,7 @@ async function lockTrees(tx: Database, roots: readonly string[]): Promise<Locked
 }
 
 /** The ids as the relation `x`. */
-const listed = (ids: readonly string[]) =>
-  rowsOf(jsonb(ids.map((id) => ({ id }))), ids.length, 'x(id text)')
+const listed = (ids: readonly string[]) => rowsOf(jsonb(ids.map((id) => ({ id }))), ids.length, 'x(id text)')
 
 /** Judges under the locks: the ids of the trees that may go, each locked as a whole. */
 async function judge(tx: Database, tree: readonly Locked[], before: Date): Promise<string[]> {

@@ -63,7 +63,15 @@ test.skipIf(!hasPostgres)(
     try {
       await r.set({ runDays: 1 })
       const { db } = r.h.app.services
-      const tables = ['events', 'generations', 'steps', 'tool_calls', 'approvals', 'model_attempts', 'threads']
+      const tables = [
+        'events',
+        'generations',
+        'steps',
+        'tool_calls',
+        'approvals',
+        'model_attempts',
+        'threads',
+      ]
       await make(r, 'old', 500)
       await r.sweep(5)
       for (const table of tables) await r.rows(`vacuum ${table}`)

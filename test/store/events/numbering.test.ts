@@ -416,7 +416,10 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
         )
       await expect.poll(async () => (await numbering()).length, { timeout: 5000 }).toBe(1)
       // Meanwhile others are told that somebody is at it, and wait for nothing.
-      const [busy] = await query<{ done: object }>(connection.db, sql`select number_events(false, 2000) as done`)
+      const [busy] = await query<{ done: object }>(
+        connection.db,
+        sql`select number_events(false, 2000) as done`,
+      )
       expect(busy!.done).toMatchObject({ busy: true, count: 0 })
       await query(
         connection.db,
