@@ -37,7 +37,7 @@ export function withTree(before: Date): SQL {
       ) as m
       cross join lateral (
         select coalesce(bool_or(c.settled_at is null), false) as is_open,
-          coalesce(bool_or(c.status = 'UNKNOWN' and c.resolution is null), false) as is_unknown
+          coalesce(bool_or(c.status = 'UNKNOWN'), false) as is_unknown
         from tool_calls as c
         where c.generation_id = m.id
       ) as call
