@@ -2,6 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres } from '../../support/databases.ts'
 import { chainUnder, makeChain, type Chain } from '../../support/nested-fixtures.ts'
+import {
+  botToken,
+  channel,
+  openSlackServer,
+  signingSecret,
+  type SlackServer,
+} from '../../support/slack-server.ts'
 import { openReceiver } from '../../support/webhook-receiver.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
@@ -10,13 +17,18 @@ const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
 describe.each(kinds)('on %s', (kind) => {
   let r: Retained
   let chain: Chain
+  let slack: SlackServer
   beforeAll(async () => {
-    r = await openRetained(kind)
+    slack = await openSlackServer()
+    r = await openRetained(kind, { slackApiUrl: slack.url })
     await r.set({ runDays: 30 })
     const { ask } = r.deployment.fixtures.tools
     chain = await makeChain(r.h, 3, (level) => (level === 3 ? { toolIds: [ask] } : {}))
   })
-  afterAll(() => r?.deployment.close())
+  afterAll(async () => {
+    await r?.deployment.close()
+    await slack?.close()
+  })
 
   const start = async (innermost: string): Promise<string> =>
     (
@@ -109,7 +121,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect([await left(ids), await rowsLeft(ids)]).toEqual([0, [0, 0, 0, 0, 0]])
   })
 
-  test("a removal waits for a run's callback that is behind, and after two days more disables it", async () => {
+  test("a removal waits for what a run's callback has refused, and after two days more ends and tells it", async () => {
     const receiver = await openReceiver((_got, response) => void response.writeHead(503).end())
     const made = await r.h.mutate(
       'startGeneration',
@@ -127,6 +139,52 @@ describe.each(kinds)('on %s', (kind) => {
         return left([id])
       })
       .toBe(0)
+    // It had read everything, and what it has refused is gone: that is told, and its place ends.
+    const [webhook] = await r.rows<{ id: string }>(`select id from webhooks where callback_of = '${id}'`)
+    const own = `webhook_id = '${webhook!.id}'`
+    await r.rows(`update webhook_deliveries set next_at = now() where ${own} and next_at is not null`)
+    await r.rows(`update webhook_cursors set wake_at = now(), status = 'WAITING' where ${own}`)
+    await expect
+      .poll(
+        () => r.count('events', `type = 'WEBHOOK_CURSOR_EXPIRED' and data->>'webhookId' = '${webhook!.id}'`),
+        {
+          timeout: 10_000,
+        },
+      )
+      .toBe(1)
+    await expect.poll(() => r.count('webhook_cursors', own), { timeout: 10_000 }).toBe(0)
     await receiver.close()
+  })
+
+  test('a removal waits for Slack that is behind, and after two days more disables it', async () => {
+    const set = { botToken, signingSecret, channel }
+    const integration = await r.h.mutate('setSlackIntegration', set, 'integration { id }')
+    slack.interfere = (_method, _args, response) => {
+      response.writeHead(503).end()
+      return true
+    }
+    const { toolId } = await r.deployment.payer({ mode: 'ALWAYS' })
+    const { data } = await r.h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: toolId })
+    const agentId = await r.deployment.fixtures.agent({ toolIds: [toolId] })
+    const id = await r.deployment.fixtures.start(agentId, `call ${data['tool'].name} {"n":"x"}`)
+    await r.h.until(id, ['AWAITING_APPROVAL'])
+    const calls = slack.calls.length
+    await slack.until(() => slack.calls.length > calls || calls > 1)
+    const waiting = (await r.h.gql('{ approvals(status: PENDING) { nodes { id } } }')).data['approvals'].nodes
+    await r.h.mutate('decideApproval', { approvalId: waiting[0].id, verdict: 'APPROVE' }, 'approval { id }')
+    await r.h.until(id, ['COMPLETED'])
+    await r.sweep(31)
+    expect(await left([id])).toBe(1)
+    await expect
+      .poll(async () => {
+        await r.sweep(33)
+        return left([id])
+      })
+      .toBe(0)
+    const { status, disabledReason } = (await r.h.gql('{ slackIntegration { id status disabledReason } }'))
+      .data['slackIntegration']
+    expect([status, disabledReason]).toEqual(['DISABLED', 'BEHIND'])
+    expect(integration['integration'].id).toMatch(/^slk_/)
+    expect(await r.count('events', `type = 'SLACK_DISABLED' and data->>'reason' = 'BEHIND'`)).toBe(1)
   })
 })
