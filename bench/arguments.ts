@@ -4,15 +4,21 @@
 export interface BenchArguments {
   names: string[]
   json: boolean
+  /** How many runs `retention` makes and removes; null: its own number. */
+  runs: number | null
 }
 
 /** Throws with the known names when one is unknown. */
 export function benchArguments(words: string[], known: string[]): BenchArguments {
-  const { names, options } = split(words, ['--json'])
+  const { names, options } = split(words, ['--json', '--runs'])
   assertKnown(names, known)
+  const runs = options.has('--runs') ? Number(options.get('--runs')) : null
+  if (runs !== null && (!Number.isInteger(runs) || runs < 1))
+    throw new Error('--runs must be a whole number of at least 1.')
   return {
     names: names.length > 0 ? known.filter((name) => names.includes(name)) : known,
     json: options.has('--json'),
+    runs,
   }
 }
 

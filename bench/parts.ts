@@ -1,4 +1,5 @@
 /** The measurements by their names, in the order in which all of them run. */
+import type { BenchArguments } from './arguments.ts'
 import { measureBridge } from './bridge.ts'
 import { measureDecision } from './decision.ts'
 import { measureFanout } from './fanout.ts'
@@ -10,13 +11,14 @@ import { measurePage } from './page.ts'
 import { measurePageSize } from './page-size.ts'
 import { measureQuery } from './query.ts'
 import { measureReplicas } from './replicas.ts'
+import { measureRetention } from './retention.ts'
 import { measureScale } from './scale.ts'
 import { measureStatements } from './statements.ts'
 import { measureUnits } from './units.ts'
 import { measureUpstreams } from './upstreams.ts'
 import { measureWebhooks } from './webhooks.ts'
 
-export const parts: Record<string, () => Promise<void>> = {
+export const parts: Record<string, (given: Pick<BenchArguments, 'runs'>) => Promise<void>> = {
   limit: measureLimit,
   units: measureUnits,
   statements: measureStatements,
@@ -31,6 +33,7 @@ export const parts: Record<string, () => Promise<void>> = {
   scale: measureScale,
   replicas: measureReplicas,
   webhooks: measureWebhooks,
+  retention: measureRetention,
   page: measurePage,
   'page-size': measurePageSize,
 }

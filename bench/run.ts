@@ -5,13 +5,13 @@ import { parts } from './parts.ts'
 import { printJson, reportJson } from './report.ts'
 
 async function run(): Promise<void> {
-  const { names, json } = benchArguments(process.argv.slice(2), Object.keys(parts))
+  const { names, json, runs } = benchArguments(process.argv.slice(2), Object.keys(parts))
   if (json) reportJson()
   else
     console.log(
       `Node ${process.version}, ${cpus().length} cores. Compare ratios to the limit or a peer of the same run; times are of this machine.`,
     )
-  for (const name of names) await parts[name]!()
+  for (const name of names) await parts[name]!({ runs })
   if (json) printJson()
 }
 

@@ -55,16 +55,18 @@ describe('statistics', () => {
 
 describe('command lines', () => {
   it('takes all measurements when none is named, and named ones in the order of all', () => {
-    expect(benchArguments([], known)).toEqual({ names: known, json: false })
-    expect(benchArguments(['query', '--json', 'limit'], known)).toEqual({
+    expect(benchArguments([], known)).toEqual({ names: known, json: false, runs: null })
+    expect(benchArguments(['query', '--json', 'limit', '--runs=50'], known)).toEqual({
       names: ['limit', 'query'],
       json: true,
+      runs: 50,
     })
   })
 
   it('refuses what it does not know, with what it knows', () => {
     expect(() => benchArguments(['unit'], known)).toThrow('Unknown: unit. Known are limit, units, query.')
     expect(() => benchArguments(['--jsn'], known)).toThrow('Unknown option: --jsn')
+    expect(() => benchArguments(['--runs=some'], known)).toThrow('--runs must be a whole number')
   })
 
   it('compares two commits and needs a measurement', () => {

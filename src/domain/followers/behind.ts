@@ -22,7 +22,7 @@ export interface RemovedPart {
 }
 
 /**
- * In the transaction of a removal: whether no follower misses an event by it. Those that want nothing of what is behind them
+ * In the transaction of a removal: whether no follower misses an event by it, also none that gets it again later. Those that want nothing of what is behind them
  * are moved along. The others are behind: with `givesUp` they are disabled, with event and audit entry, else it is false,
  * and nothing may be removed.
  */
@@ -37,6 +37,7 @@ export async function passFollowers(tx: Database, part: RemovedPart, givesUp: bo
     ...(await pass(tx, integrations, feed(inFeed), part)),
   ]
   const late = found.filter(({ wants }) => wants)
+  if (!givesUp && (await awaitsRetry(tx, part))) return false
   if (found.length === 0) return true
   if (!givesUp || found.some(({ wants }) => !wants)) return false
   for (const { owner } of late) await disableBehind(tx, part.projectId, owner)
@@ -48,6 +49,26 @@ interface Behind {
   owner: string
   /** False for one that is in work and may only not have been given back. */
   wants: boolean
+}
+
+/**
+ * Whether an endpoint that has refused one of these events gets it again: the delivery reads the event then. Those that wait
+ * at the place of an ordered endpoint are behind by that.
+ */
+async function awaitsRetry(tx: Database, part: RemovedPart): Promise<boolean> {
+  const isRemoved = part.generationIds.length
+    ? sql`${jsonb([...part.generationIds])} ? e.generation_id`
+    : sql`e.generation_id is null and e.position <= ${part.newest.position}::bigint`
+  const rows = await query(
+    tx,
+    sql`select 1
+      from webhook_cursors as c
+      join webhook_deliveries as d on d.cursor_id = c.id and d.next_at is not null
+      join events as e on e.id = d.event_id
+      where c.project_id = ${part.projectId} and c.status not in ('PAUSED', 'DISABLED') and ${isRemoved}
+      limit 1`,
+  )
+  return rows.length > 0
 }
 
 /** Moves rows along that want nothing, and returns the others. */

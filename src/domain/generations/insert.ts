@@ -58,7 +58,7 @@ export async function insertGeneration(
   const { agent, settings, externalId = null, retryOf = null } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
-  const createdBy = ctx.principal.id
+  const { id: createdBy } = ctx.principal
   const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
   const isNew = row.threadId === null || externalId !== null
   const own = {
@@ -69,15 +69,14 @@ export async function insertGeneration(
     threadId,
     settings,
     input: row.messages,
-    requestedBy: ctx.principal.id,
+    requestedBy: createdBy,
     requester: requesterOf(ctx.principal),
     trace: ctx.trace ?? null,
     lastSeq: events.length,
   }
-  const search = searchOf(row)
   const state = claims ? { ...ofThisProcess, wakeAt: nowPlus(ctx.limits.leaseMs) } : ofAnyWorker
   const retry = { retryOfId: retryOf?.generationId ?? null, retryStep: retryOf?.step ?? null }
-  const values = { ...own, ...retry, ...state, search, deadlineAt: nowPlus(settings.timeoutMs) }
+  const values = { ...own, ...retry, ...state, search: searchOf(row), deadlineAt: nowPlus(settings.timeoutMs) }
   const readAt = momentNow()
   const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(

@@ -46,18 +46,26 @@ export function wakeSweep({ pubsub }: Pick<Ctx, 'pubsub'>, projectId: string): v
   ])
 }
 
-/** Counts what the transaction of a sweep removes, also in the request that it serves. */
+/**
+ * Counts what the transaction of a sweep removes, also in the request that it serves. `until`: when the newest run of it was
+ * created, ISO 8601.
+ */
 export async function countRemoved(
   tx: Database,
   row: RetentionRow,
   removed: Removed,
   removalId: string | null,
+  until: string | null = null,
 ): Promise<void> {
   const last = sumOf(row.lastRemoved as Removed, removed)
   const all = sumOf(row.allRemoved as Removed, removed)
   await query(
     tx,
-    sql`update retentions set last_removed = ${jsonb(last)}, all_removed = ${jsonb(all)} where id = ${row.id}`,
+    sql`update retentions set
+        last_removed = ${jsonb(last)},
+        all_removed = ${jsonb(all)},
+        removed_until = greatest(removed_until, ${until}::timestamptz)
+      where id = ${row.id}`,
   )
   if (removalId === null) return
   const [removal] = await selectRows(tx, dataRemovals, sql`where id = ${removalId}`)

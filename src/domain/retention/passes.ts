@@ -2,12 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
-import { findRuns, type Candidate, type WhichRuns } from './find-runs.ts'
+import { findRuns, mostJudged, type Candidate, type WhichRuns } from './find-runs.ts'
 import { batchSize, type RemoveBatch } from './remove-others.ts'
 import { removeRuns } from './remove-runs.ts'
 
-/** The most runs of a batch, and the pause after each, in milliseconds: others write meanwhile. */
-const mostRuns = 100
+/** The pause after each batch, in milliseconds: others write meanwhile. */
 const pauseMs = 10
 
 /** What a sweep works under. */
@@ -31,23 +30,23 @@ export async function sweepRuns(
   const remove = (ids: readonly string[]) =>
     removeRuns(services.db, held, { projectId, ids, before: which.before, removalId })
   for (let after: Candidate | null = null; await sweep.goesOn();) {
-    const found: Candidate[] = await findRuns(services.db, { projectId, ...which }, after, mostRuns)
+    const found: Candidate[] = await findRuns(services.db, { projectId, ...which }, after, mostJudged)
     const batch = fitting(found)
     if (batch.length === 0) return true
-    const ids = batch.map(({ id }) => id)
-    const isWhole = await remove(ids)
+    const ids = batch.flatMap(({ id, kept }) => (kept ? [] : [id]))
+    const isWhole = ids.length === 0 || (await remove(ids))
     // Followers have not read so far.
     if (!isWhole && !(ids.length > 1 && (await remove(ids.slice(0, 1))))) return true
-    after = isWhole ? batch.at(-1)! : batch[0]!
+    after = isWhole ? batch.at(-1)! : batch.find(({ id }) => id === ids[0])!
     await pause(pauseMs)
   }
   return false
 }
 
-/** A beginning of the list with at most a batch of events, and at least one run. */
+/** A beginning of the list with at most a batch of events that go, and at least one run. */
 function fitting(found: readonly Candidate[]): Candidate[] {
   let rows = 0
-  const most = found.findIndex(({ events }) => (rows += events) > batchSize)
+  const most = found.findIndex(({ events, kept }) => !kept && (rows += events) > batchSize)
   return most < 0 ? [...found] : found.slice(0, Math.max(1, most))
 }
 

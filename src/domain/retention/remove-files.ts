@@ -1,6 +1,7 @@
 /** Removes files that nothing names any more. Their bytes go after the commit, see `deleteBlobs`. */
-import { query, type Database } from '../../store/db/database.ts'
+import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
+import { rowsOf } from '../../store/db/write.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import { appendProjectEvents, fileDeleted } from '../events/index.ts'
 import { blobKeysOf } from '../files/index.ts'
@@ -8,18 +9,19 @@ import { isHeld } from './find-runs.ts'
 
 /** The files that these runs name: in messages, in the messages of their threads, and as attachments of calls. */
 export async function filesNamedIn(tx: Database, generationIds: readonly string[]): Promise<string[]> {
-  const ids = [...generationIds]
+  const each = rowsOf(jsonb(generationIds.map((id) => ({ id }))), generationIds.length, 'x(id text)')
   const rows = await query<{ id: string }>(
     tx,
     sql`select distinct named.id #>> '{}' as id
-      from (
-        select jsonb_path_query(input, '$.**.fileId') as id from generations where id in ${ids}
+      from ${each}
+      cross join lateral (
+        select jsonb_path_query(g.input, '$.**.fileId') as id from generations as g where g.id = x.id
         union all
-        select jsonb_path_query(attachments, '$.**.fileId') from tool_calls where generation_id in ${ids}
+        select jsonb_path_query(c.attachments, '$.**.fileId') from tool_calls as c where c.generation_id = x.id
         union all
-        select jsonb_path_query(messages, '$.**.fileId')
-        from threads
-        where id in (select thread_id from generations where id in ${ids})
+        select jsonb_path_query(t.messages, '$.**.fileId')
+        from threads as t
+        where t.id = (select thread_id from generations as g where g.id = x.id)
       ) as named`,
   )
   return rows.map(({ id }) => id)

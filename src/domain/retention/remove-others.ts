@@ -28,11 +28,14 @@ export type RemoveBatch = (db: Database, held: Held, old: Old) => Promise<number
 
 const at = ({ before }: Old) => sql`${before.toISOString()}::timestamptz`
 
-/** Calls outside runs that are settled, and not UNKNOWN without a resolution. `requester`: only those of one. */
+/**
+ * Calls outside runs that are settled and not UNKNOWN. One that was UNKNOWN is as old as its resolution: its idempotency key
+ * counts from then on, and so long it must not run again. `requester`: only those of one.
+ */
 export function callsThatMayGo({ projectId, before }: Old, requester: string | null): SQL {
   return sql`c.project_id = ${projectId} and c.generation_id is null
     and c.settled_at < ${before.toISOString()}::timestamptz
-    and (c.status <> 'UNKNOWN' or c.resolved_at < ${before.toISOString()}::timestamptz)
+    and c.status <> 'UNKNOWN' and coalesce(c.resolved_at < ${before.toISOString()}::timestamptz, true)
     and not ${isHeld(sql`c.project_id`, sql`c.requested_by`)}
     ${requester === null ? sql`` : sql`and c.requested_by = ${requester}`}`
 }

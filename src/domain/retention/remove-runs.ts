@@ -1,11 +1,12 @@
 /** Removes whole finished runs, each with all its descendants, in one transaction under the locks of all of them. */
-import { atomically, query, type Database } from '../../store/db/database.ts'
+import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { rowsOf } from '../../store/db/write.ts'
 import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
 import type { Held } from '../../store/work/work.ts'
 import { passFollowers } from '../followers/index.ts'
 import { deleteCalls } from '../tool-calls/index.ts'
-import { keptBecause } from './find-runs.ts'
+import { keptBecause, withTree } from './find-runs.ts'
 import { countRemoved, lockSweep } from './lease.ts'
 import { dayMs } from './kinds.ts'
 import { deleteFiles, filesNamedIn } from './remove-files.ts'
@@ -46,58 +47,63 @@ export async function removeRuns(db: Database, held: Held, removal: RunRemoval):
     await leaveTombstones(tx, ids, removal.removalId !== null)
     const until = await deleteTrees(tx, ids)
     const gone = await deleteFiles(tx, removal.projectId, files)
-    await countRemoved(tx, sweep, { runs: ids.length, files: gone }, removal.removalId)
-    await query(
-      tx,
-      sql`update retentions set removed_until = greatest(removed_until, ${until}::timestamptz)
-        where id = ${removal.projectId}`,
-    )
+    await countRemoved(tx, sweep, { runs: ids.length, files: gone }, removal.removalId, until)
     return true
   })
 }
 
-/** Locks the runs with their descendants, the deepest first, and their threads. Trees that somebody else has locked are left out. */
-async function lockTrees(tx: Database, roots: readonly string[]): Promise<{ id: string; root: string }[]> {
-  const all = sql`(id in ${[...roots]} or root_id in ${[...roots]})`
-  const rows = await query<{ id: string; root: string }>(
+interface Locked {
+  id: string
+  root: string
+  threadId: string
+}
+
+/** Locks the runs with their descendants, the deepest first, and their threads. Rows that somebody else has locked are left out. */
+async function lockTrees(tx: Database, roots: readonly string[]): Promise<Locked[]> {
+  const rows = await query<Locked>(
     tx,
-    sql`select id, coalesce(root_id, id) as root
+    sql`select id, coalesce(root_id, id) as root, thread_id as "threadId"
       from generations
-      where ${all}
+      where id = any(array(
+          select id from ${listed(roots)}
+          union all
+          select d.id from ${listed(roots)} cross join lateral (
+            select g.id from generations as g where g.root_id = x.id offset 0
+          ) as d
+        ))
       order by depth desc, id
       for update skip locked`,
   )
-  const sizes = await query<{ root: string; n: number }>(
-    tx,
-    sql`select coalesce(root_id, id) as root, count(*)::int as n from generations where ${all} group by 1`,
-  )
-  const locked = (root: string) => rows.filter((row) => row.root === root).length
-  const whole = new Set(sizes.filter(({ root, n }) => locked(root) === n).map(({ root }) => root))
-  const kept = rows.filter(({ root }) => whole.has(root))
-  if (kept.length > 0)
+  if (rows.length > 0)
     await query(
       tx,
       sql`select 1 from threads
-        where id in (select thread_id from generations where id in ${kept.map(({ id }) => id)})
+        where id = any(array(select id from ${listed([...new Set(rows.map(({ threadId }) => threadId))])}))
         order by id
         for update`,
     )
-  return kept
+  return rows
 }
 
-/** Judges under the locks: the ids of the trees that may go. */
-async function judge(
-  tx: Database,
-  tree: readonly { id: string; root: string }[],
-  before: Date,
-): Promise<string[]> {
+/** The ids as the relation `x`. */
+const listed = (ids: readonly string[]) => rowsOf(jsonb(ids.map((id) => ({ id }))), ids.length, 'x(id text)')
+
+/** Judges under the locks: the ids of the trees that may go, each locked as a whole. */
+async function judge(tx: Database, tree: readonly Locked[], before: Date): Promise<string[]> {
   const roots = [...new Set(tree.map(({ root }) => root))]
-  const rows = await query<{ id: string }>(
+  const rows = await query<{ id: string; runs: number }>(
     tx,
-    sql`select g.id from generations as g where g.id in ${roots} and ${keptBecause(before)} is null`,
+    sql`select g.id, tree.runs
+      from (
+        select g.*
+        from ${listed(roots)} cross join lateral (select * from generations as g where g.id = x.id offset 0) as g
+      ) as g
+      ${withTree(before)}
+      where ${keptBecause(before)} is null`,
   )
-  const free = new Set(rows.map(({ id }) => id))
-  return tree.filter(({ root }) => free.has(root)).map(({ id }) => id)
+  const locked = new Map<string, string[]>(roots.map((root) => [root, []]))
+  for (const { id, root } of tree) locked.get(root)!.push(id)
+  return rows.flatMap(({ id, runs }) => (locked.get(id)!.length === runs ? locked.get(id)! : []))
 }
 
 async function newestEventOf(tx: Database, ids: readonly string[]): Promise<RemovedPlace | null> {
@@ -105,8 +111,7 @@ async function newestEventOf(tx: Database, ids: readonly string[]): Promise<Remo
     tx,
     sql`select id::float8 as id, commit_order::float8 as "commitOrder", position::float8 as position,
         (extract(epoch from created_at) * 1000)::float8 as "createdMs"
-      from events
-      where generation_id in ${[...ids]}
+      from (select e.* from ${eachOf('events', ids)}) as e
       order by position desc
       limit 1`,
   )
@@ -144,41 +149,62 @@ async function leaveTombstones(tx: Database, ids: readonly string[], keepsFacts:
         (select count(*) from tool_calls as c where c.generation_id = g.id), g.input_tokens, g.output_tokens,
         ${keepsFacts ? facts : sql`null`}, g.created_at, g.finished_at
       from generations as g
-      where g.id in ${[...ids]}
+      where g.id = any(array(select id from ${listed(ids)}))
       on conflict (id) do nothing`,
   )
 }
 
-/** Deletes the rows of the trees. Returns when the newest of them was created, ISO 8601. */
+/**
+ * The rows of a table that belong to these runs, as `e`. Each run is looked up by itself, so that the plan does not depend on
+ * statistics.
+ */
+function eachOf(table: string, ids: readonly string[]): SQL {
+  return sql`${listed(ids)} cross join lateral (
+      select t.ctid, t.* from ${sql.raw(table)} as t where t.generation_id = x.id offset 0
+    ) as e`
+}
+
+/** Deletes rows of these runs by their primary key. */
+function deleteOf(table: string, ids: readonly string[]): SQL {
+  return sql`delete from ${sql.raw(table)} where id = any(array(select e.id from ${eachOf(table, ids)}))`
+}
+
+/** The same in a table whose key has more columns. Its rows are only added, or swept by their age as well. */
+function deletePlacesOf(table: string, ids: readonly string[]): SQL {
+  return sql`delete from ${sql.raw(table)} where ctid = any(array(select e.ctid from ${eachOf(table, ids)}))`
+}
+
+/** Deletes the rows of the trees in one statement. Returns when the newest of them was created, ISO 8601. */
 async function deleteTrees(tx: Database, ids: readonly string[]): Promise<string> {
-  const of: SQL = sql`generation_id in ${[...ids]}`
-  const approvals = sql`select id from approvals
-    where tool_call_id in (select id from tool_calls where ${of})`
-  for (const statement of [
-    sql`delete from verdict_tries where approval_id in (${approvals})`,
-    sql`delete from slack_messages where approval_id in (${approvals})`,
-    sql`delete from approvals where tool_call_id in (select id from tool_calls where ${of})`,
-    sql`delete from events where ${of}`,
-    sql`delete from steps where ${of}`,
-    sql`delete from model_attempts where ${of}`,
-    sql`delete from awaited_requests where ${of}`,
-    sql`delete from tool_versions
-      where tool_id in (
-        select jsonb_path_query(settings, '$.clientTools[*].id') #>> '{}' from generations where id in ${[...ids]}
-      )`,
-    deleteCalls(sql`t.generation_id in ${[...ids]}`),
-  ])
-    await query(tx, statement)
+  const ofApprovals = (table: string) =>
+    sql`delete from ${sql.raw(table)} where approval_id = any(array(select id from gone_approvals))`
   const gone = await query<{ thread: string; at: string }>(
     tx,
-    sql`delete from generations where id in ${[...ids]}
+    sql`with gone_approvals as (${deleteOf('approvals', ids)} returning id),
+      gone_tries as (${ofApprovals('verdict_tries')}),
+      gone_messages as (${ofApprovals('slack_messages')}),
+      gone_events as (${deleteOf('events', ids)}),
+      gone_steps as (${deleteOf('steps', ids)}),
+      gone_attempts as (${deletePlacesOf('model_attempts', ids)}),
+      gone_requests as (${deletePlacesOf('awaited_requests', ids)}),
+      gone_calls as (${deleteCalls(sql`t.id = any(array(select e.id from ${eachOf('tool_calls', ids)}))`)}),
+      gone_tools as (
+        delete from tool_versions
+        where tool_id = any(array(
+          select jsonb_path_query(g.settings, '$.clientTools[*].id') #>> '{}'
+          from ${listed(ids)} cross join lateral (
+            select settings from generations as g where g.id = x.id offset 0
+          ) as g
+        ))
+      )
+      delete from generations where id = any(array(select id from ${listed(ids)}))
       returning thread_id as thread, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at`,
   )
   await query(
     tx,
     sql`delete from threads as t
-      where t.id in ${[...new Set(gone.map(({ thread }) => thread))]}
-        and not exists (select 1 from generations as g where g.thread_id = t.id)`,
+      where t.id = any(array(select id from ${listed([...new Set(gone.map(({ thread }) => thread))])}))
+        and (select count(*) from generations as g where g.thread_id = t.id) = 0`,
   )
   return gone
     .map(({ at }) => at)

@@ -95,7 +95,8 @@ async function storedHistory(db: Database) {
  * same stay valid. Not idempotent: each call leaves a gap above the newest position.
  */
 export async function beginIncarnation(tx: Database): Promise<void> {
-  // What the previous incarnation had committed belongs to it, also when its position was lost.
+  // What the previous incarnation had committed belongs to it, also when its position was lost. The function of the first
+  // release that has one: this may run before the migrations of this release.
   await query(tx, sql`select number_events(true)`)
   await query(
     tx,

@@ -38,7 +38,10 @@ interface Numbered {
  * One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`.
  */
 async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
-  const rows = await query<{ done: Numbered }>(db, sql`select number_events(${waits}::boolean) as done`)
+  const rows = await query<{ done: Numbered }>(
+    db,
+    sql`select number_events(${waits}::boolean, ${batch}::int) as done`,
+  )
   return rows[0]!.done
 }
 

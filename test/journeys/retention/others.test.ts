@@ -194,6 +194,59 @@ describe.each(kinds)('on %s', (kind) => {
     await receiver.close()
   })
 
+  test('a removal waits for what an endpoint has refused and gets again', async () => {
+    const receiver = await openReceiver(
+      ({ type }, response) => void response.writeHead(type === 'generation.completed' ? 503 : 200).end(),
+    )
+    const made = await r.h.mutate('createWebhook', { url: receiver.url }, 'webhook { id }')
+    const webhookId = made['webhook'].id as string
+    const id = await run()
+    await receiver.until((received) => received.some(({ type }) => type === 'generation.completed'))
+    await expect.poll(() => r.count('webhook_deliveries', `webhook_id = '${webhookId}'`)).toBe(1)
+    // The endpoint has read everything, but for that one event.
+    await r.touch()
+    await expect
+      .poll(() =>
+        r.count(
+          'webhook_cursors',
+          `webhook_id = '${webhookId}' and at >= (select max(position) from events where generation_id = '${id}')`,
+        ),
+      )
+      .toBe(1)
+    await r.sweep(31)
+    expect(await exists(id)).toBe(1)
+    await r.rows(
+      `update webhook_deliveries set status = 'DELIVERED', next_at = null where webhook_id = '${webhookId}'`,
+    )
+    await expect
+      .poll(async () => {
+        await r.sweep(31)
+        return exists(id)
+      })
+      .toBe(0)
+    await r.h.mutate('deleteWebhook', { webhookId }, '__typename')
+    await receiver.close()
+  })
+
+  test('a call outside runs that was UNKNOWN is as old as its resolution', async () => {
+    const called = await r.h.mutate(
+      'callTool',
+      { toolId: r.deployment.fixtures.tools.look, arguments: { word: 'y' } },
+      'toolCall { id }',
+    )
+    const id = called['toolCall'].id
+    const left = () => r.count('tool_calls', `id = '${id}'`)
+    const set = (change: string) => r.rows(`update tool_calls set ${change} where id = '${id}'`)
+    await set(`status = 'UNKNOWN', resolution = 'RUN_AGAIN', resolved_at = now(), settled_at = now()`)
+    await r.sweep(31)
+    expect(await left()).toBe(1)
+    await set(`status = 'SUCCEEDED', resolution = 'SUCCEEDED', settled_at = now() - interval '20 days'`)
+    await r.sweep(15)
+    expect(await left()).toBe(1)
+    await r.sweep(31)
+    expect(await left()).toBe(0)
+  })
+
   test('a webhook that wants nothing of what is removed is moved along', async () => {
     const receiver = await openReceiver()
     const made = await r.h.mutate(

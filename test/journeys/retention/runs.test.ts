@@ -127,7 +127,11 @@ describe.each(kinds)('on %s', (kind) => {
     await r.sweep(31)
     await r.sweep(31)
     expect(await Promise.all(all.map(exists))).toEqual(all.map((id) => (id === unknown ? 1 : 0)))
-    await r.rows(`update tool_calls set resolution = 'SUCCEEDED' where generation_id = '${unknown}'`)
+    // One that was run again and is UNKNOWN again has a resolution, and nobody knows what became of it.
+    await r.rows(`update tool_calls set resolution = 'RUN_AGAIN' where generation_id = '${unknown}'`)
+    await r.sweep(31)
+    expect(await exists(unknown)).toBe(1)
+    await r.rows(`update tool_calls set status = 'SUCCEEDED' where generation_id = '${unknown}'`)
     await r.sweep(31)
     expect(await exists(unknown)).toBe(0)
   })

@@ -29,8 +29,8 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
   const Release = builder.objectRef<ReleaseRow>('Release').implement({
     description: 'The release of a server.',
     fields: (t) => ({
-      version: t.exposeString('version', { description: 'Its semantic version.' }),
-      schema: t.exposeString('schema', { description: 'The name of its newest migration of the database.' }),
+      version: t.exposeString('version', { description: 'The semantic version of the server.' }),
+      schema: t.exposeString('schema', { description: 'The name of the newest migration that the server has for its database.' }),
     }),
   })
   const Viewer = builder

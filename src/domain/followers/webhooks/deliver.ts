@@ -89,6 +89,9 @@ async function readPage(services: Services, held: Held, state: CursorState): Pro
   const { part, at, until, webhookId, full } = state
   if (until !== null && at.at >= until) return { events: [], end: at, more: false, isLast: true }
   const page = await readBehind(services.db, part, at, full ? pageSize.full : pageSize.thin)
+  // Without an event at its place there is nothing to go on after: the log of a removed run has ended.
+  if (!page && part.generationId !== null && at.event === null)
+    return { events: [], end: at, more: false, isLast: true }
   if (!page) {
     await goOnAfterLoss(services.db, held, state)
     services.log.warn({ webhookId }, 'the place of a webhook in the log is gone; it goes on after it')

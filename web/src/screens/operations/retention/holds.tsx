@@ -36,7 +36,8 @@ const liftMutation = command('liftLegalHold')
 
 const kinds = { PROJECT: t('the whole project'), RUN: t('a run'), REQUESTER: t('a requester') }
 
-export function Holds() {
+/** `mayHold`: whether the person that is signed in may put and lift holds. */
+export function Holds({ mayHold }: { mayHold: boolean }) {
   const [isOpen, setOpen] = useState(false)
   const pages = usePages(holdsQuery, {}, (data) => data.legalHolds, {
     eventTypes: ['LEGAL_HOLD_PUT', 'LEGAL_HOLD_LIFTED'],
@@ -44,12 +45,14 @@ export function Holds() {
   const { act, isRunning } = useAction(liftMutation)
   return (
     <>
-      <p className="row">
+      <div className="row">
         <h2>{t('Legal holds')}</h2>
-        <button type="button" className="spread" onClick={() => setOpen(true)}>
-          {t('Put a hold')}
-        </button>
-      </p>
+        {mayHold && (
+          <button type="button" className="spread" onClick={() => setOpen(true)}>
+            {t('Put a hold')}
+          </button>
+        )}
+      </div>
       <Listing
         pages={pages}
         label={t('Legal holds')}
@@ -70,16 +73,18 @@ export function Holds() {
               <Ago at={hold.createdAt} />
             </td>
             <td className="actions">
-              <Confirm
-                word={t('Lift')}
-                question={t('Lift this hold?')}
-                isBusy={isRunning}
-                onConfirm={() =>
-                  void act({ input: { holdId: hold.id } }, t('The hold is lifted.')).then(pages.reload)
-                }
-              >
-                <p>{t('The next sweep removes what is old enough.')}</p>
-              </Confirm>
+              {mayHold && (
+                <Confirm
+                  word={t('Lift')}
+                  question={t('Lift this hold?')}
+                  isBusy={isRunning}
+                  onConfirm={() =>
+                    void act({ input: { holdId: hold.id } }, t('The hold is lifted.')).then(pages.reload)
+                  }
+                >
+                  <p>{t('The next sweep removes what is old enough.')}</p>
+                </Confirm>
+              )}
             </td>
           </tr>
         )}
@@ -117,6 +122,8 @@ function PutHold({ onClose }: { onClose(): void }) {
     >
       <Field
         label={t('Run or requester')}
+        name={target.trim().startsWith('gen_') ? 'generationId' : 'requesterId'}
+        issues={issues}
         value={target}
         onChange={setTarget}
         placeholder="gen_… key_… usr_…"

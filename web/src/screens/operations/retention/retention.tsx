@@ -1,15 +1,18 @@
 /** Retention: after how many days what goes, what that would be now, how far it is, and legal holds. */
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { command } from '../../../api/command.ts'
 import { graphql } from '../../../api/document.ts'
 import { useMutation, useQuery } from '../../../api/query.ts'
+import { useViewer } from '../../../api/viewer.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Field, Refusal } from '../../../parts/fields.tsx'
 import { Ago } from '../../../parts/moments.tsx'
 import { Failure, Skeleton } from '../../../parts/states.tsx'
 import { toast } from '../../../parts/toasts.tsx'
-import { numberText, t, T } from '../../../texts/texts.tsx'
+import { t, T } from '../../../texts/texts.tsx'
+import { Counts } from './counts.tsx'
 import { Holds } from './holds.tsx'
+import { Removals } from './removals.tsx'
 
 const retentionQuery = graphql(`
   query Retention($projectId: ID) {
@@ -88,11 +91,22 @@ const eventTypes = [
   'RETENTION_CHANGED',
   'LEGAL_HOLD_PUT',
   'LEGAL_HOLD_LIFTED',
+  'DATA_REMOVAL_REQUESTED',
   'DATA_REMOVAL_FINISHED',
 ] as const
 
+/** While a sweep goes on, how far it is is read so often, in milliseconds: a sweep tells of no batch. */
+const sweepingMs = 2000
+
 export function Retention() {
   const { data, error, isLoading, reload } = useQuery(retentionQuery, {}, { eventTypes })
+  const viewer = useViewer()
+  const isSweeping = data?.retention.sweeping ?? false
+  useEffect(() => {
+    if (!isSweeping) return
+    const timer = setInterval(reload, sweepingMs)
+    return () => clearInterval(timer)
+  }, [isSweeping, reload])
   if (isLoading) return <Skeleton />
   if (!data) return <Failure error={error} retry={reload} />
   const { retention } = data
@@ -102,7 +116,13 @@ export function Retention() {
       <p className="mute">
         {t('What is older goes for good. 0 is never. What is open, unknown or under a legal hold stays.')}
       </p>
-      <Settings key={retention.version} saved={saved} version={retention.version} onSaved={reload} />
+      <Settings
+        key={retention.version}
+        saved={saved}
+        version={retention.version}
+        maySet={viewer?.may('retention:Set') ?? false}
+        onSaved={reload}
+      />
       <h2>{t('What was removed')}</h2>
       <Counts counts={retention.allRemoved} />
       <p className="mute">
@@ -111,12 +131,20 @@ export function Retention() {
           <T text="The last sweep ended {when}." when={<Ago at={retention.lastFinishedAt} />} />
         )}
       </p>
-      <Holds />
+      <Holds mayHold={viewer?.may('retention:Hold') ?? false} />
+      <Removals mayRemove={viewer?.may('retention:Remove') ?? false} />
     </>
   )
 }
 
-function Settings({ saved, version, onSaved }: { saved: Days; version: number; onSaved(): void }) {
+interface SettingsProps {
+  saved: Days
+  version: number
+  maySet: boolean
+  onSaved(): void
+}
+
+function Settings({ saved, version, maySet, onSaved }: SettingsProps) {
   const [days, setDays] = useState(saved)
   const form = useMutation(setMutation)
   const numbers = Object.fromEntries(kinds.map(([kind]) => [kind, Number(days[kind])])) as Record<
@@ -134,17 +162,19 @@ function Settings({ saved, version, onSaved }: { saved: Days; version: number; o
   const issues = form.refused?.issues ?? []
   return (
     <>
-      {kinds.map(([kind, label]) => (
-        <Field
-          key={kind}
-          label={label}
-          name={kind}
-          type="number"
-          value={days[kind]}
-          onChange={(value) => setDays({ ...days, [kind]: value })}
-          issues={issues}
-        />
-      ))}
+      <fieldset disabled={!maySet}>
+        {kinds.map(([kind, label]) => (
+          <Field
+            key={kind}
+            label={label}
+            name={kind}
+            type="number"
+            value={days[kind]}
+            onChange={(value) => setDays({ ...days, [kind]: value })}
+            issues={issues}
+          />
+        ))}
+      </fieldset>
       <h2>{t('What that would remove now')}</h2>
       {preview.data ? (
         <>
@@ -155,45 +185,18 @@ function Settings({ saved, version, onSaved }: { saved: Days; version: number; o
         preview.error !== null && <Failure error={preview.error} retry={preview.reload} />
       )}
       {form.refused && issues.length === 0 && <Refusal message={form.refused.message} />}
-      <p className="row">
-        <Confirm
-          word={t('Save the retention')}
-          question={t('Remove what is older?')}
-          isBusy={form.isRunning || !isWhole || !isChanged}
-          onConfirm={() => void save()}
-        >
-          <p>{t('The first sweep begins at once. What it removes cannot be brought back.')}</p>
-        </Confirm>
-      </p>
+      {maySet && (
+        <div className="row">
+          <Confirm
+            word={t('Save the retention')}
+            question={t('Remove what is older?')}
+            isBusy={form.isRunning || !isWhole || !isChanged}
+            onConfirm={() => void save()}
+          >
+            <p>{t('The first sweep begins at once. What it removes cannot be brought back.')}</p>
+          </Confirm>
+        </div>
+      )}
     </>
-  )
-}
-
-const names: Record<string, string> = {
-  runs: t('Runs'),
-  calls: t('Calls'),
-  events: t('Events'),
-  files: t('Files'),
-  deliveries: t('Deliveries'),
-  auditEntries: t('Audit entries'),
-  held: t('stay under a legal hold'),
-  open: t('stay because something is open'),
-  unknown: t('stay with an unknown call'),
-  retried: t('stay for their retries'),
-  inUse: t('stay for a thread that goes on'),
-  recent: t('stay because something in them is young'),
-}
-
-function Counts({ counts }: { counts: Record<string, number> }) {
-  const shown = Object.entries(counts).filter(([, count]) => count > 0)
-  if (shown.length === 0) return null
-  return (
-    <ul className="mute">
-      {shown.map(([name, count]) => (
-        <li key={name}>
-          {names[name]}: {numberText(count)}
-        </li>
-      ))}
-    </ul>
   )
 }
