@@ -76,7 +76,13 @@ export async function insertGeneration(
   }
   const state = claims ? { ...ofThisProcess, wakeAt: nowPlus(ctx.limits.leaseMs) } : ofAnyWorker
   const retry = { retryOfId: retryOf?.generationId ?? null, retryStep: retryOf?.step ?? null }
-  const values = { ...own, ...retry, ...state, search: searchOf(row), deadlineAt: nowPlus(settings.timeoutMs) }
+  const values = {
+    ...own,
+    ...retry,
+    ...state,
+    search: searchOf(row),
+    deadlineAt: nowPlus(settings.timeoutMs),
+  }
   const readAt = momentNow()
   const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(

@@ -30,7 +30,9 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
     description: 'The release of a server.',
     fields: (t) => ({
       version: t.exposeString('version', { description: 'The semantic version of the server.' }),
-      schema: t.exposeString('schema', { description: 'The name of the newest migration that the server has for its database.' }),
+      schema: t.exposeString('schema', {
+        description: 'The name of the newest migration that the server has for its database.',
+      }),
     }),
   })
   const Viewer = builder
