@@ -59,8 +59,8 @@ export async function insertGeneration(
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
   const { id: createdBy } = ctx.principal
-  const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
   const isNew = row.threadId === null || externalId !== null
+  const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
   const own = {
     id: row.id,
     projectId: agent.projectId,
@@ -84,7 +84,6 @@ export async function insertGeneration(
     deadlineAt: nowPlus(settings.timeoutMs),
   }
   const readAt = momentNow()
-  const free = areFree(agent.projectId, agent.id)
   const rows = await query<Written>(
     sharingCommits(db),
     sql`with ${keptHistory(row)} a as (select 1 where ${prove(row.basis) ?? sql`true`} and ${retriedIsKept(row)}),
@@ -101,18 +100,13 @@ export async function insertGeneration(
       )}
       select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
         (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"
-        ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions", ${free} as free` : sql``}
+        ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions", ${areFree(agent.projectId, agent.id)} as free` : sql``}
       from g`,
   )
   if (!rows[0]) throw new StaleReadError()
   const { createdMs, deadlineMs } = rows[0]
-  const generation: Generation = {
-    ...nothingYet,
-    ...own,
-    retryOf,
-    deadlineAt: new Date(deadlineMs),
-    createdAt: new Date(createdMs),
-  }
+  const [deadlineAt, createdAt] = [new Date(deadlineMs), new Date(createdMs)]
+  const generation: Generation = { ...nothingYet, ...own, retryOf, deadlineAt, createdAt }
   return { generation, held: claims ? heldOf(generation, rows[0], readAt) : null }
 }
 
