@@ -61,7 +61,7 @@ afterAll(async () => {
 async function httpTool(path: string, more: object = {}, http: object = {}) {
   const name = `met_${path}_${++count}`
   const config = { http: { url: `${faulty.url}/${path}`, inputSchema: objectSchema({}), ...http } }
-  return made({ name, config, ...(path === 'hang' ? { timeoutMs: 60 } : {}), ...more })
+  return made({ name, config, ...(path === 'hang' ? { timeoutMs: 1000 } : {}), ...more })
 }
 
 async function mcpTool(more: object = {}) {

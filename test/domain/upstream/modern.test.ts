@@ -29,17 +29,16 @@ beforeEach(async () => {
   return () => server.kill()
 })
 
-/** Resolves with the time of the project's event about the change, when the list has the tool. */
-function changeSeen(upstream: Saved, name: string): Promise<number> {
+/** Resolves when the project has heard of the change and the list has the tool. */
+function changeSeen(upstream: Saved, name: string): Promise<void> {
   const { pubsub } = h.app.services
   return new Promise((resolve) => {
     const unsubscribe = pubsub.subscribe((hint) => {
       if (hint.kind !== 'signal' || hint.name !== 'surface' || hint.id !== projectId) return
-      const at = Date.now()
       void upstream.state().then(({ catalog }) => {
         if (!catalog.tools.some((tool) => tool.name === name)) return
         unsubscribe()
-        resolve(at)
+        resolve()
       })
     })
   })
@@ -95,9 +94,9 @@ describe('discovery', () => {
     const changed = changeSeen(followed, 'second')
     server.tools.set('second', { tool: { name: 'second' }, run: () => text('2') })
     server.tools.set('echo', { tool: { name: 'echo', description: 'Says it twice.' }, run: () => text('') })
-    const told = Date.now()
     server.changed()
-    expect((await changed) - told).toBeLessThan(800)
+    // Without the report it would be minutes old before it is read again.
+    await changed
     await expect
       .poll(async () => (await followed.events()).at(-1), patience)
       .toEqual({
