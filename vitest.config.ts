@@ -56,7 +56,7 @@ const alone = [
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/models/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
-  'test/journeys/{many-waiters,rotate-key}.test.ts',
+  'test/journeys/{many-waiters,rotate-key,retention/batches}.test.ts',
 ]
 
 /** What every project has. */

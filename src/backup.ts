@@ -1,27 +1,47 @@
 /** `gatehouse backup FOLDER`: the database of one moment and the files, while the servers run. */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { fingerprintOfKey, parts, writeManifest, type Manifest } from './backup-manifest.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
-import { masterKeyOf } from './paths.ts'
+import { presentKey } from './paths.ts'
 import { contentOf, copyFolder } from './store/db/copy-folder.ts'
 import { connect } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
+import { readHistory } from './store/db/incarnation.ts'
 import { newestApplied } from './store/db/migrations.ts'
 import { dumpDatabase } from './store/db/postgres/programs.ts'
 import { sql } from './store/db/sql.ts'
 import { version } from './version.ts'
 
 /**
- * Makes a backup in a folder that is new or empty. It is whole or not there: until the end it is `FOLDER.partial`. Files are
- * copied after the database, so that every file of its rows is among them. Throws ConfigError and UnusableDatabaseError.
+ * Makes a backup in a folder that is new or empty. It is whole or not there: until the end its name goes on with `.partial-`,
+ * and a process that is killed leaves that. Files are copied after the database: those of its rows are among them, unless
+ * they are deleted meanwhile. Throws ConfigError and UnusableDatabaseError.
  */
 export async function backUp(config: Config, folder: string): Promise<Manifest> {
-  if ((await readdir(folder).catch(() => [])).length > 0)
-    throw new ConfigError([`${folder} is not empty: name a new folder for the backup`])
-  const partial = `${resolve(folder)}.partial`
-  await rm(partial, { recursive: true, force: true })
-  await mkdir(partial, { recursive: true, mode: 0o700 })
+  const key = await presentKey(config)
+  if (!key)
+    throw new ConfigError([
+      'the secret key is missing: set GATEHOUSE_SECRET_KEY, or GATEHOUSE_DATA_DIR to the folder of the servers',
+    ])
+  const taken = new ConfigError([`${folder} is not empty: name a new folder for the backup`])
+  if ((await readdir(folder).catch(() => [])).length > 0) throw taken
+  await mkdir(dirname(resolve(folder)), { recursive: true })
+  const partial = await mkdtemp(`${resolve(folder)}.partial-`)
+  try {
+    const manifest = await fill(partial, config, key)
+    // Over a folder only while that is empty: another backup may have been faster.
+    await rename(partial, folder).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOTEMPTY' || error.code === 'EEXIST' ? taken : error
+    })
+    return manifest
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function fill(partial: string, config: Config, key: Buffer): Promise<Manifest> {
   const { schema, incarnation } = config.databaseUrl
     ? await backUpPostgres(config.databaseUrl, partial)
     : await backUpEmbedded(config, partial)
@@ -33,13 +53,11 @@ export async function backUp(config: Config, folder: string): Promise<Manifest> 
     kind: config.databaseUrl ? 'postgresql' : 'embedded',
     schema,
     incarnation,
-    keyFingerprint: fingerprintOfKey(await masterKeyOf(config)),
+    keyFingerprint: fingerprintOfKey(key),
     database: await contentOf(join(partial, parts.database)),
     files: await contentOf(join(partial, parts.files)),
   }
   await writeManifest(partial, manifest)
-  await rm(folder, { recursive: true, force: true })
-  await rename(partial, folder)
   return manifest
 }
 
@@ -52,8 +70,10 @@ async function backUpEmbedded({ dataDir }: Config, into: string) {
 async function backUpPostgres(url: string, into: string) {
   const connection = await connect({ kind: 'postgres', url, poolSize: 2 })
   try {
+    const { installation } = await readHistory(connection.db)
+    if (!installation)
+      throw new ConfigError(['DATABASE_URL names a database that Gatehouse has not used yet'])
     const schema = await newestApplied(connection.db)
-    if (schema === 0) throw new ConfigError(['DATABASE_URL names a database that Gatehouse has not used yet'])
     const [log] = await query<{ incarnation: string }>(
       connection.db,
       sql`select incarnation from installation`,

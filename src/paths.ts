@@ -27,8 +27,12 @@ export async function masterKeyOf(config: Config, ephemeral = false): Promise<Bu
   return Buffer.from(await readFile(path, 'utf8'), 'base64')
 }
 
-/** The generated master key; null when the data directory has none. */
-export async function storedKey(dataDir: string): Promise<Buffer | null> {
+/** The configured or stored master key; null when there is none. Makes none, unlike `masterKeyOf`. */
+export async function presentKey({
+  secretKey,
+  dataDir,
+}: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer | null> {
+  if (secretKey) return secretKey
   const text = await readFile(keyFile(dataDir), 'utf8').catch(() => null)
   return text === null ? null : Buffer.from(text, 'base64')
 }

@@ -1,10 +1,10 @@
 /** `gatehouse restore FOLDER`: an empty database and no files become those of a backup. */
-import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { afterRestore } from './after-restore.ts'
 import { fingerprintOfKey, parts, readManifest, type Manifest } from './backup-manifest.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
-import { storedKey } from './paths.ts'
+import { presentKey } from './paths.ts'
 import { contentOf, copyFolder } from './store/db/copy-folder.ts'
 import { knownMigrations } from './store/db/migrations.ts'
 import { loadDatabase } from './store/db/postgres/programs.ts'
@@ -37,10 +37,10 @@ export async function restore(config: Config, folder: string): Promise<{ unknown
 async function placeFiles(place: string, from: string): Promise<() => Promise<void>> {
   if ((await readdir(place).catch(() => [])).length > 0)
     throw new ConfigError([`GATEHOUSE_BLOB_DIR ${place} is not empty: a restore overwrites nothing`])
-  const copied = `${place}.restoring`
-  await rm(copied, { recursive: true, force: true })
+  await mkdir(dirname(place), { recursive: true })
+  const copied = await mkdtemp(`${place}.restoring-`)
   await copyFolder(from, copied)
-  await rmdir(place).catch(() => {})
+  // Over a folder only while that is empty.
   await rename(copied, place)
   return () => rm(place, { recursive: true, force: true })
 }
@@ -57,7 +57,7 @@ function assertFits({ kind, schema, gatehouse }: Manifest, { databaseUrl }: Conf
 }
 
 async function assertSameKey({ keyFingerprint }: Manifest, config: Config): Promise<void> {
-  const key = config.secretKey ?? (await storedKey(config.dataDir))
+  const key = await presentKey(config)
   if (key && fingerprintOfKey(key) === keyFingerprint) return
   const given = key ? 'the backup was made with another secret key' : 'the secret key is missing'
   const place = join(config.dataDir, 'secret.key')
@@ -74,8 +74,7 @@ async function intoDirectory(config: Config, folder: string) {
   const place = resolve(config.dataDir, 'db')
   if (await stat(place).catch(() => null))
     throw new ConfigError([`${place} exists: move the database there away, a restore overwrites nothing`])
-  const dataDir = resolve(config.dataDir, 'restoring')
-  await rm(dataDir, { recursive: true, force: true })
+  const dataDir = await mkdtemp(resolve(config.dataDir, 'restoring-'))
   await copyFolder(join(folder, parts.database), join(dataDir, 'db'))
   const done = await afterRestore({ ...config, dataDir })
   await rename(join(dataDir, 'db'), place)

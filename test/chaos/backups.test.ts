@@ -5,6 +5,7 @@
 import { cp, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import postgres from 'postgres'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { command } from '../cli/command.ts'
 import { ask, mutate } from '../support/ask.ts'
@@ -234,6 +235,13 @@ describe.each(hasPostgres ? ['embedded', 'postgresql'] : ['embedded'])('of the %
       expect((await gatehouse(['backup', folder], settings)).said).toContain(
         'is not empty: name a new folder',
       )
+      const third = join(settings.GATEHOUSE_DATA_DIR, 'third')
+      expect(await gatehouse(['backup', third], { ...settings, GATEHOUSE_SECRET_KEY: '' })).toEqual({
+        code: 1,
+        said: expect.stringContaining('the secret key is missing'),
+      })
+      const left = await readdir(settings.GATEHOUSE_DATA_DIR)
+      expect(left.filter((name) => name.startsWith('third') || name === 'secret.key')).toEqual([])
       expect(await readdir(another.GATEHOUSE_DATA_DIR)).toEqual([])
     },
   )
@@ -258,12 +266,10 @@ test(
     await server.ready
     const folder = join(dataDir, 'copy')
     const first = await command(['backup', folder], settings)
-    await until(() =>
-      stat(`${folder}.partial/database`).then(
-        () => true,
-        () => false,
-      ),
-    )
+    await until(async () => {
+      const partial = (await readdir(dataDir)).find((name) => name.startsWith('copy.partial-'))
+      return partial !== undefined && (await readdir(join(dataDir, partial))).includes('database')
+    })
     first.signal('SIGSTOP')
     const second = await command(['backup', join(dataDir, 'second')], settings)
     await second.ended
@@ -276,5 +282,56 @@ test(
       return (await next.ended) === 0
     })
     expect((await readdir(folder)).toSorted()).toEqual(['database', 'files', 'manifest.json'])
+  },
+)
+
+test.skipIf(!hasPostgres)(
+  'a restore that is killed while PostgreSQL works leaves an empty database',
+  { timeout: 120_000 },
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-backup-'))
+    closers.push(() => rm(dataDir, { recursive: true, force: true }))
+    const settings = {
+      GATEHOUSE_SECRET_KEY: secret,
+      GATEHOUSE_DATA_DIR: dataDir,
+      GATEHOUSE_LOG_LEVEL: 'error',
+    }
+    const [from, to] = [await postgresDatabase(), await emptyPostgresDatabase()]
+    closers.push(
+      () => from.drop(),
+      () => to.drop(),
+    )
+    const server = startReplica((await buildServer()).entry, {
+      ...settings,
+      GATEHOUSE_PORT: '0',
+      GATEHOUSE_DEMO: 'false',
+      DATABASE_URL: from.url,
+    })
+    closers.push(() => server.kill())
+    await server.ready
+    const folder = join(dataDir, 'copy')
+    const made = await command(['backup', folder], { ...settings, DATABASE_URL: from.url })
+    expect(await made.ended).toBe(0)
+
+    const watcher = postgres(to.url, { max: 2, onnotice: () => {} })
+    closers.push(() => watcher.end())
+    const loading = async () =>
+      (
+        await watcher`select wait_event_type as waits from pg_stat_activity
+        where datname = current_database() and application_name = 'psql'`
+      )[0]
+    const restore = await watcher.begin(async (locks) => {
+      await locks`lock table pg_catalog.pg_class in share mode`
+      const running = await command(['restore', folder], { ...settings, DATABASE_URL: to.url })
+      await until(async () => (await loading())?.['waits'] === 'Lock')
+      running.signal('SIGKILL')
+      await running.ended
+      return running
+    })
+    expect(await restore.ended).toBeNull()
+    await until(async () => (await loading()) === undefined)
+    const [left] = await watcher`select count(*)::int as tables from pg_class
+      where relkind = 'r' and relnamespace = 'public'::regnamespace`
+    expect(left).toEqual({ tables: 0 })
   },
 )

@@ -133,18 +133,9 @@ export async function resolveAttachments(
   root: readonly string[],
 ): Promise<Attachment[]> {
   const wanted = check(attachmentsShape, given ?? [], root)
-  await noteUsed(
-    ctx.db,
-    wanted.map((one) => one.fileId),
-  )
-  const found = new Map(
-    (
-      await loadFiles(
-        ctx.db,
-        wanted.map((one) => one.fileId),
-      )
-    ).map((file) => [file.id, file]),
-  )
+  const ids = wanted.map((one) => one.fileId)
+  await noteUsed(ctx.db, projectId, ids)
+  const found = new Map((await loadFiles(ctx.db, ids)).map((file) => [file.id, file]))
   return Promise.all(
     wanted.map(async ({ fileId, filename, contentType }, i) => {
       const file = found.get(fileId)

@@ -45,7 +45,7 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
   )
   const [known] = await ctx.db.select().from(files).where(same).limit(1)
   if (known) {
-    await noteUsed(ctx.db, [known.id])
+    await noteUsed(ctx.db, projectId, [known.id])
     return known as StoredFile
   }
   assertFits(ctx, bytes.length, await bytesLeft(ctx.db, ctx, projectId))

@@ -21,13 +21,13 @@ export function blobKeysOf({ id, sha256 }: Pick<StoredFile, 'id' | 'sha256'>): s
   return sha256 ? [blobKey(id, sha256), id] : [id]
 }
 
-/** Notes that a request refers to these files, which keeps them from being removed before it names them in a row. */
-export async function noteUsed(db: Database, ids: readonly string[]): Promise<void> {
+/** Notes that a request refers to these files of the project, which keeps them from being removed before it names them in a row. */
+export async function noteUsed(db: Database, projectId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await query(
     db,
     sql`update files set used_at = now()
-      where id in ${[...ids]} and created_at < now() - interval '1 hour'
+      where id in ${[...ids]} and project_id = ${projectId} and created_at < now() - interval '1 hour'
         and coalesce(used_at < now() - interval '30 minutes', true)`,
   )
 }

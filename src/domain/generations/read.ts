@@ -5,7 +5,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { generations, modelAttempts, steps } from '../../store/db/tables/generations.ts'
 import { removedGenerations } from '../../store/db/tables/retention.ts'
-import { eachSeen, reachable, reaches, type Ctx } from '../access/index.ts'
+import { eachSeen, reachable, type Ctx } from '../access/index.ts'
 import { generationOf, stepOf, type FailedAttempt, type Generation, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
@@ -27,7 +27,10 @@ export async function loadGenerations(db: Database, ids: readonly string[]): Pro
   return (await selectRows(db, generations, sql`where id in ${[...ids]}`)).map(generationOf)
 }
 
-/** The generation if it exists for the caller, else NOT_FOUND, which says when it was removed. Checks no permission. */
+/**
+ * The generation if it exists for the caller, else NOT_FOUND, which says when it was removed. Checks no permission for one that is
+ * there; to hear of one that was removed takes `generations:Get` on it.
+ */
 export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> {
   const [generation] = await loadGenerations(ctx.db, [id])
   if (!generation) await assertNotRemoved(ctx, id)
@@ -35,15 +38,21 @@ export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> 
 }
 
 async function assertNotRemoved(ctx: Ctx, id: string): Promise<void> {
-  const [gone] = await selectRows(ctx.db, removedGenerations, sql`where id = ${id}`)
-  if (!gone || !reaches(ctx, gone.projectId)) return
+  const rows = await selectRows(ctx.db, removedGenerations, sql`where id = ${id}`)
+  const [gone] = await eachSeen(
+    ctx,
+    [id],
+    rows,
+    'generations:Get',
+    () => `generation/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
+  if (!gone) return
   const removedAt = gone.removedAt.toISOString()
   throw new AppError(
     'NOT_FOUND',
     `The generation ${id} was removed on ${removedAt}: removedGenerations has what is left.`,
-    {
-      removedAt,
-    },
+    { removedAt },
   )
 }
 

@@ -13,6 +13,11 @@ export function sumOf(...all: readonly Removed[]): Removed {
 
 export const dayMs = 24 * 60 * 60 * 1000
 
+/** So many days before a time in milliseconds since 1970; null: never. */
+export function daysBefore(now: number, days: number | null): Date | null {
+  return days === null ? null : new Date(now - days * dayMs)
+}
+
 /**
  * Nothing goes before this age, in milliseconds: idempotency keys and daily budgets count so long, and a session of MCP
  * lasts so long.

@@ -1,14 +1,14 @@
 /** Counts what a sweep would remove, and removes nothing. */
 import { check } from '../../core/check.ts'
-import { query } from '../../store/db/database.ts'
+import { timeOf } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { retentions } from '../../store/db/tables/retention.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 import { countRuns, type KeptReason } from './find-runs.ts'
-import { dayMs, type Removed } from './kinds.ts'
+import { daysBefore, type Removed } from './kinds.ts'
 import { countOthers } from './remove-others.ts'
-import { daysShape, mergedDays, type SetRetentionInput } from './settings.ts'
+import { daysShape, mergedDays, noDays, type SetRetentionInput } from './settings.ts'
 
 /** Each count goes up to here. */
 export const mostPreviewed = 10_000
@@ -18,8 +18,6 @@ export interface RetentionPreview {
   /** Runs whose time has come and that stay, by reason. */
   kept: Partial<Record<KeptReason, number>>
 }
-
-const none = { runDays: null, eventDays: null, fileDays: null, deliveryDays: null, auditDays: null }
 
 /**
  * What a sweep would remove now under the settings of the project and those that are given: root runs, and rows of the
@@ -32,12 +30,9 @@ export async function previewRetention(
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
   const [row] = await selectRows(ctx.db, retentions, sql`where id = ${projectId}`)
-  const days = mergedDays(row ?? none, check(daysShape, input))
-  const [time] = await query<{ now: number }>(
-    ctx.db,
-    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
-  )
-  const before = (count: number | null) => (count === null ? null : new Date(time!.now - count * dayMs))
+  const days = mergedDays(row ?? noDays, check(daysShape, input))
+  const now = await timeOf(ctx.db)
+  const before = (count: number | null) => daysBefore(now, count)
   const runsBefore = before(days.runDays)
   const { runs, kept } = runsBefore
     ? await countRuns(ctx.db, { projectId, before: runsBefore, requester: null }, mostPreviewed)

@@ -83,7 +83,7 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
 }
 
 /**
- * Deletes the bytes of files that were removed, at most `limit`. A process that was lost between leaves the key for the next
+ * Deletes the bytes of files that were removed, at most `limit`. A process that was lost between leaves the keys for the next
  * sweep. Returns how many are gone.
  */
 export async function deleteBlobs(
@@ -95,9 +95,9 @@ export async function deleteBlobs(
     db,
     sql`select key from removed_blobs where project_id = ${projectId} order by key limit ${limit}`,
   )
-  for (const { key } of rows) {
-    await blobs.remove(key)
-    await query(db, sql`delete from removed_blobs where key = ${key} and project_id = ${projectId}`)
-  }
+  if (rows.length === 0) return 0
+  const keys = rows.map(({ key }) => key)
+  for (const key of keys) await blobs.remove(key)
+  await query(db, sql`delete from removed_blobs where key in ${keys} and project_id = ${projectId}`)
   return rows.length
 }

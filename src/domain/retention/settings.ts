@@ -28,12 +28,19 @@ export interface Retention extends Days {
   removedUntil: Date | null
 }
 
-const nothing = { runDays: null, eventDays: null, fileDays: null, deliveryDays: null, auditDays: null }
+/** Of a project that removes nothing. */
+export const noDays: Days = {
+  runDays: null,
+  eventDays: null,
+  fileDays: null,
+  deliveryDays: null,
+  auditDays: null,
+}
 
 function retentionOf(projectId: string, row: RetentionRow | undefined): Retention {
   if (!row)
     return {
-      ...nothing,
+      ...noDays,
       projectId,
       version: 1,
       isSweeping: false,

@@ -1,11 +1,11 @@
 /** One sweep of a project: batch after batch until nothing more is due, under the lease of its row. */
-import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { nowPlus, query, timeOf, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { retentions } from '../../store/db/tables/retention.ts'
 import { givenBack, LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
-import { dayMs, type Removed } from './kinds.ts'
+import { daysBefore, type Removed } from './kinds.ts'
 import type { RetentionRow } from './lease.ts'
 import { deleteBlobs } from './remove-files.ts'
 import {
@@ -34,9 +34,14 @@ export async function sweepProject(
 ): Promise<Removed | null> {
   const { db } = services
   const row = await begin(db, held)
-  const sweep: Sweep = { services, held, projectId: row.projectId, now: now ?? (await timeOf(db)), goesOn }
-  const before = (days: number | null) =>
-    days === null ? null : new Date(sweep.now.getTime() - days * dayMs)
+  const sweep: Sweep = {
+    services,
+    held,
+    projectId: row.projectId,
+    now: now ?? new Date(await timeOf(db)),
+    goesOn,
+  }
+  const before = (days: number | null) => daysBefore(sweep.now.getTime(), days)
   const kinds: [Date | null, RemoveBatch][] = [
     [before(row.runDays), removeCalls(null)],
     [before(row.eventDays), removeEvents],
@@ -50,14 +55,6 @@ export async function sweepProject(
   done &&= await serveRemovals(sweep)
   while (done && (await goesOn()) && (await deleteBlobs(services, row.projectId, 100)) > 0);
   return done && (await goesOn()) ? end(db, held, row) : null
-}
-
-async function timeOf(db: Database): Promise<Date> {
-  const [row] = await query<{ now: number }>(
-    db,
-    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
-  )
-  return new Date(row!.now)
 }
 
 /** Says that a sweep has begun; one that another process has left unfinished goes on. */

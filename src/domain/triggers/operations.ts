@@ -5,7 +5,7 @@ import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { atomically, query, type Database } from '../../store/db/database.ts'
+import { atomically, query, timeOf, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { triggers } from '../../store/db/tables/triggers.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
@@ -217,11 +217,7 @@ async function nextTick(
   times: Times | null,
 ): Promise<{ nextAt: Date | null; wakeAt: Date | null }> {
   if (!times) return noTick
-  const [row] = await query<{ now: number }>(
-    tx,
-    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
-  )
-  const [at] = ticksAfter(times.cron, times.timeZone, new Date(row!.now), 1)
+  const [at] = ticksAfter(times.cron, times.timeZone, new Date(await timeOf(tx)), 1)
   return at ? { nextAt: at, wakeAt: at } : noTick
 }
 

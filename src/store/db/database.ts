@@ -22,6 +22,15 @@ export function nowPlus(milliseconds: number): SQL {
   return sql`now() + ${milliseconds}::float8 * interval '1 millisecond'`
 }
 
+/** The time by the clock of the database, in milliseconds since 1970. One statement. */
+export async function timeOf(db: Database): Promise<number> {
+  const [row] = await query<{ now: number }>(
+    db,
+    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  return row!.now
+}
+
 /** The SQLSTATE of an error of either driver, five characters; null when it has none. */
 export function sqlState(error: unknown): string | null {
   for (let e = error as { code?: unknown; cause?: unknown } | undefined; e; e = e.cause as typeof e)

@@ -8,7 +8,7 @@ import { sweepProject } from '../../../src/domain/retention/sweep.ts'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { sql } from '../../../src/store/db/sql.ts'
 import { hasPostgres } from '../../support/databases.ts'
-import { allowedStallMs, repeatedStall } from '../../support/stall.ts'
+import { allowedStallMs, longestStall } from '../../support/stall.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
 const dayMs = 86_400_000
@@ -26,18 +26,23 @@ describe('on PGlite', () => {
   afterAll(() => r?.deployment.close())
 
   test('a sweep sends at most twenty statements for each batch, and stalls nobody', async () => {
-    let round = 0
     const times: StatementTimes = { count: 0, longestMs: 0, longest: '' }
     const { services } = r.h.app
     const perRound = 250
-    const stall = await repeatedStall(async () => {
-      await make(r, `p${round++}`, perRound)
+    let stall = Infinity
+    for (let round = 0; round < 3 && stall >= allowedStallMs; round++) {
+      await make(r, `p${round}`, perRound)
       await r.touch()
       times.count = 0
       const on = { ...services, db: timed(services.db, times) }
       const now = new Date(Date.now() + 5 * dayMs)
-      expect(await sweepProject(on, await r.take(), async () => true, now)).toMatchObject({ runs: perRound })
-    })
+      const held = await r.take()
+      const sweep = () => sweepProject(on, held, async () => true, now)
+      stall = Math.min(
+        stall,
+        await longestStall(async () => expect(await sweep()).toMatchObject({ runs: perRound })),
+      )
+    }
     expect(stall).toBeLessThan(allowedStallMs)
     // 83 runs of twelve events are a batch; the other kinds and the row itself take some more.
     expect(times.count).toBeLessThan(Math.ceil(perRound / 83) * 20 + 20)

@@ -356,6 +356,28 @@ describe.each(kinds)('on %s', (kind) => {
     await r.set({ runDays: 30, fileDays: 0 })
   })
 
+  test('a request that names a file of another project keeps it no longer', async () => {
+    const other = (await r.h.mutate('createProject', { name: 'stranger' }, 'project { id }'))['project'].id
+    const key = await r.h.mutate('createApiKey', { name: 'k', role: 'DEVELOPER', projectId: other }, 'secret')
+    const { tool } = await r.h.mutate(
+      'createTool',
+      { name: 'mail', config: { http: { url: 'http://127.0.0.1:1/', inputSchema: { type: 'object' } } } },
+      'tool { id }',
+      key['secret'],
+    )
+    const fileId = await uploaded('mine')
+    await r.rows(`update files set created_at = now() - interval '2 hours' where id = '${fileId}'`)
+    const call = (secret?: string) =>
+      r.h.mutate(
+        'callTool',
+        { toolId: tool.id, arguments: {}, attachments: [{ fileId }] },
+        'toolCall { id }',
+        secret,
+      )
+    expect((await call(key['secret']))['message']).toMatch(/attachments/)
+    expect(await r.count('files', `id = '${fileId}' and used_at is not null`)).toBe(0)
+  })
+
   test('settings are refused in a sentence, by role, and by tenant', async () => {
     for (const [input, message] of [
       [{ runDays: -1 }, /whole number of days from 1/],

@@ -1,5 +1,5 @@
 /** The two ways in which the loop waits: beside its calls in flight, or with the row released. */
-import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { atomically, timeOf, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { nextDeadline, toRun } from '../decide.ts'
@@ -61,9 +61,5 @@ export async function park({ services, held, generation }: Turn): Promise<'goOn'
 /** Time of the database; read only when a rate limit or a pause delays a call. */
 async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
   if (open.every((call) => call.notBefore === null)) return 0
-  const [row] = await query<{ now: number }>(
-    tx,
-    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
-  )
-  return row!.now
+  return timeOf(tx)
 }

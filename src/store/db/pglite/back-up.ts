@@ -16,7 +16,7 @@ import { backupWords, linesOf, type BackupEnd } from './serve-backups.ts'
 export async function backUpEmbedded(
   directory: string,
   into: string,
-): Promise<Pick<BackupEnd, 'schema' | 'incarnation'>> {
+): Promise<{ schema: number; incarnation: string }> {
   if (!(await stat(directory).catch(() => null)))
     throw new UnusableDatabaseError(
       `There is no database in ${directory}. GATEHOUSE_DATA_DIR names the folder above it.`,
@@ -55,12 +55,13 @@ async function copyFrom(directory: string, into: string) {
     await copyFile(join(directory, control), join(into, control))
     const end = (await ask(backupWords.end)) as BackupEnd | null
     if (!end) throw gone
-    if (!end.incarnation)
+    const { schema, incarnation } = end
+    if (schema === null || incarnation === null)
       throw new UnusableDatabaseError(`No server has finished its first start on ${directory}.`)
     await writeFile(join(into, 'backup_label'), end.label)
     await copyFolder(join(directory, 'pg_wal'), join(into, 'pg_wal'))
     await assertWhole(join(into, 'pg_wal'), end)
-    return { schema: end.schema, incarnation: end.incarnation }
+    return { schema, incarnation }
   } finally {
     socket.destroy()
   }

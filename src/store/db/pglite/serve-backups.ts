@@ -12,9 +12,9 @@ export interface BackupEnd {
   label: string
   /** The name of the newest file of the write-ahead log that the copy needs. */
   lastWal: string
-  /** The time of the newest migration, and the name of the log's incarnation. */
-  schema: number
-  incarnation: string
+  /** The time of the newest migration, and the name of the log's incarnation; null before the first start has ended. */
+  schema: number | null
+  incarnation: string | null
 }
 
 /** Sent by the process that copies: before, and when all but the write-ahead log is copied. */
@@ -60,13 +60,16 @@ export function serveBackups(client: PGlite): (socket: Socket) => void {
 }
 
 async function endBackup(client: PGlite): Promise<BackupEnd> {
-  const { rows } = await client.query<BackupEnd>(
-    `select labelfile as label, pg_walfile_name(lsn) as "lastWal",
-      (select coalesce(max(created_at), 0)::float8 from drizzle.__drizzle_migrations) as schema,
-      (select incarnation from installation) as incarnation
-    from pg_backup_stop(wait_for_archive => false)`,
+  // By itself: an error of another part would leave the backup open, and none could begin again.
+  const ended = await client.query<Pick<BackupEnd, 'label' | 'lastWal'>>(
+    `select labelfile as label, pg_walfile_name(lsn) as "lastWal" from pg_backup_stop(wait_for_archive => false)`,
   )
-  return rows[0]!
+  const state = await client
+    .query<Pick<BackupEnd, 'schema' | 'incarnation'>>(
+      `select (select max(created_at)::float8 from drizzle.__drizzle_migrations) as schema, incarnation from installation`,
+    )
+    .catch(() => null)
+  return { ...ended.rows[0]!, schema: null, incarnation: null, ...state?.rows[0] }
 }
 
 /** The lines of a socket, one at each call; an empty one when there are no more, or one is too long. */

@@ -25,7 +25,7 @@ export function loadDatabase(url: string, file: string): Promise<void> {
         'The database that DATABASE_URL names has tables. Restore into an empty one.',
       )
     const reading = start('pg_restore', ['--no-owner', '--no-privileges', '--file=-', file])
-    await load(reading, psql(['--single-transaction', '--set=ON_ERROR_STOP=1']))
+    await load(reading, psql(['--set=ON_ERROR_STOP=1']))
   })
 }
 
@@ -34,16 +34,17 @@ async function load(reading: ChildProcess, loading: ChildProcess): Promise<void>
   loaded.catch(() => {})
   // Its end is told by `loaded`.
   loading.stdin!.on('error', () => {})
+  // Not psql's own transaction: it would commit at the end of its input, also when this process is killed before that.
+  loading.stdin!.write('begin;\n')
   reading.stdout!.pipe(loading.stdin!, { end: false })
   try {
     await Promise.race([ended(reading), loaded])
   } catch (error) {
-    // Without the end of its input nothing is committed.
     loading.kill()
     reading.kill()
     throw error
   }
-  loading.stdin!.end(`\nupdate public.installation set fingerprint = 'restored';\n`)
+  loading.stdin!.end(`\nupdate public.installation set fingerprint = 'restored';\ncommit;\n`)
   await loaded
 }
 
