@@ -146,24 +146,30 @@ describe('calls', () => {
     expect(bad.result.structuredContent.error.code).toBe('output_schema_violation')
   })
 
-  it('relay progress', async () => {
+  it('relay progress, also what comes at once, and of a flood a part and the end', async () => {
     server.tools.set('slow', {
       tool: { name: 'slow' },
-      run: async (_args, { mcpReq }) => {
+      run: async ({ total }, { mcpReq }) => {
         const progressToken = mcpReq._meta?.progressToken
-        for (const progress of [1, 2]) {
+        // A server that says again and again that it is done is a flood, too.
+        for (let i = 1; i <= 2 * Number(total); i++)
           await mcpReq.notify({
             method: 'notifications/progress',
-            params: { progressToken, progress, total: 2 },
+            params: { progressToken, progress: Math.min(i, Number(total)), total: Number(total) },
           })
-          await new Promise((resolve) => setTimeout(resolve, 30))
-        }
         return text('done')
       },
     })
-    const seen: number[] = []
-    await one.call('slow', {}, { onProgress: ({ progress }) => seen.push(progress) })
-    expect(seen).toEqual([1, 2])
+    const call = async (total: number) => {
+      const seen: number[] = []
+      await one.call('slow', { total }, { onProgress: ({ progress }) => seen.push(progress) })
+      return seen
+    }
+    expect(await call(3)).toEqual([1, 2, 3, 3, 3, 3])
+    const flood = await call(2000)
+    expect(flood.length).toBeLessThan(2000)
+    expect(flood.slice(0, 3)).toEqual([1, 2, 3])
+    expect(flood).toContain(2000)
   })
 
   it('end at the server when the caller cancels them', async () => {

@@ -38,7 +38,8 @@ export interface UpstreamCall extends UpstreamRequest {
 export type UpstreamAnswer =
   { result: ToolResult; sent: boolean; lost: boolean } | { inputRequired: InputRequired }
 
-/** The shortest interval between two progress reports, in milliseconds. */
+/** Progress reports: as many at once, and one more for each interval, in milliseconds. */
+const mostProgress = 20
 const progressEveryMs = 20
 
 /**
@@ -101,13 +102,19 @@ async function send(
   })
 }
 
+/** Lets a burst through, for reports that were late together; of a stream that is faster some are left out, never the last. */
 function paced(report: (progress: UpstreamProgress) => void): (progress: Progress) => void {
-  let last = 0
+  let allowed = mostProgress
+  let ended = false
+  let last = performance.now()
   return ({ progress, total, message }) => {
-    const now = Date.now()
-    const isLast = total !== undefined && progress >= total
-    if (now - last < progressEveryMs && !isLast) return
+    const now = performance.now()
+    allowed = Math.min(mostProgress, allowed + (now - last) / progressEveryMs)
     last = now
+    const isLast = !ended && total !== undefined && progress >= total
+    if (allowed < 1 && !isLast) return
+    ended ||= isLast
+    allowed--
     report({
       progress,
       ...(total === undefined ? {} : { total }),
