@@ -152,6 +152,16 @@ export function placesOf({ field }: RootField, scalars: string[]): Step[][] {
   return found
 }
 
+/** The prefix of the id at this path, by its description; null when ids of any kind may stand there. */
+export function prefixAt({ field }: RootField, path: Step[]): string | null {
+  let at: GraphQLArgument | GraphQLInputField = field.args.find((arg) => arg.name === path[0])!
+  for (const key of path.slice(1)) {
+    const type = getNamedType(at.type)
+    if (key !== 0 && isInputObjectType(type)) at = type.getFields()[key]!
+  }
+  return prefixOf(at)
+}
+
 /** The smallest arguments with this value at this path; inputs along the path are as small as possible. */
 export function argumentsWith(
   root: RootField,
