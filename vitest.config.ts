@@ -64,8 +64,8 @@ const common = {
   pool: 'forks' as const,
   // No test runs WebAssembly for so long that compiling PGlite a second time, optimized, would pay.
   execArgv: ['--liftoff-only'],
-  // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
-  maxWorkers: 4,
+  // Three times the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
+  maxWorkers: 6,
   testTimeout: 30_000,
   hookTimeout: 120_000,
   teardownTimeout: 20_000,
@@ -78,12 +78,11 @@ const resolve = {
   alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
 }
 
-/** Of the long ones those that disturb nothing but their own databases. */
+/** Of the long ones those that disturb nothing but their own databases. The longest are not: vitest starts with those alone. */
 const longShared = [
-  'test/chaos/{a2a,ag-ui,chat,expiry,protocol-model,responses,rest,verdicts}.test.ts',
+  'test/chaos/{a2a,ag-ui,chat,responses,rest,verdicts}.test.ts',
   'test/journeys/snapshot-then-events.test.ts',
   'test/web/{hostile-text,link-scanner,lost-events,names,roles}.test.ts',
-  'test/slow/**/*.test.ts',
 ]
 
 /** Importing the server takes longer than most files take: where `isolate` is false, a worker imports it once. */

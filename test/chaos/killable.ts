@@ -12,8 +12,8 @@ import { startReplica, type Replica } from '../support/replica.ts'
 export const key = 'gh_kill_operator_0123456789012345678901234567890123456'
 export const first = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett'
 export const second = 'kilo lima mike november oscar papa quebec romeo sierra tango'
-/** Two texts that take a while, and a call between them. */
-export const prompt = `slow 20ms\nsay ${first}\ncall pay {}\nthen\nslow 20ms\nsay ${second}`
+/** Two texts that take a while, the first one longer than it takes to kill the process, and a call between them. */
+export const prompt = `slow 60ms\nsay ${first}\ncall pay {}\nthen\nslow 20ms\nsay ${second}`
 
 /** For what is above the store: one database by default, both with `npm run chaos`. */
 export const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])].slice(-dose(1, 2))

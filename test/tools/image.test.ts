@@ -98,9 +98,14 @@ describe.skipIf(missing.length > 0)('the image', () => {
     )
     running.push(child)
     // The process inside, to which a signal goes as a container engine sends it.
-    const inside = once(child.stdio[3]!, 'data').then(
-      ([text]) => JSON.parse(String(text))['child-pid'] as number,
-    )
+    const inside = new Promise<number>((found) => {
+      let told = ''
+      child.stdio[3]!.on('data', (chunk: Buffer) => {
+        told += chunk.toString()
+        const pid = /"child-pid": (\d+)\D/.exec(told)?.[1]
+        if (pid) found(Number(pid))
+      })
+    })
     let output = ''
     const ended = once(child, 'exit').then(([code]) => code as number)
     const ready = new Promise<string>((found, failed) => {

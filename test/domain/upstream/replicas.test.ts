@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     server.changed()
     await Promise.all(changed)
     // Without the notification the list is read again half a minute later.
-    expect(Date.now() - told).toBeLessThan(5000)
+    expect(Date.now() - told).toBeLessThan(25_000)
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
 
@@ -85,7 +85,8 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
         issuer: issuer.issuer,
         scopes: ['mcp:read'],
       }
-      issuer.ttl = 2
+      // Longer than a busy machine takes to use it, in seconds.
+      issuer.ttl = 6
       const saved = await saveTo(one(), server.url, { auth })
       const elsewhere = savedOf(other(), saved.id)
       expect(await saved.refresh()).toMatchObject({ status: 'CONNECTED' })
