@@ -25,7 +25,8 @@ async function startService() {
   return { arrived, address: `127.0.0.1:${port}`, close: () => server.close() }
 }
 
-async function gatedAgent(server: BenchServer, address: string): Promise<string> {
+/** Creates an agent whose calls of a service at this address wait for a person, and returns its id. */
+export async function gatedAgent(server: BenchServer, address: string): Promise<string> {
   const config = { http: { url: `http://${address}/pay`, inputSchema: { type: 'object' } } }
   const { createTool } = await server.gql(
     'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } ... on Error { message } } }',

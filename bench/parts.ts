@@ -1,6 +1,7 @@
 /** The measurements by their names, in the order in which all of them run. */
 import type { BenchArguments } from './arguments.ts'
 import { measureBridge } from './bridge.ts'
+import { measureCells } from './cells.ts'
 import { measureDecision } from './decision.ts'
 import { measureFanout } from './fanout.ts'
 import { measureGuards } from './guards.ts'
@@ -13,6 +14,7 @@ import { measureQuery } from './query.ts'
 import { measureReplicas } from './replicas.ts'
 import { measureRetention } from './retention.ts'
 import { measureScale } from './scale.ts'
+import { measureSizing } from './sizing.ts'
 import { measureStatements } from './statements.ts'
 import { measureUnits } from './units.ts'
 import { measureUpstreams } from './upstreams.ts'
@@ -31,6 +33,8 @@ export const parts: Record<string, (given: Pick<BenchArguments, 'runs'>) => Prom
   fanout: measureFanout,
   inbox: measureInboxes,
   scale: measureScale,
+  sizing: measureSizing,
+  cells: measureCells,
   replicas: measureReplicas,
   webhooks: measureWebhooks,
   retention: measureRetention,

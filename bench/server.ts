@@ -23,6 +23,7 @@ export interface Usage {
 
 export interface BenchServer {
   url: string
+  pid: number
   /** Runs an operation; throws when it has errors. */
   gql(query: string, variables?: object): Promise<Record<string, any>>
   /** The URL of the database; null on PGlite. */
@@ -71,6 +72,7 @@ export async function openServer(kind: Kind, options: ServerOptions = {}): Promi
   const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
   return {
     url: replica.url,
+    pid: replica.pid,
     databaseUrl,
     gql: (query, variables = {}) => post(replica.url, agent, JSON.stringify({ query, variables })),
     usage: () => usageOf(replica.url),
