@@ -17,6 +17,7 @@ const screens = [
   '/operations/providers',
   '/operations/files',
   '/operations/webhooks',
+  '/operations/retention',
   '/operations/slack',
   '/operations/sessions',
   '/operations/audit',
