@@ -57,7 +57,7 @@ function ticksOf(pid: string): number {
   try {
     const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
     if (name !== 'postgres') return 0
-    // https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: utime, stime, cutime and cstime.
+    // Of itself and of its children, in user and system mode: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html.
     return rest!
       .split(' ')
       .slice(11, 15)

@@ -17,7 +17,7 @@ export interface AuthenticatedApi {
   routes: readonly ApiRoute[]
   /** The body of an error reply. */
   errorBody(error: AppError): object
-  /** The error for a path without a route; left out: NOT_FOUND. */
+  /** The error for a path without a route; left out: NOT_FOUND, which names the paths that there are. */
   missing?(request: AuthenticatedRequest): AppError
   /** The error for a method that the path does not have. */
   notAllowed?: AppError
@@ -84,7 +84,7 @@ export function authenticatedRoute(
         const ctx = await callers.authenticatedCaller(http, resource)
         const request = requestOf(ctx, http, response, readBody)
         const match = find(request.method, request.path)
-        if (!match) throw api.missing?.(request) ?? notFound('resource', request.path)
+        if (!match) throw api.missing?.(request) ?? nothingAt(request.path, api)
         const reply =
           'route' in match
             ? await match.route.run({ request, response, params: match.params })
@@ -144,6 +144,14 @@ function jsonOf(bytes: Buffer, type: string): Json | undefined {
   const value = tryParseJson(bytes.toString())
   if (value === undefined) throw invalidAt(['body'], `is not valid JSON of at most ${maxJsonDepth} levels`)
   return value
+}
+
+function nothingAt(path: string, { routes }: AuthenticatedApi): AppError {
+  const served = routes.map((route) => `${route.method} ${route.path}`).join(', ')
+  return new AppError(
+    'NOT_FOUND',
+    `There is nothing at ${JSON.stringify(path.slice(0, 80))}. Served are ${served}.`,
+  )
 }
 
 /** The reply to an error: errors that are no AppError are logged and masked. */

@@ -23,7 +23,7 @@ export async function beginPart(ctx: Ctx, agent: Agent, given: ChatRequest): Pro
     messages: given.messages,
     newest,
     retries: given.regenerates ? (newest?.id ?? null) : null,
-    settings: given.clientTools ? { clientTools: given.clientTools } : {},
+    settings: given.settings,
     operation: 'chat:Send',
   })
   return { generation, segment: { generationId: generation.id, after: 0 } }

@@ -10,6 +10,7 @@ import { cancelGeneration, isTerminal, type Generation } from '../../../domain/g
 import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../../http/authenticated-api.ts'
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
+import { ignoredHeaders } from '../segments/ignored.ts'
 import { endsSegment, type RunUpdate } from '../segments/segment-log.ts'
 import { openEventStream } from '../segments/sse.ts'
 import { newestRun } from '../segments/thread-runs.ts'
@@ -68,7 +69,7 @@ async function send(call: ApiCall): Promise<null> {
   const given = readChat(await request.body())
   const started = await beginPart(request.ctx, agent, given)
   const known = (given.answers?.outputs ?? []).map(({ toolCallId }) => toolCallId)
-  return stream(request.ctx, response, started, known)
+  return stream(request.ctx, response, started, known, ignoredHeaders(request.ctx, given.ignored))
 }
 
 /**
@@ -80,12 +81,16 @@ async function stream(
   response: ServerResponse,
   { generation, segment }: StartedSegment,
   known: string[],
+  headers: Record<string, string> = {},
 ): Promise<null> {
   const rendering = new MessageRendering(known)
   const gone = new AbortController()
   // Its refusal still has a status of its own.
   const runUpdates = await followRun(ctx, generation, segment, gone.signal)
-  const writer = openEventStream(response, () => gone.abort(), { 'x-vercel-ai-ui-message-stream': 'v1' })
+  const writer = openEventStream(response, () => gone.abort(), {
+    'x-vercel-ai-ui-message-stream': 'v1',
+    ...headers,
+  })
   const put = async (chunks: Chunk[]) => {
     for (const chunk of chunks) if (!(await writer.send(chunk))) return false
     return true

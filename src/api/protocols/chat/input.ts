@@ -1,4 +1,7 @@
-/** Reads what the AI SDK's chat transport posts: a chat and its messages. What would not be kept is refused and named. */
+/**
+ * Reads what the AI SDK's chat transport posts: a chat and its messages. What would change the run and cannot be done is
+ * refused and named; what changes nothing is ignored and named.
+ */
 import { z } from 'zod'
 import { check, text } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
@@ -7,6 +10,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
+import { unknownFields } from '../segments/ignored.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import type { TurnMessage } from '../segments/thread-runs.ts'
 
@@ -18,7 +22,9 @@ export interface ChatRequest {
   messages: TurnMessage[]
   /** What the last message, which is ours, answers; null for a message of the user. */
   answers: GivenAnswers | null
-  clientTools: StartGenerationInput['clientTools']
+  settings: Pick<StartGenerationInput, 'clientTools' | 'instructions'>
+  /** Fields that change nothing of what runs. */
+  ignored: string[]
 }
 
 const messageShape = z.object({
@@ -27,17 +33,35 @@ const messageShape = z.object({
   parts: z.array(z.custom<JsonObject>((part) => isJsonObject(part), 'must be an object')).max(2000),
 })
 
-const shape = z.strictObject({
+const pageTool = z.object({
+  description: z.string().nullish(),
+  parameters: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema').nullish(),
+})
+
+const ofAgent = z.null('is set by the agent; leave it out').optional()
+
+const shape = z.object({
   id: text(200, 1),
   messages: z.array(messageShape).min(1).max(1000),
   trigger: z.enum(['submit-message', 'regenerate-message']),
   messageId: z.string().nullish(),
   clientTools: z.unknown().optional(),
+  // As assistant-ui sends the tools and the instructions of a page.
+  tools: z.record(z.string(), pageTool).nullish(),
+  system: text(100_000).nullish(),
+  model: ofAgent,
+  temperature: ofAgent,
+  toolChoice: ofAgent,
 })
 
 /** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
 export function readChat(body: Json | undefined): ChatRequest {
   const given = check(shape, body ?? {}, [])
+  const ofPage = Object.entries(given.tools ?? {}).map(([name, { description, parameters }]) => ({
+    name,
+    description,
+    inputSchema: parameters,
+  }))
   const last = given.messages.at(-1)!
   const at = ['messages', String(given.messages.length - 1)]
   const messages = given.messages.map((message, i) => ({
@@ -59,7 +83,12 @@ export function readChat(body: Json | undefined): ChatRequest {
     messages,
     answers,
     // Its shape is checked with the run that it is for.
-    clientTools: given.clientTools as StartGenerationInput['clientTools'],
+    settings: {
+      ...(given.clientTools ? { clientTools: given.clientTools as StartGenerationInput['clientTools'] } : {}),
+      ...(!given.clientTools && ofPage.length > 0 ? { clientTools: ofPage } : {}),
+      ...(given.system ? { instructions: given.system } : {}),
+    },
+    ignored: isJsonObject(body) ? unknownFields(body, shape.shape) : [],
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type ApiReply,
   type AuthenticatedRequest,
 } from '../../http/authenticated-api.ts'
+import { ignoredHeaders } from '../segments/ignored.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
 import { endsSegment, readSegment, runOf } from '../segments/segment-log.ts'
 import { segmentOf } from '../segments/segments.ts'
@@ -49,8 +50,9 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   })
   const { model, background, previousId } = given
   const facts: SegmentFacts = { segment, generation, model, background, previousId }
-  if (given.stream) return stream(ctx, response, facts, -1)
-  return whole(request, facts, background ? 0 : waitMs)
+  const headers = ignoredHeaders(ctx, given.ignored)
+  if (given.stream) return stream(ctx, response, facts, -1, headers)
+  return { ...(await whole(request, facts, background ? 0 : waitMs)), headers }
 }
 
 async function retrieve({ request, response, params }: ApiCall): Promise<ApiReply | null> {
@@ -110,12 +112,13 @@ async function stream(
   response: ServerResponse,
   facts: SegmentFacts,
   startingAfter: number,
+  headers: Record<string, string> = {},
 ): Promise<null> {
   const rendering = createRendering(facts, startingAfter)
   const gone = new AbortController()
   // Its refusal still has a status of its own.
   const runUpdates = await readSegment(ctx, facts.generation, facts.segment, true, gone.signal)
-  const writer = openEventStream(response, () => gone.abort())
+  const writer = openEventStream(response, () => gone.abort(), headers)
   const send = async (events: ReturnType<typeof rendering.begin>) => {
     for (const event of events) if (!(await writer.send(event, event.type))) return false
     return true

@@ -1,14 +1,18 @@
-/** Reads the body of a request for a response. What would not be kept is refused and named, never dropped. */
-import { z } from 'zod'
+/**
+ * Reads the body of a request for a response. What would change the run and cannot be done is refused and named; what
+ * changes nothing is ignored and named.
+ */
 import { check } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
 import { kindOfId } from '../../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
+import { unknownFields } from '../segments/ignored.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import { callOfItem } from './items.ts'
+import { requestShape } from './request-shape.ts'
 
 type Message = { role: 'USER' | 'ASSISTANT'; content: string }
 
@@ -26,6 +30,8 @@ export interface GivenInput {
   /** The newest call, and the run of the newest message, that the input names as ours. */
   callId: string | null
   generationId: string | null
+  /** Paths of items that change nothing. */
+  ignored: string[]
 }
 
 export interface GivenRequest {
@@ -36,69 +42,16 @@ export interface GivenRequest {
   input: GivenInput
   /** The overrides for a new run. */
   settings: Omit<StartGenerationInput, 'agentId'>
+  /** Fields that change nothing of what runs. */
+  ignored: string[]
 }
-
-const tool = z.object({
-  type: z.literal('function', 'only function tools can be given; other tools are those of the agent'),
-  name: z.string(),
-  description: z.string().nullish(),
-  parameters: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema').nullish(),
-  strict: z.boolean().nullish(),
-})
-
-const absent = (why: string) => z.null(why).optional()
-const ignored = z.unknown().optional()
-
-const shape = z.strictObject({
-  model: z.string().min(1).max(200),
-  input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(2000)]),
-  instructions: z.string().nullish(),
-  stream: z.boolean().nullish(),
-  background: z.boolean().nullish(),
-  store: z.literal(true, 'must not be false: every run is stored').nullish(),
-  previous_response_id: z.string().nullish(),
-  tools: z.array(tool).nullish(),
-  tool_choice: z
-    .union([
-      z.enum(['auto', 'none', 'required']),
-      z.object({ type: z.literal('function'), name: z.string() }),
-    ])
-    .nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  temperature: z.number().nullish(),
-  max_output_tokens: z.number().nullish(),
-  text: z
-    .object({
-      format: z
-        .union([
-          z.object({ type: z.literal('text') }),
-          z.object({ type: z.literal('json_schema'), schema: z.custom<JsonObject>((v) => isJsonObject(v)) }),
-        ])
-        .nullish(),
-      verbosity: ignored,
-    })
-    .nullish(),
-  metadata: z.record(z.string(), z.never('is not kept; leave it out')).nullish(),
-  include: z.array(z.never('is not served; leave it out')).nullish(),
-  truncation: z.enum(['disabled', 'auto']).nullish(),
-  service_tier: z.enum(['auto', 'default']).nullish(),
-  top_p: z.literal(1, 'is set by the provider of the agent; leave it out').nullish(),
-  conversation: absent('is not kept; use previous_response_id'),
-  prompt: absent('is not kept; the agent has its instructions'),
-  max_tool_calls: absent('is not kept; the agent has its own limits'),
-  reasoning: absent('is set by the agent; leave it out'),
-  // These say nothing about the response.
-  stream_options: ignored,
-  user: ignored,
-  safety_identifier: ignored,
-  prompt_cache_key: ignored,
-  prompt_cache_retention: ignored,
-})
 
 /** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
 export function readRequest(body: JsonObject): GivenRequest {
-  const given = check(shape, body, [])
+  const given = check(requestShape, body, [])
   const { input } = given
+  const tools = given.tools ?? []
+  const functions = tools.filter((one) => one.type === 'function')
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
   const read = readInput(items)
   const instructions = [given.instructions ?? '', ...read.instructions].filter(Boolean).join('\n\n')
@@ -116,11 +69,19 @@ export function readRequest(body: JsonObject): GivenRequest {
     background: given.background ?? false,
     previousId: given.previous_response_id ?? null,
     input: read,
+    ignored: [
+      ...unknownFields(body, requestShape.shape),
+      ...(['metadata', 'include', 'reasoning'] as const).filter((name) => !isEmpty(given[name])),
+      // Every run is stored.
+      ...(given.store === false ? ['store'] : []),
+      ...tools.flatMap((one, i) => (one.type === 'function' || one.type === 'mcp' ? [] : `tools.${i}`)),
+      ...read.ignored,
+    ],
     settings: {
       ...(instructions ? { instructions } : {}),
-      ...(given.tools?.length
+      ...(functions.length > 0
         ? {
-            clientTools: given.tools.map(({ name, description, parameters }) => ({
+            clientTools: functions.map(({ name, description, parameters }) => ({
               name,
               description,
               inputSchema: parameters,
@@ -138,6 +99,11 @@ export function readRequest(body: JsonObject): GivenRequest {
   }
 }
 
+/** Whether a field that is ignored says nothing. */
+function isEmpty(value: unknown): boolean {
+  return value == null || Object.keys(value).length === 0
+}
+
 function readInput(items: readonly unknown[]): GivenInput {
   const read: GivenInput = {
     messages: [],
@@ -148,6 +114,7 @@ function readInput(items: readonly unknown[]): GivenInput {
     verdicts: [],
     callId: null,
     generationId: null,
+    ignored: [],
   }
   items.forEach((item, i) => {
     if (!isJsonObject(item)) throw invalidAt(['input', String(i)], 'must be an object')
@@ -160,6 +127,8 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
   const { type = 'message', id, role } = item
   if (typeof id === 'string') noteOwn(id, read)
   if (type === 'item_reference') return
+  // The thoughts of another model.
+  if (type === 'reasoning') return void read.ignored.push(path.join('.'))
   if (type === 'function_call' || type === 'mcp_call' || type === 'mcp_approval_request') {
     if (typeof item['call_id'] === 'string') noteCall(item['call_id'], read)
     return

@@ -6,7 +6,7 @@ import { masked } from '../../../domain/tools/index.ts'
 import { questionId } from '../segments/question-id.ts'
 
 /** Calls that run here are shown as those of a remote server, which clients show and never run. */
-const serverLabel = 'gatehouse'
+export const serverLabel = 'gatehouse'
 
 export type Item = JsonObject & { id: string; type: string }
 

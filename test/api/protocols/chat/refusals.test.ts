@@ -1,5 +1,7 @@
 /** What a chat cannot be: every refusal has a status, a code and a sentence, and nothing is begun. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../../src/store/db/database.ts'
+import { sql } from '../../../../src/store/db/sql.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 
@@ -55,7 +57,14 @@ describe('a body that would not be done as it says', () => {
     ['a chat without an id', chat([user(say)], { id: '' }), 'id'],
     ['an id that is too long', chat([user(say)], { id: 'x'.repeat(201) }), 'id'],
     ['an unknown trigger', chat([user(say)], { trigger: 'again' }), 'trigger'],
-    ['a field that is not kept', chat([user(say)], { temperature: 1 }), ''],
+    ['a model of the page', chat([user(say)], { model: 'gpt-5' }), 'model'],
+    ['a temperature', chat([user(say)], { temperature: 1 }), 'temperature'],
+    ['a choice of tools', chat([user(say)], { toolChoice: 'required' }), 'toolChoice'],
+    [
+      'tools of a page that are none',
+      chat([user(say)], { tools: { a: { parameters: 1 } } }),
+      'tools.a.parameters',
+    ],
     ['a system message', chat([{ ...user(say), role: 'system' }]), 'messages.0.role'],
     [
       'a picture without bytes',
@@ -150,4 +159,32 @@ test('methods and paths that are not served', async () => {
   expect(await of('/api/chat', 'GET')).toBe(404)
   expect(await of('/api/chat/plain/never/stream', 'GET')).toBe(204)
   expect(await of('/api/chat/plain/never/stream', 'DELETE')).toBe(204)
+})
+
+test('what a page of assistant-ui sends by default is served, and what changes nothing is named', async () => {
+  const parameters = { type: 'object', properties: { room: { type: 'string' } } }
+  const page = {
+    tools: { locate: { description: 'Finds the user.', parameters } },
+    system: 'Be short.',
+    callSettings: { maxTokens: 5 },
+    config: {},
+    metadata: { custom: {} },
+  }
+  const response = await fetch(`${h.url}/api/chat/plain`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      id: 'assistant-ui',
+      trigger: 'submit-message',
+      messages: [user([{ type: 'text', text: 'call locate {"room":"a"}\nthen\nsay found' }])],
+      ...page,
+    }),
+  })
+  expect(response.headers.get('gatehouse-ignored')).toBe('callSettings, config, metadata')
+  expect(await response.text()).toContain('"toolName":"locate"')
+  const [run] = await query<{ instructions: string }>(
+    h.app.services.db,
+    sql`select settings->>'instructions' as instructions from generations order by id desc limit 1`,
+  )
+  expect(run!.instructions).toContain('Be short.')
 })

@@ -83,6 +83,14 @@ test.each(cases)('%s', async (_what, sent, status, code) => {
   expect(await runs()).toEqual(before)
 })
 
+test('a path that is not served names those that are', async () => {
+  const refused = await send({ path: '/chat/completions', body: '{}' })
+  expect(refused).toMatchObject({
+    status: 404,
+    body: { error: { message: expect.stringMatching(/"\/v1\/chat\/completions".*POST \/v1\/responses/) } },
+  })
+})
+
 test.each(['x', '-2', '1e3', '1.5', '9'.repeat(16), ''])('a stream after "%s"', async (after) => {
   const made = (await send({ body: text('say x') })).body as { id: string }
   const refused = await send({

@@ -270,11 +270,19 @@ test.each([
   ['a list', '[]', 400, 'body'],
   ['no model', { input: 'x' }, 400, 'model'],
   ['an unknown model', { ...run, model: 'nobody' }, 404, null],
-  ['store: false', { ...run, store: false }, 400, 'store'],
-  ['a tool of OpenAI', { ...run, tools: [{ type: 'web_search' }] }, 400, 'tools.0.type'],
-  ['metadata', { ...run, metadata: { a: 'b' } }, 400, 'metadata.a'],
+  ['a tool of another server', { ...run, tools: [{ type: 'mcp', server_label: 'x' }] }, 400, 'tools.0'],
+  ['a tool of OpenAI that works on files', { ...run, tools: [{ type: 'file_search' }] }, 400, 'tools.0'],
+  [
+    'a choice of a tool that is not served',
+    { ...run, tool_choice: { type: 'web_search' } },
+    400,
+    'tool_choice',
+  ],
+  ['another share of likely words', { ...run, top_p: 0.5 }, 400, 'top_p'],
   ['a conversation', { ...run, conversation: 'c' }, 400, 'conversation'],
-  ['an unknown member', { ...run, surprise: 1 }, 400, null],
+  ['a member with no name', { ...run, 'a b': 1 }, 400, 'body'],
+  ['a prompt of OpenAI', { ...run, prompt: { id: 'p' } }, 400, 'prompt'],
+  ['a limit of calls', { ...run, max_tool_calls: 1 }, 400, 'max_tool_calls'],
   ['an input of numbers', { ...run, input: [1] }, 400, 'input.0'],
   [
     'a remote picture',
@@ -302,6 +310,35 @@ test.each([
     code: expect.any(String),
   })
   if (param !== null) expect(error['param']).toBe(param)
+})
+
+const namespace = { type: 'namespace', name: 'mcp', tools: [] }
+const thoughts = { type: 'reasoning', id: 'rs_1', summary: [] }
+test.each([
+  // https://github.com/openai/codex and LlamaIndex send these by default.
+  ['store: false', { store: false }, 'store'],
+  ['an include', { include: ['reasoning.encrypted_content'] }, 'include'],
+  ['reasoning', { reasoning: { effort: 'medium', summary: 'auto' } }, 'reasoning'],
+  ['metadata', { metadata: { a: 'b' } }, 'metadata'],
+  ['unknown members', { client_metadata: {}, surprise: 1 }, 'client_metadata, surprise'],
+  ['tools that run elsewhere', { tools: [locate, { type: 'web_search' }, namespace] }, 'tools.1, tools.2'],
+  ['the tools of the agent', { tools: [{ type: 'mcp', server_label: 'gatehouse' }] }, null],
+  ['thoughts of another model', { input: [thoughts, { role: 'user', content: 'say x' }] }, 'input.0'],
+  ['fields that say nothing', { store: true, include: [], metadata: {}, reasoning: null }, null],
+  [
+    'more than are named',
+    Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`f${i}`, i])),
+    'f0, f1, f2',
+  ],
+])('ignores and names %s', async (_what, more, named) => {
+  for (const stream of [false, true]) {
+    const response = await post({ ...run, ...more, stream })
+    expect(await response.text()).toContain('"text":"x"')
+    const told = response.headers.get('gatehouse-ignored')
+    if (named === null) expect(told).toBeNull()
+    else expect(told?.slice(0, named.length)).toBe(named)
+    expect(told?.split(', ').length ?? 0).toBeLessThanOrEqual(20)
+  }
 })
 
 test('a key of another project finds neither the response, the call nor the agent', async () => {
