@@ -101,7 +101,10 @@ async function measureRound(db: Database, round: number, count: number, from: Po
     { id: projectId, epoch: row!.epoch },
     async () => true,
     new Date(Date.now() + 10 * dayMs),
-  )
+  ).catch(async (error: unknown) => {
+    await reader.stop()
+    throw error
+  })
   const seconds = (performance.now() - start) / 1000
   const { read, refused, from: next } = await reader.stop()
   if (removed?.runs !== count) throw new Error(`removed ${removed?.runs} of ${count} runs`)
