@@ -35,7 +35,11 @@ export async function moveToBucket(services: Services, isStopped: () => boolean)
       continue
     }
     const placed = file.blobKey === null ? await copyToBucket(services, bucket, file, key) : file
-    if (!placed?.blobKey || !(await bucket.stat(placed.blobKey, placed.etag))) {
+    if (!placed) {
+      done.left++
+      continue
+    }
+    if (placed.blobKey === null || !(await bucket.stat(placed.blobKey, placed.etag))) {
       done.faulty++
       log.error(
         { fileId: file.id },
@@ -51,20 +55,40 @@ export async function moveToBucket(services: Services, isStopped: () => boolean)
 
 const fileIdOf = (key: string) => key.split('_', 2).join('_')
 
-/** The file as it is afterwards: another process may have been first. Null when the bytes on the disk are not its own. */
+/**
+ * The file as it is afterwards, in the bucket unless the bytes on the disk are not its own; null when it is deleted. Another
+ * process may be first at any moment.
+ */
 async function copyToBucket(
   services: Services,
   bucket: Bucket,
-  { id, projectId, size, sha256 }: StoredFile,
+  file: StoredFile,
   diskKey: string,
 ): Promise<StoredFile | null> {
-  const { db, blobs } = services
-  if ((await hashOnDisk(blobs, diskKey)) !== sha256) return null
+  const after = async () => (await loadFiles(services.db, [file.id]))[0] ?? null
+  try {
+    const isSame = (await hashOnDisk(services.blobs, diskKey)) === file.sha256
+    if (isSame) await copyBytes(services, bucket, file, diskKey)
+    return await after()
+  } catch (error) {
+    // The bytes leave the disk under the hands of the slower one of two.
+    const found = await after()
+    if (found && found.blobKey === null) throw error
+    return found
+  }
+}
+
+async function copyBytes(
+  { db, blobs }: Services,
+  bucket: Bucket,
+  { id, projectId, size, sha256 }: StoredFile,
+  diskKey: string,
+): Promise<void> {
   const key = newBucketKey(id)
   await noteWrite(db, { key, projectId, fileId: id })
   const open = async () => (await blobs.disk.read(diskKey))!.stream
   const etag = await bucket.put(key, { size: size!, sha256: sha256!, open })
-  const moved = await atomically(db, async (tx) => {
+  const isFirst = await atomically(db, async (tx) => {
     const rows = await query(
       tx,
       sql`update files set blob_key = ${key}, etag = ${etag} where id = ${id} and blob_key is null returning id`,
@@ -72,8 +96,7 @@ async function copyToBucket(
     if (rows.length > 0) await claimKey(tx, key)
     return rows.length > 0
   })
-  if (!moved) await bucket.remove(key)
-  return (await loadFiles(db, [id]))[0] ?? null
+  if (!isFirst) await bucket.remove(key)
 }
 
 async function hashOnDisk({ disk }: BlobStore, key: string): Promise<string | null> {
