@@ -265,11 +265,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
     metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
     auditLog: set.GATEHOUSE_AUDIT_LOG ?? false,
-    blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
-    s3: s3Of(set, env),
-    maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
-    maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
-    fileTypes: set.GATEHOUSE_FILE_TYPES ?? defaultFileTypes,
+    ...filesOf(env, set),
     publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
     allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],
     oidc: oidcOf(set),
@@ -342,6 +338,18 @@ function clientOf(set: Settings): OidcConfig['client'] {
   if (!id) return null
   const secret = set.GATEHOUSE_OIDC_CLIENT_SECRET ?? null
   return { id, secret, scopes: set.GATEHOUSE_OIDC_SCOPES ?? 'openid profile email' }
+}
+
+type FileSettings = 'blobDir' | 's3' | 'maxFileBytes' | 'maxProjectFileBytes' | 'fileTypes'
+
+function filesOf(env: NodeJS.ProcessEnv, set: Settings): Pick<Config, FileSettings> {
+  return {
+    blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
+    s3: s3Of(set, env),
+    maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
+    maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
+    fileTypes: set.GATEHOUSE_FILE_TYPES ?? defaultFileTypes,
+  }
 }
 
 /** With OPENAI_BASE_URL, OPENAI_API_KEY is the key of that OpenAI-compatible server. */

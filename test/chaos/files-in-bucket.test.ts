@@ -83,15 +83,15 @@ test('a server that is killed in the middle of the move has lost nothing, and th
     ['HEAD', 2],
   ] as const) {
     let left: number = nth
-    let victim: Replica | null = null
+    let killed: Replica | null = null
     s3.fault = async (request, of) => {
       if (request.method !== method || !of.startsWith('s3_file_') || --left > 0) return null
-      await victim?.kill()
+      await killed?.kill()
       return 'cut'
     }
-    victim = startReplica((await buildServer()).entry, { ...settings, ...bucketSettings() })
-    closers.push(() => victim?.kill())
-    await victim.exited
+    killed = startReplica((await buildServer()).entry, { ...settings, ...bucketSettings() })
+    closers.push(() => killed?.kill())
+    await killed.exited
     expect(onDisk().length).toBeGreaterThan(0)
   }
   s3.fault = () => null

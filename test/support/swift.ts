@@ -32,10 +32,10 @@ async function freePort(): Promise<number> {
 export async function startSwift(): Promise<Swift> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-swift-'))
   const running: ChildProcess[] = []
+  const exits: Promise<unknown>[] = []
   const stop = async () => {
-    const ended = running.map((child) => new Promise((resolve) => child.once('exit', resolve)))
     for (const child of running) child.kill('SIGKILL')
-    await Promise.all(ended)
+    await Promise.all(exits)
     await rm(folder, { recursive: true, force: true })
   }
   const common = (port: number) =>
@@ -44,7 +44,9 @@ export async function startSwift(): Promise<Swift> {
   const start = async (name: string, port: number, rest: string) => {
     const path = join(folder, `${name}.conf`)
     await writeFile(path, `${common(port)}${rest}`)
-    running.push(spawn(`/usr/bin/swift-${name}-server`, [path], { stdio: 'ignore' }))
+    const child = spawn(`/usr/bin/swift-${name}-server`, [path], { stdio: 'ignore' })
+    running.push(child)
+    exits.push(new Promise((resolve) => child.once('exit', resolve)))
   }
   try {
     await mkdir(join(folder, 'disks', 'd1'), { recursive: true })
@@ -55,7 +57,11 @@ export async function startSwift(): Promise<Swift> {
       ring('create', '4', '1', '1')
       ring('add', `r1z1-127.0.0.1:${port}/d1`, '1')
       ring('rebalance')
-      await start(name, port, `[pipeline:main]\npipeline = s\n[app:s]\nuse = egg:swift#${name}\n`)
+      await start(
+        name,
+        port,
+        `[pipeline:main]\npipeline = ${name}-server\n[app:${name}-server]\nuse = egg:swift#${name}\n`,
+      )
     }
     const port = await freePort()
     await start('proxy', port, proxy)
@@ -79,8 +85,8 @@ const identity = {
 }
 
 const proxy = `[pipeline:main]
-pipeline = catch_errors gatekeeper cache s3api tempauth copy proxy
-[app:proxy]
+pipeline = catch_errors gatekeeper cache s3api tempauth copy proxy-server
+[app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
 allow_account_management = true

@@ -6,7 +6,7 @@ import { isUnavailable } from '../../store/db/storage-error.ts'
 
 /** When the client may try again, in milliseconds. */
 const retryMs = 1000
-/** The same for what a person must mend first. */
+/** The same for what a person must fix first. */
 const diskRetryMs = 30_000
 
 /** The error as an AppError that a client may see, or null for an internal error. */

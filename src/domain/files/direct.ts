@@ -44,7 +44,7 @@ async function settle(services: Services, bucket: Bucket, file: StoredFile): Pro
   if (found?.size !== size || found.contentType !== contentType) return file
   const key = newBucketKey(id)
   await noteWrite(services.db, { key, projectId, fileId: id })
-  // Replaced meanwhile: the next look finds the other bytes.
+  // Replaced meanwhile: who asks again gets the other bytes.
   if (!(await bucket.copy(uploadKey(id), found.etag, key))) return file
   const copied = await bucket.stat(key)
   if (copied?.size !== size) throw new BucketFaultError('The object store has not copied all bytes.', false)

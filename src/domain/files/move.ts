@@ -71,7 +71,7 @@ async function copyToBucket(
     if (isSame) await copyBytes(services, bucket, file, diskKey)
     return await after()
   } catch (error) {
-    // The bytes leave the disk under the hands of the slower one of two.
+    // Of two processes the faster one may have removed the bytes from the disk.
     const found = await after()
     if (found && found.blobKey === null) throw error
     return found

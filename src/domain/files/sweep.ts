@@ -35,7 +35,7 @@ export async function sweepBucket(services: Services, isStopped: () => boolean):
   }
 }
 
-/** The key that the file has, after a last look at its upload. */
+/** The key that the file has, after its upload was checked once more. */
 async function keyOf(services: Services, key: string, fileId: string): Promise<string | null> {
   const [file] = await loadFiles(services.db, [fileId])
   if (!file) return null

@@ -35,7 +35,7 @@ export function startFileWorker(services: Services): FileWorker {
   }
   const look = oneAtATime(() =>
     run(movedAt === null || elapsedSince(movedAt) >= moveEveryMs).catch((error: unknown) =>
-      log.warn({ err: error }, 'files in the bucket were not all looked at; the next look goes on'),
+      log.warn({ err: error }, 'not all files of the bucket were checked; the next check goes on'),
     ),
   )
   const timer = setInterval(() => void look(), sweepEveryMs).unref()

@@ -1,4 +1,4 @@
-/** Blobs in a bucket of S3, or of a server that speaks its protocol. */
+/** Blobs in an S3 bucket, or that of an S3-compatible server. */
 import { createReadStream } from 'node:fs'
 import { PassThrough, type Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
@@ -22,14 +22,14 @@ export function s3Bucket(
 ): Bucket {
   const requests = s3Requests(settings)
   const onDisk = onDiskWith(onDiskFault)
-  const { put, stat, read, remove, copy } = objects(requests.send, settings)
+  const stored = objects(requests.send, settings)
   return {
-    ...{ put, stat, read, remove, copy },
+    ...stored,
     async write(source, maxBytes) {
       const draft = await writeDraft(draftFolder, source, maxBytes, onDisk)
       if (!draft) return null
       const { path, size, sha256, drop } = draft
-      const keep = (key: string) => put(key, { size, sha256, open: () => createReadStream(path) })
+      const keep = (key: string) => stored.put(key, { size, sha256, open: () => createReadStream(path) })
       return { size, sha256, keep, drop }
     },
     uploadLink: (key, { contentType, size, seconds }) =>

@@ -9,7 +9,7 @@ const place =
   'The bucket is in another region or at another address: check GATEHOUSE_S3_REGION, GATEHOUSE_S3_ENDPOINT and ' +
   'GATEHOUSE_S3_PATH_STYLE.'
 
-/** Sentences by the error codes of S3 that an operator can act upon. */
+/** Sentences by the error codes of the S3 API that an operator can act upon. */
 const sentences: Record<string, string> = {
   NoSuchBucket: 'The bucket does not exist: check GATEHOUSE_S3_BUCKET and GATEHOUSE_S3_ENDPOINT.',
   InvalidBucketName: 'The object store does not allow the name of the bucket: check GATEHOUSE_S3_BUCKET.',

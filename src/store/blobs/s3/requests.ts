@@ -31,7 +31,7 @@ export interface Sending {
 export interface S3Response {
   status: number
   headers: Record<string, string | undefined>
-  /** Of a refusal: the error code of S3. */
+  /** Of a refusal: the error code of the S3 API. */
   code: string | null
   body: Readable
 }
