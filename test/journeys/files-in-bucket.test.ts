@@ -245,6 +245,41 @@ test('bytes inside a message are put into the bucket, once, and a draft is left 
   expect(await readdir(join(blobDir, 'drafts'))).toEqual([])
 })
 
+test('an object whose file was never written, as by a process that was lost before, leaves the bucket', async () => {
+  const agentId = await fixtures.agent({ name: 'lost' })
+  const before = [...s3.objects.keys()]
+  // The time of the key is over when the row is to be written: as after a kill, there is an object and no file.
+  s3.fault = async (request) => {
+    if (request.method === 'PUT') await rows(sql`update blob_writes set due_at = now() where size = 0`)
+    return null
+  }
+  const image_url = `data:image/png;base64,${Buffer.from('lost').toString('base64')}`
+  const content = [
+    { type: 'input_text', text: 'say ok' },
+    { type: 'input_image', image_url },
+  ]
+  const input = [{ role: 'user', content }]
+  const response = await fetch(`${h.url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: agentId, input }),
+  })
+  expect(response.status).toBe(503)
+  s3.fault = () => null
+  const [left] = [...s3.objects.keys()].filter((key) => !before.includes(key))
+  expect(String(s3.objects.get(left!)!.bytes)).toBe('lost')
+  await h.app.workers!.files.runNow()
+  expect(s3.objects.has(left!)).toBe(false)
+})
+
+test('a query waits some seconds for an object store that hangs, and says what is known', async () => {
+  const { id, uploadUrl } = await announced('hangs')
+  await put(uploadUrl, 'hangs')
+  s3.fault = () => 'hang'
+  expect(await read(id)).toMatchObject({ status: 'PENDING' })
+  s3.fault = () => null
+})
+
 test('an upload that nobody asked for is READY after its time, and what no file has leaves the bucket', async () => {
   const [used, late, gone] = [await announced('used'), await announced('late'), await announced('gone')]
   for (const { uploadUrl, text } of [

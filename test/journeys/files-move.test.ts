@@ -169,6 +169,11 @@ test.skipIf(!hasPostgres)(
     const without = await open(false)
     const id = await upload(without, 'moved')
     await move(await open(true))
+    const input = { filename: 'a', contentType: 'text/plain', size: 1 }
+    const { file } = await opened[1]!.mutate('presignUpload', input, 'file { id }')
+    const agent = await without.mutate('createAgent', { name: 'a' }, 'agent { id }')
+    const start = { agentId: agent['agent'].id, prompt: 'hi', attachments: [{ fileId: file.id }] }
+    await expect(without.mutate('startGeneration', start, 'generation { id }')).rejects.toThrow('UNAVAILABLE')
     const answer = await fetch((await linkOf(without, id)).downloadUrl)
     expect([answer.status, (await answer.json()).error.code]).toEqual([503, 'UNAVAILABLE'])
     await expect(openFile(without.app.services, id)).rejects.toThrow('GATEHOUSE_S3_BUCKET is not set')

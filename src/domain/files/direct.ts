@@ -6,7 +6,8 @@ import { and, eq } from 'drizzle-orm'
 import { atomically, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
-import { BucketFaultError, type Bucket } from '../../store/blobs/blobs.ts'
+import { BucketFaultError } from '../../store/blobs/blobs.ts'
+import { bucketOf } from '../../store/blobs/store.ts'
 import type { Services } from '../access/index.ts'
 import { appendProjectEvents, fileUploaded } from '../events/index.ts'
 import { claimKey, newBucketKey, noteWrite, uploadKey } from './bucket-keys.ts'
@@ -23,15 +24,15 @@ const settling = new Map<string, Promise<StoredFile>>()
  * BucketFaultError.
  */
 export async function settleUpload(services: Services, file: StoredFile): Promise<StoredFile> {
-  if (file.status !== 'PENDING' || !services.blobs.bucket) return file
+  if (file.status !== 'PENDING') return file
   const known = settling.get(file.id)
   if (known) return known
-  const settled = settle(services, services.blobs.bucket, file).finally(() => settling.delete(file.id))
+  const settled = settle(services, file).finally(() => settling.delete(file.id))
   settling.set(file.id, settled)
   return settled
 }
 
-async function settle(services: Services, bucket: Bucket, file: StoredFile): Promise<StoredFile> {
+async function settle(services: Services, file: StoredFile): Promise<StoredFile> {
   const { id, projectId, contentType } = file
   const [announced] = await query<{ size: number }>(
     services.db,
@@ -40,6 +41,7 @@ async function settle(services: Services, bucket: Bucket, file: StoredFile): Pro
   // Its link leads to this server.
   if (!announced) return file
   const { size } = announced
+  const bucket = bucketOf(services.blobs)
   const found = await bucket.stat(uploadKey(id))
   if (found?.size !== size || found.contentType !== contentType) return file
   const key = newBucketKey(id)

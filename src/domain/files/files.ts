@@ -1,4 +1,5 @@
 /** Operations on files: announced with presignUpload, uploaded and downloaded by signed links, referred to by id. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
@@ -134,27 +135,31 @@ export async function resolveAttachments(
   )
 }
 
-/** The most uploads that one request looks at. */
-const mostLooks = 20
+/** The most uploads that one request checks. */
+const mostChecked = 20
 
 /**
- * Files by id, null for what does not exist for the caller. Action `files:Get` on each. An upload to the bucket is looked at:
+ * Files by id, null for what does not exist for the caller. Action `files:Get` on each. An upload to the bucket is checked:
  * the first that asks for the file makes it READY.
  */
 export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
   const rows = await loadFiles(ctx.db, ids)
   const seen = await eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
-  const pending = new Set(seen.filter((file) => file?.status === 'PENDING').slice(0, mostLooks))
+  const pending = new Set(seen.filter((file) => file?.status === 'PENDING').slice(0, mostChecked))
   if (pending.size === 0) return seen
-  return Promise.all(seen.map((file) => (file && pending.has(file) ? look(ctx, file) : file)))
+  return Promise.all(seen.map((file) => (file && pending.has(file) ? recheck(ctx, file) : file)))
 }
 
+/** How long a query waits for the bucket, in milliseconds. */
+const mostWaitMs = 5000
+
 /** The file as far as can be told: while the bucket does not answer, and beyond the quota, it stays PENDING. */
-function look(ctx: Ctx, file: StoredFile): Promise<StoredFile> {
-  return settleUpload(ctx, file).catch((error: unknown) => {
+function recheck(ctx: Ctx, file: StoredFile): Promise<StoredFile> {
+  const settled = settleUpload(ctx, file).catch((error: unknown) => {
     if (error instanceof BucketFaultError || error instanceof AppError) return file
     throw error
   })
+  return Promise.race([settled, pause(mostWaitMs, file, { ref: false })])
 }
 
 /** Files of a project, newest first. Action `files:List`. */

@@ -4,13 +4,15 @@ import { BucketFaultError, type BlobStore, type Bucket, type DiskBlobs } from '.
 /** How the keys of a bucket begin. Those of a disk begin with `file_`. */
 export const bucketPrefix = 's3_'
 
-/** Throws BucketFaultError for a key of a bucket when there is none: what it names is elsewhere, not gone. */
+/** The bucket. Throws BucketFaultError when there is none: what is in one is elsewhere, not gone. */
+export function bucketOf({ bucket }: Pick<BlobStore, 'bucket'>): Bucket {
+  if (bucket) return bucket
+  throw new BucketFaultError('Files are in a bucket, but GATEHOUSE_S3_BUCKET is not set.', true)
+}
+
+/** The two as one. Throws BucketFaultError for a key of a bucket when there is none. */
 export function storeOf(disk: DiskBlobs, bucket: Bucket | null): BlobStore {
-  const placeOf = (key: string) => {
-    if (!key.startsWith(bucketPrefix)) return disk
-    if (bucket) return bucket
-    throw new BucketFaultError('Files are in a bucket, but GATEHOUSE_S3_BUCKET is not set.', true)
-  }
+  const placeOf = (key: string) => (key.startsWith(bucketPrefix) ? bucketOf({ bucket }) : disk)
   return {
     disk,
     bucket,

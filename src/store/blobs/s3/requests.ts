@@ -10,8 +10,11 @@ import { codeIn, faultOf, faultWithoutResponse } from './faults.ts'
 /** The SHA-256 hash of no bytes. */
 const nothing = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** In milliseconds: to connect, until the response begins, and between two pieces of it; and for a copy. */
-const limits = { connect: 5000, headers: 30_000, body: 30_000, copy: 10 * 60_000 }
+/**
+ * In milliseconds: to connect, until the response begins, after bytes were sent or a copy was asked for, and between two
+ * pieces of a response.
+ */
+const limits = { connect: 5000, headers: 10_000, stored: 60_000, copied: 10 * 60_000, body: 30_000 }
 /** The longest request, and the slowest that a body may be sent, in bytes per second. */
 const longestMs = 30 * 60_000
 const slowest = 256 * 1024
@@ -55,7 +58,7 @@ export function s3Requests(settings: S3Settings): S3Requests {
     const { method, body } = sending
     const { url, headers } = await signed(settings, sending)
     const stream = body && body.size > 0 ? await body.open() : null
-    const headersTimeout = sending.isCopy ? limits.copy : limits.headers
+    const headersTimeout = limits[sending.isCopy ? 'copied' : body ? 'stored' : 'headers']
     const sendingMs = Math.ceil(((body?.size ?? 0) / slowest) * 1000)
     const limitMs = Math.min(longestMs, headersTimeout * 2 + sendingMs)
     try {
