@@ -1,5 +1,4 @@
 /** The composition root: opens the services, workers and servers of a process, and closes them in reverse order. */
-import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeActions } from './api/graphql/transport/actions.ts'
 import type { Sockets } from './api/graphql/transport/sockets.ts'
@@ -13,6 +12,7 @@ import type { Log } from './core/log.ts'
 import { openFolders } from './data-dir.ts'
 import { createLog } from './logging.ts'
 import { createMeters } from './meters.ts'
+import { openBlobs } from './open-blobs.ts'
 import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { prepareFirstStart } from './first-start.ts'
@@ -30,7 +30,6 @@ import { version } from './version.ts'
 import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
-import { diskBlobs } from './store/blobs/disk.ts'
 import { connect, type DatabaseAddress } from './store/db/connect.ts'
 import { migrate } from './store/db/migrate.ts'
 import { newestMigration } from './store/db/migrations.ts'
@@ -218,9 +217,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     schedule,
     egress: outgoing.egress,
     connections: outgoing.connections,
-    blobs: diskBlobs(resolve(config.blobDir), (error) =>
-      log.error({ err: error }, 'the disk of files takes no bytes; uploads are refused'),
-    ),
+    blobs: await openBlobs(config, log, closers),
     publicUrl: () => address.url,
     masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
     limits: limitsOf(config),

@@ -21,7 +21,10 @@ const shape = z.object({
   /** Tells the secret key from others, and nothing about it. */
   keyFingerprint: z.string(),
   database: content,
+  /** Those on the disk. */
   files: content,
+  /** The bucket whose files are not in the backup; absent where there was none. */
+  bucket: z.string().optional(),
 })
 
 export type Manifest = z.output<typeof shape>

@@ -16,7 +16,7 @@ import { version } from './version.ts'
 /**
  * Makes a backup in a folder that is new or empty. It is whole or not there: until the end its name goes on with `.partial-`,
  * and a process that is killed leaves that. Files are copied after the database: those of its rows are among them, unless
- * they are deleted meanwhile. Throws ConfigError and UnusableDatabaseError.
+ * they are deleted meanwhile. Files in a bucket are not in it. Throws ConfigError and UnusableDatabaseError.
  */
 export async function backUp(config: Config, folder: string): Promise<Manifest> {
   const key = await presentKey(config)
@@ -56,6 +56,7 @@ async function fill(partial: string, config: Config, key: Buffer): Promise<Manif
     keyFingerprint: fingerprintOfKey(key),
     database: await contentOf(join(partial, parts.database)),
     files: await contentOf(join(partial, parts.files)),
+    ...(config.s3 ? { bucket: config.s3.bucket } : {}),
   }
   await writeManifest(partial, manifest)
   return manifest
@@ -91,10 +92,13 @@ async function backUpPostgres(url: string, into: string) {
 /** The command. Prints what the backup holds. */
 export async function main([folder]: string[]): Promise<void> {
   const config = loadConfig()
-  const { database, files, kind } = await backUp(config, folder!)
+  const { database, files, kind, bucket } = await backUp(config, folder!)
   const key = config.secretKey ? 'GATEHOUSE_SECRET_KEY' : join(config.dataDir, 'secret.key')
   process.stdout.write(
     `${folder} has the ${kind} database (${database.bytes} bytes) and ${files.files} files (${files.bytes} bytes). ` +
-      `The secret key is not in it: keep ${key} in another place.\n`,
+      `The secret key is not in it: keep ${key} in another place.\n` +
+      (bucket === undefined
+        ? ''
+        : `The files in the bucket ${bucket} are not in it: keep older versions of its objects.\n`),
   )
 }

@@ -1,9 +1,11 @@
 /** The only reader of the environment: one pure function returns a frozen configuration, or throws all its mistakes. */
 import { join } from 'node:path'
 import { z } from 'zod'
+import { s3Conflicts, s3Of, s3Shapes } from './config-s3.ts'
 import { databaseUrl, flag, key32, list, listenAddress, number, url } from './config-values.ts'
 import { networksOf } from './core/client-address.ts'
 import { defaultFileTypes } from './core/default-media.ts'
+import type { S3Settings } from './store/blobs/s3/settings.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {
@@ -75,8 +77,10 @@ export interface Config {
   maxStreamsPerKey: number
   /** The same of all keys of a project. @default 5000 */
   maxStreamsPerProject: number
-  /** The directory of the bytes of files; all replicas share it. @default `blobs` in dataDir */
+  /** The directory of the bytes of files; all replicas share it, unless files are in a bucket. @default `blobs` in dataDir */
   blobDir: string
+  /** The bucket of the bytes of files, with its credentials from the variables AWS_…. @default null: they are in blobDir */
+  s3: S3Settings | null
   /** The largest file, in bytes. @default 26214400 (25 MiB) */
   maxFileBytes: number
   /** The bytes of all files of one project together. @default 10737418240 (10 GiB) */
@@ -188,6 +192,7 @@ const shapes = {
     .string()
     .regex(/^[\w.~+/=-]{16,500}$/, 'must have 16 to 500 characters: letters, digits and . _ ~ + / = -'),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
+  ...s3Shapes,
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
   GATEHOUSE_FILE_TYPES: list,
@@ -216,7 +221,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const mistakes: string[] = []
   const set = readAll(env, mistakes)
   const production = env['NODE_ENV'] === 'production'
-  mistakes.push(...conflictsOf(set, production))
+  mistakes.push(...conflictsOf(set, production), ...s3Conflicts(set, env))
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     host: set.GATEHOUSE_HOST ?? '127.0.0.1',
@@ -260,10 +265,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
     metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
     auditLog: set.GATEHOUSE_AUDIT_LOG ?? false,
-    blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
-    maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
-    maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
-    fileTypes: set.GATEHOUSE_FILE_TYPES ?? defaultFileTypes,
+    ...filesOf(env, set),
     publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
     allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],
     oidc: oidcOf(set),
@@ -336,6 +338,18 @@ function clientOf(set: Settings): OidcConfig['client'] {
   if (!id) return null
   const secret = set.GATEHOUSE_OIDC_CLIENT_SECRET ?? null
   return { id, secret, scopes: set.GATEHOUSE_OIDC_SCOPES ?? 'openid profile email' }
+}
+
+type FileSettings = 'blobDir' | 's3' | 'maxFileBytes' | 'maxProjectFileBytes' | 'fileTypes'
+
+function filesOf(env: NodeJS.ProcessEnv, set: Settings): Pick<Config, FileSettings> {
+  return {
+    blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
+    s3: s3Of(set, env),
+    maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
+    maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
+    fileTypes: set.GATEHOUSE_FILE_TYPES ?? defaultFileTypes,
+  }
 }
 
 /** With OPENAI_BASE_URL, OPENAI_API_KEY is the key of that OpenAI-compatible server. */

@@ -45,7 +45,11 @@ async function placeFiles(place: string, from: string): Promise<() => Promise<vo
   return () => rm(place, { recursive: true, force: true })
 }
 
-function assertFits({ kind, schema, gatehouse }: Manifest, { databaseUrl }: Config): void {
+function assertFits({ kind, schema, gatehouse, bucket }: Manifest, { databaseUrl, s3 }: Config): void {
+  if (bucket !== undefined && !s3)
+    throw new ConfigError([
+      `files of the backup are in the bucket ${bucket}: GATEHOUSE_S3_BUCKET is required`,
+    ])
   if ((kind === 'postgresql') !== (databaseUrl !== null))
     throw new ConfigError([
       kind === 'embedded'

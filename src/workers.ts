@@ -1,6 +1,7 @@
 /** Starts the background workers of this process: generations, calls, webhooks, triggers, retention, upstreams, deadlines and housekeeping. */
 import { forgetExpiredKeys, forgetExpiredSessions, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
+import { startFileWorker, type FileWorker } from './domain/files/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
 import { forgetAwaited, startGenerationWorker } from './domain/generations/index.ts'
 import type { Models } from './domain/models/index.ts'
@@ -30,6 +31,8 @@ export interface Workers {
   webhooks: Pick<WebhookWorker, 'counts' | 'lag'>
   /** What retention has removed. */
   retention: Pick<RetentionWorker, 'counts'>
+  /** What it does by itself from time to time. */
+  files: Pick<FileWorker, 'runNow'>
   /** Claims no more rows and starts nothing new; running work continues. */
   drain(): void
   /** Drains, waits at most `graceMs` for running work, then releases the remaining rows. */
@@ -45,6 +48,7 @@ export function startWorkers(services: Services, models: Models, options: Worker
   const slack = startSlack(services)
   const triggers = startTriggers(services)
   const retention = startRetention(services)
+  const files = startFileWorker(services)
   const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => {
@@ -61,9 +65,11 @@ export function startWorkers(services: Services, models: Models, options: Worker
     webhooks,
     retention,
     busy: () => generations.busy(),
-    drain: () => claiming.forEach((worker) => worker.drain()),
+    files,
+    drain: () => [...claiming, files].forEach((worker) => worker.drain()),
     async stop(graceMs) {
       clearInterval(housekeeping)
+      files.drain()
       await Promise.all([deadlines.stop(), ...claiming.map((worker) => worker.stop(graceMs))])
       await upstreams.stop(0)
     },

@@ -97,3 +97,42 @@ test('with a base URL the OpenAI key goes to that server and nowhere else', () =
   expect(models.openai.apiKey).toBeNull()
   expect(models.compatible).toEqual({ apiKey: 'k', baseUrl: 'http://127.0.0.1:11434/v1' })
 })
+
+const s3 = {
+  GATEHOUSE_S3_BUCKET: 'files',
+  GATEHOUSE_S3_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'id',
+  AWS_SECRET_ACCESS_KEY: 'hunter2',
+}
+
+test('a bucket is at AWS, or at an endpoint of its own, where browsers may see another address', () => {
+  expect(loadConfig({}).s3).toBeNull()
+  expect(loadConfig(s3).s3).toEqual({
+    bucket: 'files',
+    url: 'https://files.s3.eu-central-1.amazonaws.com',
+    publicUrl: 'https://files.s3.eu-central-1.amazonaws.com',
+    region: 'eu-central-1',
+    accessKeyId: 'id',
+    secretAccessKey: 'hunter2',
+    sessionToken: null,
+  })
+  const own = { ...s3, GATEHOUSE_S3_ENDPOINT: 'http://store:9000/', AWS_SESSION_TOKEN: 't' }
+  expect(loadConfig({ ...own, GATEHOUSE_S3_PUBLIC_ENDPOINT: 'https://files.example.com' }).s3).toMatchObject({
+    url: 'http://store:9000/files',
+    publicUrl: 'https://files.example.com/files',
+    sessionToken: 't',
+  })
+  expect(loadConfig({ ...own, GATEHOUSE_S3_PATH_STYLE: 'false' }).s3?.url).toBe('http://files.store:9000')
+})
+
+test.each([
+  [{ GATEHOUSE_S3_ENDPOINT: 'http://store' }, 'GATEHOUSE_S3_ENDPOINT require GATEHOUSE_S3_BUCKET'],
+  [{ ...s3, AWS_SECRET_ACCESS_KEY: '' }, 'GATEHOUSE_S3_BUCKET requires AWS_SECRET_ACCESS_KEY'],
+  [{ ...s3, GATEHOUSE_S3_REGION: '' }, 'GATEHOUSE_S3_BUCKET requires GATEHOUSE_S3_REGION'],
+  [{ ...s3, GATEHOUSE_S3_BUCKET: 'a.b' }, 'requires GATEHOUSE_S3_PATH_STYLE=true'],
+  [{ ...s3, GATEHOUSE_S3_BUCKET: 'No' }, 'GATEHOUSE_S3_BUCKET must be 3 to 63'],
+  [{ ...s3, GATEHOUSE_S3_ENDPOINT: 'https://me:hunter2@store' }, 'GATEHOUSE_S3_ENDPOINT must have no user'],
+])('settings of a bucket that do not fit are told by name: %#', (env, said) => {
+  expect(() => loadConfig(env)).toThrow(said)
+  expect(() => loadConfig(env)).not.toThrow('hunter2')
+})

@@ -1,10 +1,10 @@
-/** docs/guides/configuration.md and src/config.ts name the same variables, with the same defaults. */
+/** docs/guides/configuration.md and the sources of the configuration name the same variables, with the same defaults. */
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { read } from './documents.ts'
 
 const guide = read('docs/guides/configuration.md')
-const source = read('src/config.ts')
+const source = `${read('src/config.ts')}${read('src/config-s3.ts')}`
 
 /** The rows of all tables: a variable and its default. */
 const rows = [...guide.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \| ([^|]*) \| ([^|]*) \|$/gm)].map((match) => ({
@@ -15,7 +15,9 @@ const rows = [...guide.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \| ([^|]*) \| ([^|]*) \
 const documented = rows.map((row) => row.name)
 /** Everything in the source that is spelt like a variable of the environment. */
 const known = new Set(
-  source.match(/\b(?:GATEHOUSE_[A-Z_]+[A-Z]|[A-Z]+(?:_[A-Z]+)*_URL|[A-Z_]+_API_KEY|NODE_ENV)\b/g),
+  source.match(
+    /\b(?:GATEHOUSE_[A-Z0-9_]+[A-Z]|AWS_[A-Z_]+[A-Z]|[A-Z]+(?:_[A-Z]+)*_URL|[A-Z_]+_API_KEY|NODE_ENV)\b/g,
+  ),
 )
 
 test('every variable that the configuration reads has one row, and no row is of another', () => {

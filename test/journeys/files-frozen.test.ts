@@ -61,7 +61,7 @@ function freezeNext(): { frozen: Promise<void>; thaw(): void } {
         async keep(key) {
           freeze()
           await thawed
-          await draft.keep(key)
+          return draft.keep(key)
         },
         // A frozen process cleans up nothing.
         async drop() {

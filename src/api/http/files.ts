@@ -5,7 +5,7 @@ import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
 import {
-  openFile,
+  openDownload,
   presignUpload,
   readLink,
   receiveFile,
@@ -68,7 +68,7 @@ async function presign(ctx: Ctx, { request, response }: OpenCall): Promise<void>
 
 async function upload(services: Services, callers: FileCallers, call: OpenCall): Promise<void> {
   const { request, response } = call
-  const id = assertLink(services, callers, 'PUT', call)
+  const { id } = assertLink(services, callers, 'PUT', call)
   if (Number(request.headers['content-length'] ?? 0) > services.limits.maxFileBytes)
     throw new AppError('LIMITED', `A file may have at most ${services.limits.maxFileBytes} bytes.`)
   const file = await receiveFile(services, id, request.headers['content-type'] ?? null, request)
@@ -77,9 +77,14 @@ async function upload(services: Services, callers: FileCallers, call: OpenCall):
 
 async function download(services: Services, callers: FileCallers, call: OpenCall): Promise<void> {
   const { request, response } = call
-  const id = assertLink(services, callers, 'GET', call)
-  const found = await openFile(services, id)
+  const { id, until } = assertLink(services, callers, 'GET', call)
+  const found = await openDownload(services, id, until)
   if (!found) throw notFound('file', id)
+  if ('location' in found && request.method !== 'HEAD') {
+    // Named by the link as long as it is valid: nothing on the way may remember where it leads.
+    response.writeHead(307, { location: found.location, 'cache-control': 'private, no-store' })
+    return void response.end()
+  }
   response.writeHead(200, {
     'content-type': found.file.contentType,
     'content-length': found.size,
@@ -88,6 +93,7 @@ async function download(services: Services, callers: FileCallers, call: OpenCall
     'content-security-policy': "sandbox; default-src 'none'",
     'cache-control': 'private, no-store',
   })
+  if ('location' in found) return void response.end()
   if (request.method === 'HEAD') {
     found.stream.destroy()
     return void response.end()
@@ -96,13 +102,13 @@ async function download(services: Services, callers: FileCallers, call: OpenCall
   await pipeline(found.stream, response).catch(() => response.destroy())
 }
 
-/** The id of the file to which the link leads. */
+/** The id of the file to which the link leads, and until when, in milliseconds since 1970. */
 function assertLink(
   services: Services,
   { takeAnonymous }: FileCallers,
   method: 'PUT' | 'GET',
   { request, params, url }: OpenCall,
-): string {
+): { id: string; until: number } {
   const id = params['id']!
   const until = readLink(services.masterKey, method, id, url.searchParams)
   const retryAfterMs = until === null ? takeAnonymous(request) : 0
@@ -117,5 +123,5 @@ function assertLink(
   if (until === null)
     throw new AppError('FORBIDDEN', 'The link has no valid signature for this method and file.')
   if (until <= services.clock.now()) throw new AppError('EXPIRED', 'The link has expired. Request a new one.')
-  return id
+  return { id, until }
 }

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { Pool } from '../../core/pool.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { Meters } from '../../core/telemetry/unit.ts'
-import type { Blobs } from '../../store/blobs/disk.ts'
+import type { BlobStore } from '../../store/blobs/blobs.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { DatabaseHealth } from '../../store/db/health.ts'
 import type { EventBroadcaster } from '../../store/events/broadcaster.ts'
@@ -29,7 +29,7 @@ interface StoreServices {
   /** Whether the database can be written, and what waits for its answer. */
   health: DatabaseHealth
   /** The bytes of files. */
-  blobs: Blobs
+  blobs: BlobStore
 }
 
 /** The work of this process, and what it learns of others. */

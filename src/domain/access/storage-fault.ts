@@ -1,12 +1,12 @@
-/** Maps storage errors that a client may see: invalid input, and a database or a disk that is unavailable. */
+/** Maps storage errors that a client may see: invalid input, and a database, a disk or a bucket that is unavailable. */
 import { AppError } from '../../core/errors.ts'
-import { DiskFaultError } from '../../store/blobs/disk.ts'
+import { BucketFaultError, DiskFaultError } from '../../store/blobs/blobs.ts'
 import { sqlState } from '../../store/db/database.ts'
 import { isUnavailable } from '../../store/db/storage-error.ts'
 
 /** When the client may try again, in milliseconds. */
 const retryMs = 1000
-/** The same for a disk that a person must make room on. */
+/** The same for what a person must fix first. */
 const diskRetryMs = 30_000
 
 /** The error as an AppError that a client may see, or null for an internal error. */
@@ -24,6 +24,13 @@ export function asAppError(error: unknown): AppError | null {
       'UNAVAILABLE',
       'The disk of files takes no bytes, because it is full or faulty. Nothing was stored: try again later.',
       { retryAfterMs: diskRetryMs },
+      error,
+    )
+  if (error instanceof BucketFaultError)
+    return new AppError(
+      'UNAVAILABLE',
+      'The object store of files cannot be used now. The request changed no file: try again later.',
+      { retryAfterMs: error.isLasting ? diskRetryMs : retryMs },
       error,
     )
   const state = sqlState(error)

@@ -13,8 +13,12 @@ export interface StoredFile {
   status: FileStatus
   /** In bytes; null while it is PENDING. */
   size: number | null
-  /** Hex. */
+  /** Hex; null also for bytes that were uploaded straight to the bucket. */
   sha256: string | null
+  /** The key of the bytes in the bucket; null while they are on the disk. */
+  blobKey: string | null
+  /** Of the bytes in the bucket. */
+  etag: string | null
   /** The agent whose bound keys may attach the file; null: no bound key may. */
   agentId: string | null
   createdBy: string

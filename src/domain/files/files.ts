@@ -1,15 +1,16 @@
 /** Operations on files: announced with presignUpload, uploaded and downloaded by signed links, referred to by id. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
-import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
-import { invalidAt, notFound } from '../../core/errors.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { appendProjectEvents, fileCreated, fileDeleted } from '../events/index.ts'
 import { atomically, nowPlus } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { files } from '../../store/db/tables/files.ts'
+import { BucketFaultError } from '../../store/blobs/blobs.ts'
 import {
   assertAgent,
   assertMay,
@@ -22,8 +23,9 @@ import {
   recordChange,
   type Bond,
   type Ctx,
-  type Services,
 } from '../access/index.ts'
+import { noteWrite, uploadKey, writeMs } from './bucket-keys.ts'
+import { settleUpload } from './direct.ts'
 import {
   allowsType,
   attachmentsShape,
@@ -33,11 +35,11 @@ import {
   type AttachmentsInput,
   type StoredFile,
 } from './file.ts'
-import { contentPath, signLink } from './links.ts'
-import { blobKey, loadFiles, noteUsed } from './stored.ts'
+import { linkTo } from './download.ts'
+import { assertFits, bytesLeft } from './receive.ts'
+import { blobKeysOf, loadFiles, noteUsed } from './stored.ts'
 
 const uploadSeconds = 15 * 60
-const downloadSeconds = 60 * 60
 
 const newFile = z.object({
   filename: filenameShape,
@@ -63,7 +65,7 @@ export interface Upload {
 
 /**
  * Announces a file. Action `files:Create`. The client sends its bytes to `uploadUrl` with PUT within 15 minutes; until
- * then the file is PENDING and nothing can refer to it. A key that is bound to an agent cannot announce files; it can
+ * then the file is PENDING and nothing can refer to it. With a bucket the link leads there, and `size` is required. A key that is bound to an agent cannot announce files; it can
  * attach those with its agent's `agentId`. INVALID for a type or size that the installation does not accept.
  */
 export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
@@ -75,6 +77,12 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
     throw invalidAt(['input', 'contentType'], `is not an accepted type; accepted are ${fileTypes.join(', ')}`)
   if (size && size > maxFileBytes) throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
   if (agentId !== null) await assertAgent(ctx, projectId, agentId)
+  const { bucket } = ctx.blobs
+  if (bucket) {
+    if (size === undefined || size === null)
+      throw invalidAt(['input', 'size'], 'is required, in bytes: the link takes exactly so many')
+    assertFits(ctx, size, await bytesLeft(ctx.db, ctx, projectId))
+  }
   const id = newId('file')
   const file = await atomically(ctx.db, async (tx) => {
     await assertQuota(tx, ctx, files, projectId, 'files')
@@ -84,42 +92,21 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
       .insert(files)
       .values({ id, projectId, filename, contentType, agentId, createdBy, uploadUntil })
       .returning()
+    if (bucket)
+      await noteWrite(
+        tx,
+        { key: uploadKey(id), projectId, fileId: id, size: size! },
+        uploadSeconds * 1000 + writeMs,
+      )
     await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
     await appendProjectEvents(tx, projectId, [fileCreated({ fileId: id, name: filename })])
     return row as StoredFile
   })
   publishNews(ctx, projectId)
-  return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
-}
-
-/** The bytes of a file, for a link that the caller has checked; null when there are none. */
-export async function openFile(
-  services: Pick<Services, 'db' | 'blobs'>,
-  id: string,
-): Promise<{ file: StoredFile; stream: Readable; size: number } | null> {
-  const [file] = await loadFiles(services.db, [id])
-  if (file?.status !== 'READY') return null
-  // Earlier releases stored the bytes under the id alone.
-  const blob = (await services.blobs.read(blobKey(id, file.sha256!))) ?? (await services.blobs.read(id))
-  return blob && { file, ...blob }
-}
-
-/** A link from which GET downloads the bytes for one hour. */
-export function downloadUrl(
-  services: Pick<Services, 'masterKey' | 'clock' | 'publicUrl'>,
-  fileId: string,
-): string {
-  return linkTo(services, 'GET', fileId, downloadSeconds)
-}
-
-function linkTo(
-  { masterKey, clock, publicUrl }: Pick<Services, 'masterKey' | 'clock' | 'publicUrl'>,
-  method: 'PUT' | 'GET',
-  fileId: string,
-  seconds: number,
-): string {
-  const expires = Math.ceil(clock.now() / 1000) + seconds
-  return `${publicUrl()}${contentPath(fileId)}?${signLink(masterKey, method, fileId, expires)}`
+  const uploadUrl = bucket
+    ? await bucket.uploadLink(uploadKey(id), { contentType, size: size!, seconds: uploadSeconds })
+    : linkTo(ctx, 'PUT', id, uploadSeconds)
+  return { file, uploadUrl }
 }
 
 /**
@@ -138,8 +125,9 @@ export async function resolveAttachments(
   const found = new Map((await loadFiles(ctx.db, ids)).map((file) => [file.id, file]))
   return Promise.all(
     wanted.map(async ({ fileId, filename, contentType }, i) => {
-      const file = found.get(fileId)
-      if (!file || file.projectId !== projectId || file.status !== 'READY')
+      const known = found.get(fileId)
+      const file = known?.projectId === projectId ? await settleUpload(ctx, known) : null
+      if (file?.status !== 'READY')
         throw invalidAt([...root, String(i), 'fileId'], 'names no uploaded file of this project')
       await assertMay(ctx, 'files:Get', projectId, `file/${fileId}`, bondOf(file))
       return { fileId, filename: filename ?? file.filename, contentType: contentType ?? file.contentType }
@@ -147,10 +135,31 @@ export async function resolveAttachments(
   )
 }
 
-/** Files by id, null for what does not exist for the caller. Action `files:Get` on each. */
+/** The most uploads that one request checks. */
+const mostChecked = 20
+
+/**
+ * Files by id, null for what does not exist for the caller. Action `files:Get` on each. An upload to the bucket is checked:
+ * the first that asks for the file makes it READY.
+ */
 export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
   const rows = await loadFiles(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
+  const seen = await eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
+  const pending = new Set(seen.filter((file) => file?.status === 'PENDING').slice(0, mostChecked))
+  if (pending.size === 0) return seen
+  return Promise.all(seen.map((file) => (file && pending.has(file) ? recheck(ctx, file) : file)))
+}
+
+/** How long a query waits for the bucket, in milliseconds. */
+const mostWaitMs = 5000
+
+/** The file as far as can be told: while the bucket does not answer, and beyond the quota, it stays PENDING. */
+function recheck(ctx: Ctx, file: StoredFile): Promise<StoredFile> {
+  const settled = settleUpload(ctx, file).catch((error: unknown) => {
+    if (error instanceof BucketFaultError || error instanceof AppError) return file
+    throw error
+  })
+  return Promise.race([settled, pause(mostWaitMs, file, { ref: false })])
 }
 
 /** Files of a project, newest first. Action `files:List`. */
@@ -177,12 +186,16 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
     const gone = await tx.delete(files).where(eq(files.id, fileId)).returning({ id: files.id })
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
     // Of two requests at once, one has deleted it.
-    if (gone.length > 0)
-      await appendProjectEvents(tx, projectId, [fileDeleted({ fileId, name: file.filename })])
+    if (gone.length === 0) return
+    if (file.blobKey !== null) await noteWrite(tx, { key: file.blobKey, projectId, fileId }, 0)
+    await appendProjectEvents(tx, projectId, [fileDeleted({ fileId, name: file.filename })])
   })
   publishNews(ctx, projectId)
-  if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
-  await ctx.blobs.remove(fileId)
+  for (const key of blobKeysOf(file))
+    await ctx.blobs.remove(key).catch((error: unknown) => {
+      // It was noted and is removed later.
+      if (!(error instanceof BucketFaultError)) throw error
+    })
   return file
 }
 

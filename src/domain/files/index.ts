@@ -8,16 +8,16 @@ export {
 } from './file.ts'
 export {
   deleteFile,
-  downloadUrl,
   getFiles,
   listFiles,
-  openFile,
   presignUpload,
   resolveAttachments,
   type PresignUploadInput,
   type Upload,
 } from './files.ts'
+export { downloadUrl, openDownload, openFile, type Download } from './download.ts'
 export { keepFile, type KeepFileInput } from './keep.ts'
 export { readLink } from './links.ts'
 export { receiveFile } from './receive.ts'
 export { blobKeysOf } from './stored.ts'
+export { startFileWorker, type FileWorker } from './worker.ts'

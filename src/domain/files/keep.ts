@@ -12,7 +12,8 @@ import { assertMay, assertQuota, recordChange, type Ctx } from '../access/index.
 import { appendProjectEvents, fileCreated, fileUploaded } from '../events/index.ts'
 import { allowsType, contentTypeShape, filenameShape, type StoredFile } from './file.ts'
 import { assertFits, bytesLeft } from './receive.ts'
-import { blobKey, noteUsed } from './stored.ts'
+import { place } from './place.ts'
+import { noteUsed } from './stored.ts'
 
 const shape = z.object({ filename: filenameShape, contentType: contentTypeShape })
 
@@ -52,6 +53,8 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
   // What fits is never refused.
   const draft = (await ctx.blobs.write(chunksOf(bytes), maxFileBytes))!
   try {
+    const id = newId('file')
+    const placed = await place(ctx, { id, projectId }, draft)
     const stored = await atomically(ctx.db, async (tx) => {
       // Locks the project: two messages at once may have the same file, or together exceed the quota.
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
@@ -59,10 +62,8 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
       if (other) return other
       assertFits(ctx, bytes.length, await bytesLeft(tx, ctx, projectId))
       await assertQuota(tx, ctx, files, projectId, 'files')
-      const id = newId('file')
       const now = sql`now()`
-      const size = bytes.length
-      const row = { id, ...owner, filename, contentType, sha256, size, status: 'READY', uploadedAt: now }
+      const row = { id, ...owner, filename, contentType, ...placed.columns, status: 'READY', uploadedAt: now }
       const [made] = await tx
         .insert(files)
         .values({ ...row, uploadUntil: now })
@@ -70,8 +71,7 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
       await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
       const named = { fileId: id, name: filename }
       await appendProjectEvents(tx, projectId, [fileCreated(named), fileUploaded(named)])
-      // Before the commit makes the file READY.
-      await draft.keep(blobKey(id, sha256))
+      await placed.claim(tx)
       return made!
     })
     ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])

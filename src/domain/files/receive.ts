@@ -7,8 +7,10 @@ import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { Services } from '../access/index.ts'
 import { appendProjectEvents, fileUploaded } from '../events/index.ts'
+import { announcedBytes } from './bucket-keys.ts'
 import type { StoredFile } from './file.ts'
-import { blobKey, loadFiles } from './stored.ts'
+import { place } from './place.ts'
+import { loadFiles } from './stored.ts'
 
 /**
  * Stores the bytes of a PENDING file, for a link that the caller has checked, and makes the file READY. CONFLICT when
@@ -60,28 +62,27 @@ async function* untilReplaced(id: string, source: AsyncIterable<Uint8Array>): As
 
 async function takeBytes(
   services: Services,
-  { id, projectId }: StoredFile,
+  file: StoredFile,
   source: AsyncIterable<Uint8Array>,
 ): Promise<StoredFile> {
+  const { id, projectId } = file
   const { maxFileBytes } = services.limits
   const quota = await bytesLeft(services.db, services, projectId)
   const draft = await services.blobs.write(untilReplaced(id, source), Math.min(maxFileBytes, quota))
   if (!draft) throw quota < maxFileBytes ? quotaExceeded(services) : tooLarge(services)
   try {
+    const placed = await place(services, file, draft)
     const stored = await atomically(services.db, async (tx) => {
-      const { size, sha256 } = draft
       // Locks the project, because two files together may exceed a quota that each of them keeps.
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
-      if (size > (await bytesLeft(tx, services, projectId))) throw quotaExceeded(services)
+      if (draft.size > (await bytesLeft(tx, services, projectId))) throw quotaExceeded(services)
       const [ready] = await tx
         .update(files)
-        .set({ size, sha256, status: 'READY', uploadedAt: sql`now()` })
+        .set({ ...placed.columns, status: 'READY', uploadedAt: sql`now()` })
         .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
         .returning()
       if (!ready) throw new AppError('CONFLICT', 'The file already has its bytes.')
-      // Before the commit makes the file READY. The lock may be lost by now, so the key contains the hash of these
-      // bytes.
-      await draft.keep(blobKey(id, sha256))
+      await placed.claim(tx)
       await appendProjectEvents(tx, projectId, [fileUploaded({ fileId: id, name: ready.filename })])
       return ready as StoredFile
     })
@@ -98,13 +99,13 @@ export function assertFits(services: Pick<Services, 'limits'>, size: number, lef
   if (size > left) throw quotaExceeded(services)
 }
 
-/** How many more bytes the project may store. */
+/** How many more bytes the project may store, or announce for its bucket. */
 export async function bytesLeft(
   db: Database,
   { limits }: Pick<Services, 'limits'>,
   projectId: string,
 ): Promise<number> {
-  const held = sql<number>`coalesce(sum(${files.size}), 0)::float8`
+  const held = sql<number>`(coalesce(sum(${files.size}), 0) + ${announcedBytes(projectId)})::float8`
   const [counted] = await db.select({ held }).from(files).where(eq(files.projectId, projectId))
   return limits.maxProjectFileBytes - counted!.held
 }

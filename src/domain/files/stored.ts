@@ -5,7 +5,7 @@ import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { StoredFile } from './file.ts'
 
-/** The blob key contains the hash of the bytes, so that another upload never replaces them. */
+/** The key on the disk. It contains the hash of the bytes, so that another upload never replaces them. */
 export function blobKey(id: string, sha256: string): string {
   return `${id}_${sha256.slice(0, 32)}`
 }
@@ -16,9 +16,16 @@ export async function loadFiles(db: Database, ids: readonly string[]): Promise<S
   return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
 }
 
-/** The keys under which the bytes of a file may be: earlier releases stored them under the id alone. */
-export function blobKeysOf({ id, sha256 }: Pick<StoredFile, 'id' | 'sha256'>): string[] {
-  return sha256 ? [blobKey(id, sha256), id] : [id]
+/**
+ * The keys under which the bytes of a file may be: in the bucket, and on the disk, where earlier releases stored them under the id
+ * alone.
+ */
+export function blobKeysOf({
+  id,
+  sha256,
+  blobKey: bucketKey,
+}: Pick<StoredFile, 'id' | 'sha256' | 'blobKey'>): string[] {
+  return [...(bucketKey === null ? [] : [bucketKey]), ...(sha256 === null ? [] : [blobKey(id, sha256)]), id]
 }
 
 /** Notes that a request refers to these files of the project, which keeps them from being removed before it names them in a row. */

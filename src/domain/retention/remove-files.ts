@@ -2,7 +2,7 @@
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
-import type { Blobs } from '../../store/blobs/disk.ts'
+import type { Blobs } from '../../store/blobs/blobs.ts'
 import { appendProjectEvents, fileDeleted } from '../events/index.ts'
 import { blobKeysOf } from '../files/index.ts'
 import { isHeld } from './find-runs.ts'
@@ -54,7 +54,7 @@ export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.u
 /** Removes those of the files that nothing names, with an event each. Returns how many. */
 export async function deleteFiles(tx: Database, projectId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
-  const gone = await query<{ id: string; filename: string; sha256: string | null }>(
+  const gone = await query<{ id: string; filename: string; sha256: string | null; blobKey: string | null }>(
     tx,
     sql`with unused as (
         select f.id
@@ -66,7 +66,7 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
       delete from files as f
       using unused
       where f.id = unused.id
-      returning f.id, f.filename, f.sha256`,
+      returning f.id, f.filename, f.sha256, f.blob_key as "blobKey"`,
   )
   const keys = gone.flatMap(blobKeysOf)
   if (keys.length === 0) return 0

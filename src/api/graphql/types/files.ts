@@ -61,7 +61,9 @@ function addFileType({ builder, File }: Refs): void {
       }),
       sha256: t.exposeString('sha256', {
         nullable: true,
-        description: 'The SHA-256 hash of the bytes in hexadecimal; null while the file is PENDING.',
+        description:
+          'The SHA-256 hash of the bytes in hexadecimal; null while the file is PENDING, and for bytes that were ' +
+          'uploaded straight to a bucket.',
       }),
       downloadUrl: t.string({
         nullable: true,
@@ -136,7 +138,9 @@ function addFileMutations(refs: Refs): void {
             'bound key may.',
         }),
         size: t.int({
-          description: 'The size in bytes, if known: a file that is too large is then refused at once.',
+          description:
+            'The size in bytes, if known: a file that is too large is then refused at once. Required when files are ' +
+            'in a bucket: the upload must have exactly this size.',
         }),
       }),
     }),

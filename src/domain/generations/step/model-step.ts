@@ -1,8 +1,12 @@
 /** One model step: loads model, tools and history, requests a response and commits it. */
+import { BucketFaultError } from '../../../store/blobs/blobs.ts'
+import { nowPlus } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { loadAgentCallables, loadCallables, loadToolsAt, type Callable } from '../../tools/index.ts'
 import { clientCallables } from '../client-tools.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
+import { unlessCancelled } from '../transaction/commit.ts'
 import { failed } from '../transaction/terminal.ts'
 import { loadEarlier, loadNewSteps, messagesOf } from '../context/history.ts'
 import { withFiles } from '../context/message-files.ts'
@@ -31,6 +35,7 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
     if (made === 'requeued') return 'parked'
     return await commitAnswer(turn, plan, port, tools, made)
   } catch (error) {
+    if (error instanceof BucketFaultError) return parkWithoutFiles(turn, error)
     if (!(error instanceof ModelError)) throw error
     services.log.warn(
       { generationId: generation.id, code: error.code, err: error.cause },
@@ -39,6 +44,24 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
     await commitTurn(turn, failed(error.code, error.message))
     return 'terminal'
   }
+}
+
+/** How long a run waits until it asks for its files again, in milliseconds. */
+const withoutFilesMs = 5000
+
+/** Releases the row of a run whose files cannot be read now: they are not gone, and nothing was sent. */
+async function parkWithoutFiles(turn: Turn, error: BucketFaultError): Promise<'parked'> {
+  const { services, generation } = turn
+  services.log.warn(
+    { generationId: generation.id, err: error },
+    'the files of a run cannot be read from the bucket; it waits for them',
+  )
+  await commitTurn(turn, {
+    set: [sql`status = 'QUEUED'`],
+    wakeAt: unlessCancelled(nowPlus(withoutFilesMs)),
+    release: true,
+  })
+  return 'parked'
 }
 
 async function history(turn: Turn) {

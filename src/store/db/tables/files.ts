@@ -14,7 +14,11 @@ export const files = pgTable(
     status: text('status').notNull().default('PENDING'),
     /** In bytes, once READY. */
     size: bigint('size', { mode: 'number' }),
+    /** Hex, once READY; null for bytes that were uploaded straight to the bucket. */
     sha256: text('sha256'),
+    /** The key of the bytes in the bucket, and their ETag there; both null while they are on the disk. */
+    blobKey: text('blob_key'),
+    etag: text('etag'),
     /** The agent whose bound keys may attach the file; null: no bound key may. */
     agentId: text('agent_id'),
     createdBy: text('created_by').notNull(),
@@ -31,4 +35,24 @@ export const files = pgTable(
       .on(t.projectId, t.sha256)
       .where(sql`sha256 is not null`),
   ],
+)
+
+/**
+ * Keys of the bucket under which something is or may be written, and that no file may have in the end: what is there is removed
+ * once the time is over, unless a file has the key. Written before the bucket is.
+ */
+export const blobWrites = pgTable(
+  'blob_writes',
+  {
+    key: text('key').primaryKey(),
+    projectId: projectId(),
+    fileId: text('file_id').notNull(),
+    /** In bytes: what counts in the project's quota, for an upload that was announced. */
+    size: bigint('size', { mode: 'number' }).notNull().default(0),
+    /** No file gets the key from then on. */
+    dueAt: moment('due_at').notNull(),
+    /** Until then a process has it in work. */
+    takenUntil: moment('taken_until'),
+  },
+  (t) => [index('blob_writes_due').on(t.dueAt), index('blob_writes_project').on(t.projectId)],
 )

@@ -1,0 +1,49 @@
+/** Removes from the bucket what no file has in the end, and looks at uploads whose time is over. */
+import { AppError } from '../../core/errors.ts'
+import { nowPlus, query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import type { Services } from '../access/index.ts'
+import { uploadKey } from './bucket-keys.ts'
+import { settleUpload } from './direct.ts'
+import { loadFiles } from './stored.ts'
+
+const batch = 50
+/** How long a process has a batch in work until another one may take it, in milliseconds. */
+const takenMs = 5 * 60 * 1000
+
+/** Does what is due, until `isStopped`. Idempotent, and safe in any number of processes. Throws BucketFaultError. */
+export async function sweepBucket(services: Services, isStopped: () => boolean): Promise<void> {
+  const { db, blobs } = services
+  for (let taken = batch; taken === batch;) {
+    const rows = await query<{ key: string; fileId: string }>(
+      db,
+      sql`update blob_writes set taken_until = ${nowPlus(takenMs)}
+        where key in (
+          select key from blob_writes
+          where due_at <= now() and coalesce(taken_until < now(), true)
+          order by due_at limit ${batch}
+          for update skip locked
+        )
+        returning key, file_id as "fileId"`,
+    )
+    taken = rows.length
+    for (const { key, fileId } of rows) {
+      if (isStopped()) return
+      if ((await keyOf(services, key, fileId)) !== key) await blobs.remove(key)
+      await query(db, sql`delete from blob_writes where key = ${key}`)
+    }
+  }
+}
+
+/** The key that the file has, after its upload was checked once more. */
+async function keyOf(services: Services, key: string, fileId: string): Promise<string | null> {
+  const [file] = await loadFiles(services.db, [fileId])
+  if (!file) return null
+  if (key !== uploadKey(fileId)) return file.blobKey
+  const settled = await settleUpload(services, file).catch((error: unknown) => {
+    // What the quota does not allow is not kept.
+    if (error instanceof AppError && error.code === 'LIMITED') return file
+    throw error
+  })
+  return settled.blobKey
+}

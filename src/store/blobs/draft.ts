@@ -1,0 +1,71 @@
+/** Drafts: bytes that arrive, in a file of their own until they are complete. */
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, open, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DiskFaultError } from './blobs.ts'
+
+/** Waits for an operation of the file system, whose error is a fault of the disk. */
+export type OnDisk = <T>(work: Promise<T>) => Promise<T>
+
+/** Throws DiskFaultError for every error of the work, after `onFault` was told. */
+export function onDiskWith(onFault: (error: unknown) => void): OnDisk {
+  return (work) =>
+    work.catch((error: unknown) => {
+      onFault(error)
+      throw new DiskFaultError(error)
+    })
+}
+
+export interface DraftFile {
+  path: string
+  /** In bytes. */
+  size: number
+  /** Hex. */
+  sha256: string
+  drop(): Promise<void>
+}
+
+/**
+ * Writes all bytes of the source to a new file below `folder` and syncs it to the disk. Null when there are more than
+ * `maxBytes`; then, and when the source or the disk fails, nothing is left.
+ */
+export async function writeDraft(
+  folder: string,
+  source: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  onDisk: OnDisk,
+): Promise<DraftFile | null> {
+  const path = join(folder, 'drafts', randomBytes(12).toString('hex'))
+  const drop = () => rm(path, { force: true })
+  await onDisk(mkdir(dirname(path), { recursive: true }))
+  const written = await copy(source, path, maxBytes, onDisk).catch(async (error: unknown) => {
+    await drop()
+    throw error
+  })
+  if (!written) await drop()
+  return written && { path, ...written, drop }
+}
+
+async function copy(
+  source: AsyncIterable<Uint8Array>,
+  path: string,
+  maxBytes: number,
+  onDisk: OnDisk,
+): Promise<Pick<DraftFile, 'size' | 'sha256'> | null> {
+  const file = await onDisk(open(path, 'wx', 0o600))
+  try {
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const chunk of source) {
+      size += chunk.length
+      if (size > maxBytes) return null
+      hash.update(chunk)
+      // A write to a disk that is almost full takes a part of the bytes; this one goes on with the rest.
+      await onDisk(file.writeFile(chunk))
+    }
+    await onDisk(file.sync())
+    return { size, sha256: hash.digest('hex') }
+  } finally {
+    await file.close()
+  }
+}

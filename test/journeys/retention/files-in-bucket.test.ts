@@ -1,0 +1,45 @@
+/** Retention removes files from a bucket as from the disk: the bytes after the row, and none is forgotten. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { startS3Server, type S3Server } from '../../support/s3-server.ts'
+import { openRetained, type Retained } from './deployment.ts'
+
+let s3: S3Server
+let r: Retained
+let blobDir: string
+
+beforeAll(async () => {
+  s3 = await startS3Server()
+  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
+  r = await openRetained('PGlite', { blobDir, s3: s3.settings() })
+})
+afterAll(async () => {
+  await r?.deployment.close()
+  await s3?.close()
+  await rm(blobDir, { recursive: true, force: true })
+})
+
+async function uploaded(text: string): Promise<string> {
+  const input = { filename: 'a.txt', contentType: 'text/plain', size: text.length }
+  const { file, uploadUrl } = await r.h.mutate('presignUpload', input, 'file { id } uploadUrl')
+  await fetch(uploadUrl, { method: 'PUT', body: text, headers: { 'content-type': 'text/plain' } })
+  const { data } = await r.h.gql('query($id: ID!) { file(id: $id) { status } }', { id: file.id })
+  expect(data['file'].status).toBe('READY')
+  await r.rows(`update files set upload_until = now() - interval '1 minute' where id = '${file.id}'`)
+  return file.id
+}
+const keysOf = (id: string) => [...s3.objects.keys()].filter((key) => key.startsWith(`s3_${id}_`))
+
+test('a file goes by age with its bytes in the bucket, also when the bucket is away at that time', async () => {
+  const id = await uploaded('old')
+  expect(keysOf(id)).toHaveLength(1)
+  await r.set({ fileDays: 30 })
+  s3.fault = () => 503
+  await expect(r.sweep(31)).rejects.toThrow('The object store answered 503')
+  expect([await r.count('files', `id = '${id}'`), keysOf(id).length]).toEqual([0, 1])
+  s3.fault = () => null
+  await r.sweep(31)
+  expect([keysOf(id).length, await r.count('removed_blobs')]).toEqual([0, 0])
+})
