@@ -41,7 +41,7 @@ export async function backUp(config: Config, folder: string): Promise<Manifest> 
 
 async function fill(partial: string, config: Config, key: Buffer): Promise<Manifest> {
   const { schema, incarnation } = config.databaseUrl
-    ? await backUpPostgres(config.databaseUrl, partial)
+    ? await backUpPostgres(config.directUrl ?? config.databaseUrl, partial)
     : await backUpEmbedded(config, partial)
   await copyFolder(resolve(config.blobDir), join(partial, parts.files), (path) => !path.startsWith('drafts/'))
   const manifest: Manifest = {
