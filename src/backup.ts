@@ -6,11 +6,9 @@ import { ConfigError, loadConfig, type Config } from './config.ts'
 import { presentKey } from './paths.ts'
 import { contentOf, copyFolder } from './store/db/copy-folder.ts'
 import { connect } from './store/db/connect.ts'
-import { query } from './store/db/database.ts'
 import { readHistory } from './store/db/incarnation.ts'
 import { newestApplied } from './store/db/migrations.ts'
 import { dumpDatabase } from './store/db/postgres/programs.ts'
-import { sql } from './store/db/sql.ts'
 import { version } from './version.ts'
 
 /**
@@ -43,7 +41,7 @@ export async function backUp(config: Config, folder: string): Promise<Manifest> 
 
 async function fill(partial: string, config: Config, key: Buffer): Promise<Manifest> {
   const { schema, incarnation } = config.databaseUrl
-    ? await backUpPostgres(config.databaseUrl, partial)
+    ? await backUpPostgres(config.directUrl ?? config.databaseUrl, partial)
     : await backUpEmbedded(config, partial)
   await copyFolder(resolve(config.blobDir), join(partial, parts.files), (path) => !path.startsWith('drafts/'))
   const manifest: Manifest = {
@@ -71,19 +69,16 @@ async function backUpEmbedded({ dataDir }: Config, into: string) {
 async function backUpPostgres(url: string, into: string) {
   const connection = await connect({ kind: 'postgres', url, poolSize: 2 })
   try {
-    const { installation } = await readHistory(connection.db)
-    if (!installation)
+    const { incarnations } = await readHistory(connection.db)
+    const incarnation = incarnations.at(-1)
+    if (incarnation === undefined)
       throw new ConfigError(['DATABASE_URL names a database that Gatehouse has not used yet'])
     const schema = await newestApplied(connection.db)
-    const [log] = await query<{ incarnation: string }>(
-      connection.db,
-      sql`select incarnation from installation`,
-    )
     await mkdir(join(into, parts.database))
     await dumpDatabase(url, join(into, parts.dump))
     if ((await newestApplied(connection.db)) !== schema)
       throw new ConfigError(['the database was upgraded during the backup: run it again'])
-    return { schema, incarnation: log!.incarnation }
+    return { schema, incarnation }
   } finally {
     await connection.close()
   }

@@ -14,9 +14,8 @@ export async function openPubSub(config: Config, connection: Connection): Promis
     const { redisPubSub } = await import('./store/pubsub/redis-pubsub.ts')
     return redisPubSub(config.redisUrl, await redisPrefix(connection))
   }
-  return connection.kind === 'postgres' && config.databaseUrl
-    ? postgresPubSub(config.databaseUrl)
-    : localPubSub()
+  const url = config.directUrl ?? config.databaseUrl
+  return connection.kind === 'postgres' && url ? postgresPubSub(url) : localPubSub()
 }
 
 /** Where replicas share their rate limits; null on the embedded database, which has one process. */

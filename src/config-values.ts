@@ -1,5 +1,6 @@
 /** Forms of single settings. Pure: their messages name no value. */
 import { z } from 'zod'
+import { unsupportedDemand } from './store/db/postgres/address.ts'
 
 /** true, false, 1 or 0. */
 export const flag = z
@@ -16,10 +17,14 @@ export const url = (protocols: string[]) =>
 export const databaseUrl = z.string().transform((value, at) => {
   const found = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?#]+)(.*)$/s.exec(value)
   const hosts = found?.[2]!.split(',') ?? ['']
-  if (hosts.every((host) => host && URL.canParse(`${found![1]}${host}${found![3]}`))) return value
+  const isForm = hosts.every((host) => host && URL.canParse(`${found![1]}${host}${found![3]}`))
+  const demand = isForm ? unsupportedDemand(value) : null
+  if (isForm && demand === null) return value
   at.addIssue({
     code: 'custom',
-    message: 'must be postgres://user@host:port/database; several servers are host1:port1,host2:port2',
+    message: isForm
+      ? `demands ${demand}, which is not supported: remove it, and use sslmode=verify-full, with the certificate of an authority of your own in NODE_EXTRA_CA_CERTS`
+      : 'must be postgres://user@host:port/database; several servers are host1:port1,host2:port2',
   })
   return z.NEVER
 })

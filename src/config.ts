@@ -19,6 +19,11 @@ export interface Config {
   production: boolean
   /** PostgreSQL, 14 or newer. @default null: the embedded database */
   databaseUrl: string | null
+  /**
+   * The same database without the pooler that databaseUrl leads to, for LISTEN, migrations and backups.
+   * @default null: databaseUrl
+   */
+  directUrl: string | null
   /** Connections to PostgreSQL, beside one for LISTEN. A fifth is reserved for leases and outcomes. @default 20 */
   databasePool: number
   /** The directory of the embedded database and the generated key. @default .gatehouse */
@@ -151,6 +156,7 @@ const shapes = {
   GATEHOUSE_PORT: number(0, 65535),
   GATEHOUSE_ROLE: z.enum(['all', 'api', 'worker']),
   DATABASE_URL: databaseUrl,
+  DIRECT_URL: databaseUrl,
   GATEHOUSE_DATABASE_POOL: number(3, 500),
   GATEHOUSE_DATA_DIR: z.string().min(1),
   REDIS_URL: url(['redis:', 'rediss:']),
@@ -228,8 +234,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: set.GATEHOUSE_PORT ?? 4000,
     role: set.GATEHOUSE_ROLE ?? 'all',
     production,
-    databaseUrl: set.DATABASE_URL ?? null,
-    databasePool: set.GATEHOUSE_DATABASE_POOL ?? 20,
+    ...databaseOf(set),
     dataDir: set.GATEHOUSE_DATA_DIR ?? '.gatehouse',
     redisUrl: set.REDIS_URL ?? null,
     secretKey: set.GATEHOUSE_SECRET_KEY ?? null,
@@ -275,6 +280,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   })
 }
 
+const databaseOf = (set: Settings): Pick<Config, 'databaseUrl' | 'directUrl' | 'databasePool'> => ({
+  databaseUrl: set.DATABASE_URL ?? null,
+  directUrl: set.DIRECT_URL ?? null,
+  databasePool: set.GATEHOUSE_DATABASE_POOL ?? 20,
+})
+
 /** Settings that require others which are missing. */
 function conflictsOf(set: Settings, production: boolean): string[] {
   const mistakes: string[] = []
@@ -284,6 +295,7 @@ function conflictsOf(set: Settings, production: boolean): string[] {
     mistakes.push(
       'GATEHOUSE_ROLE other than "all" requires DATABASE_URL: the embedded database allows one process only',
     )
+  if (set.DIRECT_URL && !set.DATABASE_URL) mistakes.push('DIRECT_URL requires DATABASE_URL')
   if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
     mistakes.push(`${oidcDetails.join(', ')} require GATEHOUSE_OIDC_ISSUER`)
   if (!set.GATEHOUSE_OIDC_CLIENT_ID && (set.GATEHOUSE_OIDC_CLIENT_SECRET || set.GATEHOUSE_OIDC_SCOPES))

@@ -9,7 +9,8 @@ import type { DatabaseAddress } from './store/db/connect.ts'
 
 /** PostgreSQL when it is configured, else the embedded database in the data directory. */
 export function addressOf(config: Config): DatabaseAddress {
-  if (config.databaseUrl) return { kind: 'postgres', url: config.databaseUrl, poolSize: config.databasePool }
+  const { databaseUrl: url, directUrl, databasePool: poolSize } = config
+  if (url) return { kind: 'postgres', url, directUrl: directUrl ?? url, poolSize }
   return { kind: 'pglite', directory: resolve(config.dataDir, 'db') }
 }
 

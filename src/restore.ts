@@ -69,7 +69,7 @@ async function assertSameKey({ keyFingerprint }: Manifest, config: Config): Prom
 }
 
 async function intoPostgres(config: Config, folder: string) {
-  await loadDatabase(config.databaseUrl!, join(folder, parts.dump))
+  await loadDatabase((config.directUrl ?? config.databaseUrl)!, join(folder, parts.dump))
   return afterRestore(config)
 }
 

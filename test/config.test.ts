@@ -46,10 +46,22 @@ test('DATABASE_URL may name several servers', () => {
     'postgres://gatehouse@db/gatehouse',
     'postgres://me:p%40ss@db1:5432,db2:5433/gatehouse?sslmode=require',
     'postgresql://db1,db2',
+    'postgres://me@db1,db2/gatehouse?target_session_attrs=read-write&channel_binding=prefer&sslrootcert=system',
   ]
   for (const url of urls) expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url)
   for (const url of ['postgres://', 'postgres://db1,/x', 'postgres://db:port/x', 'http://db1,db2/x'])
     expect(() => loadConfig({ DATABASE_URL: url })).toThrow(/DATABASE_URL.* must be postgres/)
+})
+
+test('DATABASE_URL and DIRECT_URL demand nothing that the driver would not hold', () => {
+  for (const demand of ['channel_binding=require', 'sslcert=/a.pem', 'sslrootcert=/ca.pem']) {
+    const url = `postgres://gatehouse@db/gatehouse?sslmode=require&${demand}`
+    expect(() => loadConfig({ DATABASE_URL: url })).toThrow(
+      /DATABASE_URL demands (channel|ssl).* sslmode=verify-full/,
+    )
+    expect(() => loadConfig({ DATABASE_URL: 'postgres://db', DIRECT_URL: url })).toThrow('DIRECT_URL demands')
+  }
+  expect(() => loadConfig({ DIRECT_URL: 'postgres://db' })).toThrow('DIRECT_URL requires DATABASE_URL')
 })
 
 test('production requires a secret key and turns demo and GraphiQL off', () => {

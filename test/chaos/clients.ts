@@ -26,6 +26,10 @@ export interface Clients {
   /** Every event of the project's feed, over all connections. */
   feed: FeedEvent[]
   connections: number
+  /** When each mutation was acknowledged, by `performance.now()`. */
+  acknowledgedAt: number[]
+  /** How often a mutation was not acknowledged, by the code of the error. */
+  refusals: Map<string, number>
   /** Resolves when every generation of the clients has ended. */
   ended: Promise<void>
   close(): Promise<void>
@@ -39,9 +43,14 @@ export interface ClientsOptions {
   everyMs: number
   /** A server that is probably running. */
   anyUrl(): string
+  /** What people say to the question of a generation; null: nothing. Default: a third each. */
+  verdictOf?(n: number): 'APPROVE' | 'REJECT' | null
+  /** The longest pause before a mutation that was not acknowledged is sent again, in milliseconds. Default: 100. */
+  retryMs?: number
 }
 
-const retryMs = 100
+const defaultRetryMs = 100
+const defaultVerdictOf = (n: number) => (['APPROVE', 'REJECT', null] as const)[n % 3]!
 
 /** Saves the tools and the agent of the test, with a gate timeout of so many seconds. Returns the agent's id. */
 export async function prepare(url: string, key: string, outside: Outside, gateSeconds = 15): Promise<string> {
@@ -92,6 +101,8 @@ export function startClients(options: ClientsOptions): Clients {
   const clients: Clients = {
     ...state,
     connections: 0,
+    acknowledgedAt: [],
+    refusals: new Map(),
     ended: new Promise((resolve) => (finish = resolve)),
     async close() {
       abort.abort()
@@ -112,7 +123,7 @@ export function startClients(options: ClientsOptions): Clients {
 async function begin(options: ClientsOptions, clients: Clients, signal: AbortSignal): Promise<void> {
   for (let n = 1; n <= options.generations && !signal.aborted; n++) {
     const input = { agentId: options.agentId, prompt: promptOf(n), idempotencyKey: `chaos-${n}` }
-    const one = persist(options, 'startGeneration', input, 'generation { id }', signal)
+    const one = persist(options, clients, 'startGeneration', input, 'generation { id }', signal)
     void one.then((payload) => payload && clients.started.set(n, payload['generation'].id))
     await new Promise((resolve) => setTimeout(resolve, options.everyMs))
   }
@@ -130,14 +141,14 @@ async function answer(
     const output = `the answer to ${call.arguments.about}`
     const input = { generationId: event.generationId, outputs: [{ toolCallId: call.id, output }] }
     const twice = await Promise.all(
-      [1, 2].map(() => persist(options, 'submitToolOutputs', input, 'outcomes { status }', signal)),
+      [1, 2].map(() => persist(options, clients, 'submitToolOutputs', input, 'outcomes { status }', signal)),
     )
     const held = twice.every((one) => ['ACCEPTED', 'UNCHANGED'].includes(one?.['outcomes'][0].status))
     if (held) clients.answered.add(call.id)
   }
 }
 
-/** Of three approvals one is approved by two people at once, one is rejected, and one expires. */
+/** An approval comes from two people at once, a rejection from one; a question without a verdict expires. */
 async function decide(
   options: ClientsOptions,
   clients: Clients,
@@ -146,13 +157,15 @@ async function decide(
 ): Promise<void> {
   const { approval } = event as FeedEvent & { approval: { id: string; arguments: { about: string } } }
   const n = Number.parseInt(approval.arguments.about, 10)
-  if (n % 3 === 2) return
-  const verdict = n % 3 === 0 ? 'APPROVE' : 'REJECT'
+  const verdict = (options.verdictOf ?? defaultVerdictOf)(n)
+  if (verdict === null) return
   await new Promise((resolve) => setTimeout(resolve, random() * 2000))
   const input = { approvalId: approval.id, verdict }
   const clicks = verdict === 'APPROVE' ? [1, 2] : [1]
   const told = await Promise.all(
-    clicks.map(() => persist(options, 'decideApproval', input, 'approval { status }', signal, gateErrors)),
+    clicks.map(() =>
+      persist(options, clients, 'decideApproval', input, 'approval { status }', signal, gateErrors),
+    ),
   )
   if (told.some((one) => one?.['__typename'] === 'DecideApprovalPayload'))
     clients.decided.set(approval.id, verdict)
@@ -164,6 +177,7 @@ const gateErrors = ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'Conf
 /** Repeats the mutation on any server until one acknowledges it; null when the test is over before. */
 async function persist(
   options: ClientsOptions,
+  clients: Clients,
   name: string,
   input: object,
   fields: string,
@@ -175,7 +189,13 @@ async function persist(
       () => null,
     )
     const payload = result?.data?.[name]
-    if (payload?.__typename.endsWith('Payload') || final.includes(payload?.__typename)) return payload
+    if (payload?.__typename.endsWith('Payload') || final.includes(payload?.__typename)) {
+      clients.acknowledgedAt.push(performance.now())
+      return payload
+    }
+    const code = String(payload?.code ?? result?.errors?.[0]?.extensions?.['code'] ?? 'no response')
+    clients.refusals.set(code, (clients.refusals.get(code) ?? 0) + 1)
+    const { retryMs = defaultRetryMs } = options
     await new Promise((resolve) => setTimeout(resolve, random() * retryMs))
   }
   return null
@@ -216,7 +236,7 @@ function openFeed(
     connectionParams: { authorization: `Bearer ${options.key}` },
     retryAttempts: Infinity,
     shouldRetry: () => true,
-    retryWait: () => new Promise((resolve) => setTimeout(resolve, random() * retryMs)),
+    retryWait: () => new Promise((resolve) => setTimeout(resolve, random() * defaultRetryMs)),
     on: {
       connected: () => {
         clients.connections++
@@ -226,7 +246,7 @@ function openFeed(
   })
   const variables = { after: '0' }
   // A subscription can be refused while the database is unreachable: it is repeated after the last cursor.
-  const again = () => void (signal.aborted || setTimeout(subscribe, retryMs))
+  const again = () => void (signal.aborted || setTimeout(subscribe, defaultRetryMs))
   const subscribe = () =>
     client.subscribe<{ projectEvents: FeedEvent }>(
       { query: feedDocument, variables },

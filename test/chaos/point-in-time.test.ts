@@ -5,7 +5,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { hasClusters, startCluster } from '../support/cluster.ts'
@@ -59,7 +59,8 @@ test.skipIf(!hasClusters)(
       recovery_target_lsn: target!.lsn,
       recovery_target_action: 'promote',
     })
-    const again = await open()
+    // It accepts connections before it has reached the target and is a primary.
+    const again = await vi.waitFor(open, { timeout: 30_000 })
     closers.push(() => again.stop())
     const [log] = await query<{ earlier: object[] }>(
       again.app.services.db,

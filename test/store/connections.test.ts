@@ -3,6 +3,8 @@ import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
+import { SessionPool } from '../../src/store/db/postgres/pool.ts'
+import { openSession } from '../../src/store/db/postgres/session.ts'
 import { CommitUnknownError, isStorageError } from '../../src/store/db/storage-error.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
@@ -214,3 +216,20 @@ test.runIf(hasPostgres)(
     }
   },
 )
+
+test.runIf(hasPostgres)('a pool that is renewed uses no connection of before', async () => {
+  const open = () =>
+    openSession({ url: made.url, applicationName: 'renewed', settings: {}, connectMs: 5000, silenceMs: null })
+  const pool = new SessionPool({ open, max: 3, waitMs: 5000 })
+  const pids = async () => {
+    const asked = Array.from({ length: 6 }, () =>
+      pool.run('select pg_backend_pid() as pid', [], { prepare: false, values: false }),
+    )
+    return new Set((await Promise.all(asked)).map(([row]) => (row as { pid: number }).pid))
+  }
+  const before = await pids()
+  pool.renew()
+  const after = await pids()
+  await pool.end(1000)
+  expect([...after].filter((pid) => before.has(pid))).toEqual([])
+})

@@ -1,17 +1,17 @@
 /** A PostgreSQL cluster for one test, which can kill, stop, back up and restore it. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { appendFile, chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { childrenOf, commandOf, freePort, freezeFamily, killFamily, signal } from './processes.ts'
 
 const run = promisify(execFile)
 const home = '/usr/lib/postgresql'
 
 /** The programs of the newest installed version; null when there is none. */
-const bin = existsSync(home)
+export const postgresBin = existsSync(home)
   ? (readdirSync(home)
       .toSorted((a, b) => Number(b) - Number(a))
       .map((version) => join(home, version, 'bin'))
@@ -19,7 +19,7 @@ const bin = existsSync(home)
   : null
 
 /** Whether clusters can be created here. */
-export const hasClusters = bin !== null
+export const hasClusters = postgresBin !== null
 if (!hasClusters)
   console.warn(`SKIPPED LOUDLY: no PostgreSQL programs in ${home}; tests that kill a cluster do not run.`)
 
@@ -32,6 +32,9 @@ export interface Cluster {
   killBackend(random: () => number): Promise<boolean>
   /** Sends SIGKILL to the server and all its child processes. */
   kill9(): Promise<void>
+  /** Stops the server and its processes with SIGSTOP, as a machine that hangs, until `thaw`. */
+  freeze(): Promise<void>
+  thaw(): void
   /** Starts again after any end, and waits until it accepts connections. */
   restart(): Promise<void>
   /** Copies the running cluster and returns the directory. */
@@ -80,6 +83,7 @@ async function clusterIn(folder: string, settings: Record<string, string>): Prom
   }
   const flags = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`)
   let backups = 0
+  let frozen: number[] = []
   const control = (...words: string[]) => program('pg_ctl', ['-D', data, '-w', '-t', '60', ...words])
   const log = join(folder, 'log')
   const copyTo = (target: string, ...words: string[]) =>
@@ -112,13 +116,15 @@ async function clusterIn(folder: string, settings: Record<string, string>): Prom
     },
     async kill9() {
       const pid = await postmaster()
-      // Stopped with SIGSTOP first: it must start no child while it and its children are killed.
-      signal(pid, 'SIGSTOP')
-      const family = [pid, ...childrenOf(pid)]
-      for (const one of family) signal(one)
-      while (family.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5))
+      await killFamily(pid)
       // Where no parent reaps zombies, the process id seems alive to the next server.
       await rm(join(data, 'postmaster.pid'), { force: true })
+    },
+    async freeze() {
+      frozen = freezeFamily(await postmaster())
+    },
+    thaw() {
+      for (const pid of frozen.splice(0)) signal(pid, 'SIGCONT')
     },
     restart: () => cluster.start(),
     async baseBackup() {
@@ -152,6 +158,7 @@ async function clusterIn(folder: string, settings: Record<string, string>): Prom
     },
     log: () => readFile(log, 'utf8'),
     async remove() {
+      cluster.thaw()
       await cluster.stop('immediate').catch(() => {})
       await rm(folder, { recursive: true, force: true })
     },
@@ -163,7 +170,7 @@ async function clusterIn(folder: string, settings: Record<string, string>): Prom
 const isRoot = process.getuid?.() === 0
 
 async function program(name: string, words: string[]): Promise<void> {
-  const path = join(bin!, name)
+  const path = join(postgresBin!, name)
   if (isRoot) await run('runuser', ['-u', 'postgres', '--', path, ...words], { cwd: '/' })
   else await run(path, words)
 }
@@ -173,50 +180,4 @@ async function asOwner(command: 'chown', ...words: string[]): Promise<void> {
   const paths = words.filter((word) => !word.startsWith('-'))
   const flags = words.filter((word) => word.startsWith('-'))
   await run(command, [...flags, 'postgres:', ...paths])
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
-function signal(pid: number, name: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // The process has already exited.
-  }
-}
-
-function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid > 0 && statOf(pid)?.parent === parent)
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-function isAlive(pid: number): boolean {
-  const state = statOf(pid)?.state
-  return state !== undefined && state !== 'Z'
-}
-
-/** The state and parent of a process; undefined when there is none. */
-function statOf(pid: number): { state: string; parent: number } | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: state!, parent: Number(parent) }
-  } catch {
-    return undefined
-  }
 }

@@ -51,6 +51,7 @@ async function dumpEmbedded(folder: string): Promise<string> {
     leaseDb: db,
     kind: 'pglite',
     openSession: null,
+    openPooled: null,
     health: embeddedHealth(db),
     statementCount: null,
     close: async () => {},

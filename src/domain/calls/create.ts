@@ -4,10 +4,11 @@ import { AppError } from '../../core/errors.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
+import { ConnectionLostError, isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { pausesOf, stillPaused } from '../../store/work/pauses.ts'
-import { whenAnswered } from '../../store/work/read-back.ts'
+import { readBack, whenAnswered } from '../../store/work/read-back.ts'
+import { LeaseLostError } from '../../store/work/work.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -16,9 +17,10 @@ import type { NewAuditEntry } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
 import { insertCallback, takeCallbackPlace } from '../followers/index.ts'
-import { loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { loadCall, newestAttempt, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import type { UpstreamRow } from '../upstream/index.ts'
 import { insertCalls, insertSent, newCall } from './insert.ts'
+import { notSent, settleLate } from './late-outcome.ts'
 import { isPaused, targetsOf } from './paused.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
 import { requestHash, requirementOf, type CallRequest } from './request.ts'
@@ -65,10 +67,27 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   // A repeat uses the tool no second time, and a call that waits counts when it runs.
   if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
   const lease = isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null
+  if (lease && created.isReadBack) await commitAfter(ctx, lease, created.call)
   return { ...created, lease, begunAt: since }
 }
 
-type Created = Omit<CreatedCall, 'lease' | 'begunAt'>
+/** `isReadBack`: its commit was not acknowledged, and the row was found. */
+type Created = Omit<CreatedCall, 'lease' | 'begunAt'> & { isReadBack?: true }
+
+/**
+ * Waits for the acknowledgement of a commit that comes after that of the call. A row that was read back is visible, and is
+ * lost with its server when the connection ended while the COMMIT waited for a standby. Throws ConnectionLostError when the
+ * lease ends before; then the call is reported as not sent.
+ */
+async function commitAfter(ctx: Ctx, lease: Lease, call: ToolCall): Promise<void> {
+  try {
+    await readBack(lease, lease.held.epoch, async () => {})
+  } catch (error) {
+    lease.end()
+    void settleLate(ctx, newestAttempt(call), notSent)
+    throw error instanceof LeaseLostError ? new ConnectionLostError(undefined, error) : error
+  }
+}
 
 /**
  * When the connection fails before the database confirms, reads the row to find out whether the call was created: an
@@ -92,7 +111,7 @@ async function createWithOutageRetry(
       () => selectRows(ctx.leaseDb, toolCalls, sql`where id = ${id}`),
       patienceMs,
     )
-    if (row) return { call: toolCallOf(row), joined: false, upstream: null }
+    if (row) return { call: toolCallOf(row), joined: false, upstream: null, isReadBack: true }
   }
 }
 

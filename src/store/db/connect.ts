@@ -1,12 +1,11 @@
 /** Opens the database: embedded PGlite on a directory (or in memory), or PostgreSQL by address. */
 import { silentLog, type Log } from '../../core/log.ts'
-import { adoptHistory, readHistory } from './incarnation.ts'
 import type { Connection, DatabaseAddress } from './connection.ts'
 import { isPrimary, saysDiskFull, watchSpace, type Waiting } from './health.ts'
-import { databaseOn, databaseOver } from './postgres/client.ts'
+import { historyGuard } from './history-guard.ts'
+import { databaseOver } from './postgres/client.ts'
 import { SessionPool } from './postgres/pool.ts'
-import { openSession, type Session } from './postgres/session.ts'
-import { NoConnectionError } from './storage-error.ts'
+import { openSession, type SessionOptions } from './postgres/session.ts'
 
 export type { Connection, DatabaseAddress }
 
@@ -56,21 +55,26 @@ const waitMs = 10_000
 const closingMs = 2000
 
 function connectPostgres(
-  { url, poolSize }: { url: string; poolSize: number },
+  { url, directUrl = url, poolSize }: Extract<DatabaseAddress, { kind: 'postgres' }>,
   log: Pick<Log, 'warn'>,
 ): Connection {
   const onError = (error: unknown) => void (saysDiskFull(error) && space.failed())
-  const open = (settings: Record<string, string>, silenceMs: number | null, applicationName: string) => () =>
-    openSession({ url, settings, silenceMs, applicationName, connectMs, onError })
-  const openPatient = open(migrationLimits, null, 'gatehouse migration')
-  const ours: Ours = { installation: null }
+  const open =
+    (settings: Record<string, string>, silenceMs: number | null, applicationName: string, at = url) =>
+    (admit?: SessionOptions['admit']) =>
+      openSession({ url: at, settings, silenceMs, applicationName, connectMs, onError, admit })
+  const openPatient = () => open(migrationLimits, null, 'gatehouse migration', directUrl)()
+  const openPooled = directUrl === url ? openPatient : () => open(migrationLimits, null, 'gatehouse start')()
+  const admit = historyGuard(openPatient, () => [pool, leasePool].forEach((one) => one.renew()), log)
+  const openOurs = open(limits, 18_000, 'gatehouse')
   const pool = new SessionPool({
-    open: inThisHistory(open(limits, 18_000, 'gatehouse'), openPatient, ours, log),
+    open: () => openOurs(admit),
     max: Math.max(1, poolSize - leaseConnections(poolSize)),
     waitMs,
   })
+  const openLease = open(leaseLimits, 8000, 'gatehouse lease')
   const leasePool = new SessionPool({
-    open: inThisHistory(open(leaseLimits, 8000, 'gatehouse lease'), openPatient, ours, log),
+    open: () => openLease(admit),
     max: leaseConnections(poolSize),
     waitMs: 5000,
   })
@@ -86,6 +90,7 @@ function connectPostgres(
     kind: 'postgres',
     statementCount: null,
     openSession: openPatient,
+    openPooled,
     close: async () => void (await Promise.all([pool.end(closingMs), leasePool.end(closingMs)])),
   }
 }
@@ -95,50 +100,3 @@ const bothWaiting = (one: Waiting, other: Waiting): Waiting => ({
   abandoned: one.abandoned + other.abandoned,
   queued: one.queued + other.queued,
 })
-
-/** The installation on which this process has begun; null before the first migration. */
-interface Ours {
-  installation: string | null
-}
-
-/**
- * Nothing is written over a connection before the log knows the cluster and timeline that it leads to: a failover may
- * have lost what this process and others have written. One that leads to another installation is refused: what this process
- * holds in memory is not of it. `openPatient` opens a connection without limits of time, because
- * ending all leases may take long; who meets the same change meanwhile tries again.
- */
-function inThisHistory(
-  open: () => Promise<Session>,
-  openPatient: () => Promise<Session>,
-  ours: Ours,
-  log: Pick<Log, 'warn'>,
-): () => Promise<Session> {
-  const adopt = async () => {
-    const session = await openPatient()
-    try {
-      if (await adoptHistory(databaseOn(session))) log.warn({}, otherHistory)
-    } finally {
-      await session.end(2000)
-    }
-  }
-  return async () => {
-    const session = await open()
-    try {
-      const { installation, isKnown } = await readHistory(databaseOn(session))
-      if (ours.installation !== null && installation !== ours.installation) throw new Error(otherInstallation)
-      if (!isKnown) await adopt()
-      ours.installation = installation
-      return session
-    } catch (error) {
-      session.destroy()
-      throw new NoConnectionError('The history of the database could not be compared with the log.', error)
-    }
-  }
-}
-
-const otherInstallation =
-  'the database is that of another installation than the one on which this process has begun: correct DATABASE_URL or the ' +
-  'database behind it, or start the process again'
-const otherHistory =
-  'the database is another cluster or on another timeline, after a failover or a restore: the event log has a new ' +
-  'incarnation, and all leases have ended. What was committed last may be lost; see the guide on operations'

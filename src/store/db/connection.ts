@@ -13,14 +13,17 @@ export interface Connection {
   kind: 'pglite' | 'postgres'
   /** The statements sent so far, on PGlite, to which no other process writes; null on PostgreSQL. */
   statementCount: (() => number) | null
-  /** Opens a connection outside the pools, for migrations; null on PGlite. */
+  /** Opens a connection outside the pools, past a pooler if the address says how, for migrations; null on PGlite. */
   openSession: (() => Promise<Session>) | null
+  /** Opens one of the address that the pools use; null on PGlite. */
+  openPooled: (() => Promise<Session>) | null
   health: DatabaseHealth
   close(): Promise<void>
 }
 
 export type DatabaseAddress =
-  | { kind: 'postgres'; url: string; poolSize: number }
+  /** `directUrl`: the same database without a pooler. Default: `url`. */
+  | { kind: 'postgres'; url: string; directUrl?: string; poolSize: number }
   | { kind: 'pglite'; directory: string }
   /** In memory, from a dump of a migrated database when there is one. */
   | { kind: 'memory'; dump?: Blob }

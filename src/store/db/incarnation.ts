@@ -31,8 +31,8 @@ export async function openLog(db: Database): Promise<void> {
 
 /** What a connection leads to. */
 export interface History {
-  /** The first incarnation of the installation, which no restore changes; null before there is one. */
-  installation: string | null
+  /** The names of the log's incarnations, newest last; no restore changes the first. Empty before there is one. */
+  incarnations: string[]
   /**
    * Whether the log was opened in its cluster and on its timeline. Also true before the first migration, and where the role
    * may not read the timeline.
@@ -42,10 +42,10 @@ export interface History {
 
 export async function readHistory(db: Database): Promise<History> {
   const stored = await storedHistory(db)
-  if (!stored) return { installation: null, isKnown: true }
+  if (!stored) return { incarnations: [], isKnown: true }
   const fingerprint = await fingerprintOf(db)
   const isKnown = fingerprint === null || stored.fingerprint === fingerprint
-  return { installation: stored.installation, isKnown }
+  return { incarnations: stored.incarnations, isKnown }
 }
 
 /**
@@ -77,9 +77,10 @@ async function lockInstallation(tx: Database) {
 
 /** Undefined before the first migration. */
 async function storedHistory(db: Database) {
-  return query<{ fingerprint: string | null; installation: string | null }>(
+  return query<{ fingerprint: string | null; incarnations: string[] }>(
     db,
-    sql`select fingerprint, coalesce(earlier -> 0 ->> 'name', incarnation) as installation from installation`,
+    sql`select fingerprint, jsonb_path_query_array(earlier, '$[*].name') ||
+      case when incarnation is null then '[]' else jsonb_build_array(incarnation) end as incarnations from installation`,
   ).then(
     (rows) => rows[0],
     (error: unknown) => {

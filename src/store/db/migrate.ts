@@ -13,7 +13,7 @@ import {
   timeOf,
 } from './migrations.ts'
 import { databaseOn } from './postgres/client.ts'
-import { refuseSharedSessions } from './postgres/pooler.ts'
+import { refuseOtherDatabase, refuseSharedSessions } from './postgres/pooler.ts'
 import { sql } from './sql.ts'
 
 /** The key of the advisory lock: an arbitrary constant. */
@@ -28,15 +28,21 @@ const retryMs = 500
  * on a connection of its own: without it, all but one of the replicas that start together fail. Each migration is a
  * transaction; it waits at most two seconds for a lock, because other statements queue behind it, and is tried again,
  * also after a deadlock. Throws UnusableDatabaseError when a newer release has migrated the database and is not
- * compatible with this one, and behind a pooler that shares connections between transactions.
+ * compatible with this one, behind a pooler that shares connections between transactions, and when the two addresses of the
+ * database lead to different ones.
  */
-export async function migrate(connection: Connection, folder?: string): Promise<void> {
-  if (!connection.openSession) return bringUp(connection.db, folder)
-  const session = await connection.openSession()
+export async function migrate(
+  { db: own, openSession, openPooled }: Connection,
+  folder?: string,
+): Promise<void> {
+  if (!openSession || !openPooled) return bringUp(own, folder)
+  await refuseSharedSessions('DATABASE_URL', openPooled)
+  if (openPooled !== openSession) await refuseSharedSessions('DIRECT_URL', openSession)
+  const session = await openSession()
   const db = databaseOn(session)
   try {
-    await refuseSharedSessions(session, connection.openSession)
     await takeLock(db)
+    if (openPooled !== openSession) await refuseOtherDatabase(session, lockNumber, openPooled)
     await bringUp(db, folder)
   } finally {
     // The lock ends with its connection.

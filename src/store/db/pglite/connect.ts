@@ -45,6 +45,7 @@ function connectionOver(client: PGlite, unlock: () => Promise<void> = async () =
     kind: 'pglite',
     statementCount: () => statements,
     openSession: null,
+    openPooled: null,
     health: embeddedHealth(db),
     close: async () => {
       if (!client.closed) await client.close()

@@ -41,6 +41,8 @@ export class SessionPool {
   #abandoned = new Map<number, Session>()
   #counting: NodeJS.Timeout | null = null
   #ended = false
+  /** Connections that were opened before are replaced. */
+  #oldest = -Infinity
 
   constructor(options: PoolOptions) {
     this.#options = options
@@ -64,6 +66,11 @@ export class SessionPool {
       this.#lent.delete(session)
       this.#serve()
     }
+  }
+
+  /** Connections of before are not used any more: those without work are closed, others after it. */
+  renew(): void {
+    this.#oldest = performance.now()
   }
 
   /** Ends all connections; statements in flight have `ms` milliseconds to finish. */
@@ -184,7 +191,7 @@ export class SessionPool {
   #idle(): Session | null {
     for (const session of this.#sessions) {
       if (this.#lent.has(session) || session.inFlight() > 0) continue
-      if (!isWorn(session)) return session
+      if (!this.#isWorn(session)) return session
       this.#drop(session)
       void session.end(0)
     }
@@ -194,10 +201,14 @@ export class SessionPool {
   #leastBusy(): Session | null {
     let best: Session | null = null
     for (const session of this.#sessions) {
-      if (this.#lent.has(session) || isWorn(session)) continue
+      if (this.#lent.has(session) || this.#isWorn(session)) continue
       if (best === null || session.inFlight() < best.inFlight()) best = session
     }
     return best !== null && best.inFlight() < maxPipelined ? best : null
+  }
+
+  #isWorn(session: Session): boolean {
+    return session.openedAt < this.#oldest || isWorn(session)
   }
 
   #drop(session: Session): void {

@@ -7,6 +7,8 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
+import { driverAddress } from './address.ts'
+import { firstHost } from './first-host.ts'
 
 /** How one statement is sent. */
 export interface StatementOptions {
@@ -25,6 +27,8 @@ export interface SessionOptions {
   connectMs: number
   /** The connection is closed when a statement gets no response for so long, in milliseconds; null: no limit. */
   silenceMs: number | null
+  /** Called before a connection is used. When it throws, the next server of the URL is tried. Has no time limit. */
+  admit?: ((session: Session) => Promise<void>) | undefined
   /** Called with each error of a statement. */
   onError?(error: unknown): void
   /** Called with the payload of each NOTIFY on the channels that this session listens to. */
@@ -67,19 +71,19 @@ export const writing =
 const watchMs = 1000
 
 /**
- * Connects and logs in to the first server of the URL that accepts a connection and is a primary. Throws
- * NoConnectionError, with the last server's error as cause, when there is none or it takes too long.
+ * Connects and logs in to the first server of the URL that accepts a connection and is a primary; one that says nothing
+ * holds up the next for a second. Throws NoConnectionError, with the last server's error as cause, when there is none or
+ * it takes too long.
  */
 export async function openSession(options: SessionOptions): Promise<Session> {
-  let failure: unknown = null
-  for (const host of prepareClient(options).hosts) {
-    try {
-      return await openOn(host, options)
-    } catch (error) {
-      failure = error
-    }
-  }
-  throw new NoConnectionError('No connection to the database could be opened.', failure)
+  const { hosts } = prepareClient(options)
+  return firstHost(
+    hosts,
+    (host) => openOn(host, options),
+    (late) => late.destroy(),
+  ).catch((error: unknown) => {
+    throw new NoConnectionError('No connection to the database could be opened.', error)
+  })
 }
 
 async function openOn(host: Address, options: SessionOptions): Promise<Session> {
@@ -97,6 +101,8 @@ async function openOn(host: Address, options: SessionOptions): Promise<Session> 
       throw new NoConnectionError(
         'The database server is a standby or read-only: nothing can be written to it.',
       )
+    clearTimeout(late)
+    await options.admit?.(session)
     return session
   } catch (error) {
     session.destroy()
@@ -125,7 +131,7 @@ type Client = postgres.Sql & { onClosed(act: () => void): void }
 function prepareClient(options: SessionOptions) {
   let socket: Socket | null = null
   const closed: (() => void)[] = []
-  const sql = postgres(options.url, {
+  const sql = postgres(driverAddress(options.url), {
     max: 1,
     onnotice: () => {},
     onclose: () => closed.splice(0).forEach((act) => act()),
