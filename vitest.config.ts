@@ -64,8 +64,8 @@ const common = {
   pool: 'forks' as const,
   // No test runs WebAssembly for so long that compiling PGlite a second time, optimized, would pay.
   execArgv: ['--liftoff-only'],
-  // Three times the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
-  maxWorkers: 6,
+  // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
+  maxWorkers: 4,
   testTimeout: 30_000,
   hookTimeout: 120_000,
   teardownTimeout: 20_000,

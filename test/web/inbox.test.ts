@@ -499,7 +499,7 @@ async function openWide(shop: Shop): Promise<string> {
     )
     return Boolean(called['toolCall'])
   }
-  await expect.poll(isAsked).toBe(true)
+  await expect.poll(isAsked, { timeout: 40_000 }).toBe(true)
   return called['toolCall'].approval.id
 }
 

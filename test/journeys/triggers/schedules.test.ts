@@ -219,8 +219,9 @@ describe.each(kinds)('on %s', (kind) => {
     const { pause } = await h.mutate('pause', { agentId }, 'pause { id }')
     await due([id])
     await untilMoved(id)
+    // Whoever has claimed it finds the pause and gives it back.
+    await expect.poll(async () => (await runsOf(agentId))[0]?.status).toBe('QUEUED')
     const [run] = await runsOf(agentId)
-    expect(run!.status).toBe('QUEUED')
     await h.mutate('resume', { pauseId: pause.id }, 'pause { id }')
     await h.until(run!.id, ['COMPLETED'])
     const set = (input: object) =>
