@@ -64,7 +64,8 @@ const common = {
   pool: 'forks' as const,
   // No test runs WebAssembly for so long that compiling PGlite a second time, optimized, would pay.
   execArgv: ['--liftoff-only'],
-  // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start.
+  // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start. Those of `npm run
+  // test:all` wait for more, and have six.
   maxWorkers: 4,
   testTimeout: 30_000,
   hookTimeout: 120_000,

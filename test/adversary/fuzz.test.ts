@@ -38,7 +38,7 @@ afterAll(async () => {
 const leftOut = /^(delete|revoke|disconnect|setRateLimit|createProject)/
 const fields = rootFields.filter(({ name, kind }) => kind !== 'subscription' && !leftOut.test(name))
 const scalars = ['ID', 'String', 'Int', 'Float', 'Boolean', 'JSON', 'JSONObject', 'JSONSchema', 'DateTime']
-const cases = fuzzCases(600)
+const cases = fuzzCases(400)
 
 /** A field, optional arguments to fill in addition to the required ones, and what is broken afterwards. */
 const broken = fc.record({

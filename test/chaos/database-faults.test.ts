@@ -18,7 +18,7 @@ import { startOutside } from './outside.ts'
 import { randomSchedule } from '../support/random.ts'
 
 const leaseMs = 2000
-const schedules = dose(40, 10_000)
+const schedules = dose(30, 10_000)
 const everyMs = 15
 const closers: (() => unknown)[] = []
 afterEach(async () => {

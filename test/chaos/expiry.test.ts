@@ -4,11 +4,12 @@ import { cloneWaiting } from '../support/clones.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
 import { openHarness } from '../support/harness.ts'
 import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { drawn } from '../support/random.ts'
 
 const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const together = 2000
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(kinds))('on %s', (kind) => {
   let deployment: Deployment
   beforeAll(async () => {
     deployment = await openDeployment(kind)

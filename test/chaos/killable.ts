@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
 import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { dose } from '../support/dose.ts'
 import { startLoopback } from '../support/loopback.ts'
+import { drawn } from '../support/random.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
 export const key = 'gh_kill_operator_0123456789012345678901234567890123456'
@@ -15,8 +15,8 @@ export const second = 'kilo lima mike november oscar papa quebec romeo sierra ta
 /** Two texts that take a while, the first one longer than it takes to kill the process, and a call between them. */
 export const prompt = `slow 60ms\nsay ${first}\ncall pay {}\nthen\nslow 20ms\nsay ${second}`
 
-/** For what is above the store: one database by default, both with `npm run chaos`. */
-export const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])].slice(-dose(1, 2))
+/** For what is above the store. */
+export const kinds = drawn(['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])])
 
 export interface Killable {
   /** Where it listens; another one after each start. */

@@ -13,6 +13,7 @@ import { buildServer } from '../support/build.ts'
 import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
+import { drawn } from '../support/random.ts'
 
 const key = 'gh_killed_operator_01234567890123456789012345678901234'
 const leaseMs = 1500
@@ -40,7 +41,7 @@ interface Fixture {
   name: string
 }
 
-describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kind) => {
+describe.each(drawn(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']))('on %s', (kind) => {
   const closers: (() => unknown)[] = []
   const running: Replica[] = []
   const requests = new Map<string, number>()

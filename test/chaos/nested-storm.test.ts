@@ -6,14 +6,14 @@ import type { Harness } from '../support/harness.ts'
 import { makeAgent } from '../support/nested-fixtures.ts'
 import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
 import { orphans } from './judgement.ts'
-import { randomSchedule } from '../support/random.ts'
+import { drawn, randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
 
 const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const terminal = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(kinds))('on %s', (kind) => {
   let deployment: Deployment
   let top: Harness
   beforeAll(async () => {

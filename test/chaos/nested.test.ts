@@ -12,6 +12,7 @@ import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
 import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
+import { drawn } from '../support/random.ts'
 
 const key = 'gh_nest_operator_0123456789012345678901234567890123456'
 const points = ['start', 'end'].flatMap((kind) => [
@@ -22,7 +23,7 @@ const points = ['start', 'end'].flatMap((kind) => [
 const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const schema = { type: 'object', properties: { word: { type: 'string' } } }
 
-describe.each(databases)('on %s', (kind) => {
+describe.each(drawn(databases))('on %s', (kind) => {
   let entry: string
   let settings: Record<string, string>
   let replica: Replica | null = null

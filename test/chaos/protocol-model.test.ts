@@ -11,7 +11,7 @@ import { anyCommand, changeTool, releaseNames, starts, takeOver } from './protoc
 import { checkAtRest, checkFeeds, checkNow } from './protocol/invariants.ts'
 import { newModel, type Model } from './protocol/model.ts'
 import { openWorld, type Kind, type World } from './protocol/world.ts'
-import { chaosSeed } from '../support/random.ts'
+import { drawn, chaosSeed } from '../support/random.ts'
 
 const path = process.env['CHAOS_PATH']
 const closers: (() => unknown)[] = []
@@ -68,7 +68,7 @@ const doses: Record<Kind, number> = { PostgreSQL: dose(20, 600), PGlite: dose(12
 const patienceMs = dose(60_000, Infinity)
 const kinds: Kind[] = hasPostgres ? ['PostgreSQL', 'PGlite'] : ['PGlite']
 
-test.each(kinds)(
+test.each(drawn(kinds))(
   'whatever people and failures do on %s, no call runs twice or for votes that were not given, and nothing is left behind',
   { timeout: 120_000 + doses.PostgreSQL * 10_000 },
   async (kind) => {

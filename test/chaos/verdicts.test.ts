@@ -5,13 +5,13 @@ import { decideApproval } from '../../src/domain/approvals/index.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
 import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
-import { randomSchedule } from '../support/random.ts'
+import { drawn, randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
 
 const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(kinds))('on %s', (kind) => {
   let deployment: Deployment
   beforeAll(async () => {
     deployment = await openDeployment(kind)

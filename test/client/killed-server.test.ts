@@ -10,6 +10,7 @@ import { buildServer } from '../support/build.ts'
 import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
+import { drawn } from '../support/random.ts'
 
 const kinds = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 let entry: string
@@ -20,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(kinds))('on %s', (kind) => {
   test(
     'a run with client tools ends well through two kills and a rolling restart',
     { timeout: 240_000 },

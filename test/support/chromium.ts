@@ -96,7 +96,7 @@ export async function visit(
       for (const look of looks) {
         await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...look.media })
         await page.setViewportSize({ width: look.width ?? width, height: look.height ?? height })
-        const found = [...(await violations(page)), ...(await sideways(page))]
+        const found = [...(await violations(page, look.rules)), ...(await sideways(page))]
         expect(found, `${page.url()} ${look.name}`).toEqual([])
       }
       await page.emulateMedia({ colorScheme, forcedColors: 'none' })
@@ -115,17 +115,19 @@ interface Look {
   /** In CSS pixels; those of the visit where nothing else is said. */
   width?: number
   height?: number
+  /** Which rules can tell it from the first look; all where nothing else is said. */
+  rules?: 'contrast' | 'all but contrast'
 }
 
 const commonLooks: readonly Look[] = [
   { name: 'light' },
-  { name: 'dark', media: { colorScheme: 'dark' } },
-  { name: 'on a phone', width: 390 },
+  { name: 'dark', media: { colorScheme: 'dark' }, rules: 'contrast' },
+  { name: 'on a phone', width: 390, rules: 'all but contrast' },
 ]
 
 /** Those, a window of 1280 x 800 at a zoom of 200 %, and the colours of the system. */
 export const everyLook: readonly Look[] = [
-  ...commonLooks,
+  ...commonLooks.map(({ rules: _rules, ...look }) => look),
   { name: 'at 200 %', width: 640, height: 400 },
   { name: 'in forced colours', media: { forcedColors: 'active' } },
 ]
@@ -152,9 +154,9 @@ export async function signIn(context: BrowserContext, url: string, key: string):
   expect(response.status(), await response.text()).toBe(201)
 }
 
-async function violations(page: Page): Promise<string[]> {
+async function violations(page: Page, rules?: Look['rules']): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
-  return page.evaluate(async () => {
+  return page.evaluate(async (chosen) => {
     const { axe: judge } = globalThis as unknown as {
       axe: {
         run(
@@ -166,12 +168,16 @@ async function violations(page: Page): Promise<string[]> {
     // At the end of the page, where what sticks to the edge of the window lies over nothing.
     const at = window.scrollY
     window.scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })
-    const found = await judge.run({ runOnly: tags, resultTypes: ['violations'] })
+    const found = await judge.run({
+      runOnly: chosen === 'contrast' ? ['color-contrast'] : tags,
+      rules: { 'color-contrast': { enabled: chosen !== 'all but contrast' } },
+      resultTypes: ['violations'],
+    })
     window.scrollTo({ top: at, behavior: 'instant' })
     return found.violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary.slice(0, 300)}`),
     )
-  })
+  }, rules)
 }
 
 /** Where the pictures of the guides and of README are. */
