@@ -62,6 +62,7 @@ export function readChat(body: Json | undefined): ChatRequest {
     description,
     inputSchema: parameters,
   }))
+  if (given.clientTools && ofPage.length > 0) throw invalidAt(['tools'], 'cannot be given beside clientTools')
   const last = given.messages.at(-1)!
   const at = ['messages', String(given.messages.length - 1)]
   const messages = given.messages.map((message, i) => ({
@@ -85,7 +86,7 @@ export function readChat(body: Json | undefined): ChatRequest {
     // Its shape is checked with the run that it is for.
     settings: {
       ...(given.clientTools ? { clientTools: given.clientTools as StartGenerationInput['clientTools'] } : {}),
-      ...(!given.clientTools && ofPage.length > 0 ? { clientTools: ofPage } : {}),
+      ...(ofPage.length > 0 ? { clientTools: ofPage } : {}),
       ...(given.system ? { instructions: given.system } : {}),
     },
     ignored: isJsonObject(body) ? unknownFields(body, shape.shape) : [],

@@ -14,9 +14,10 @@ const functionTool = z.object({
 const hostedTool = z.object({ type: z.enum(['namespace', 'web_search', 'web_search_preview']) })
 /** How a client says that the tools of the agent may be called. */
 const ownServer = z.object({ type: z.literal('mcp'), server_label: z.literal(serverLabel) })
-const tool = z.union(
+const tool = z.discriminatedUnion(
+  'type',
   [functionTool, hostedTool, ownServer],
-  'must be a function with a name and a JSON Schema; other tools are those of the agent',
+  'only function tools can be given; other tools are those of the agent',
 )
 
 const absent = (why: string) => z.null(why).optional()
@@ -52,15 +53,15 @@ export const requestShape = z.object({
       verbosity: ignored,
     })
     .nullish(),
-  metadata: z.unknown().optional(),
-  include: z.unknown().optional(),
+  metadata: ignored,
+  include: ignored,
   truncation: z.enum(['disabled', 'auto']).nullish(),
   service_tier: z.enum(['auto', 'default']).nullish(),
   top_p: z.literal(1, 'is set by the provider of the agent; leave it out').nullish(),
   conversation: absent('is not kept; use previous_response_id'),
   prompt: absent('is not kept; the agent has its instructions'),
   max_tool_calls: absent('is not kept; the agent has its own limits'),
-  reasoning: z.unknown().optional(),
+  reasoning: ignored,
   // These say nothing about the response.
   stream_options: ignored,
   user: ignored,

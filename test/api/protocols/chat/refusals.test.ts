@@ -58,6 +58,7 @@ describe('a body that would not be done as it says', () => {
     ['an id that is too long', chat([user(say)], { id: 'x'.repeat(201) }), 'id'],
     ['an unknown trigger', chat([user(say)], { trigger: 'again' }), 'trigger'],
     ['a model of the page', chat([user(say)], { model: 'gpt-5' }), 'model'],
+    ['tools of both kinds', chat([user(say)], { tools: { a: {} }, clientTools: [{ name: 'b' }] }), 'tools'],
     ['a temperature', chat([user(say)], { temperature: 1 }), 'temperature'],
     ['a choice of tools', chat([user(say)], { toolChoice: 'required' }), 'toolChoice'],
     [

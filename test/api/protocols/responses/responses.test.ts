@@ -270,8 +270,13 @@ test.each([
   ['a list', '[]', 400, 'body'],
   ['no model', { input: 'x' }, 400, 'model'],
   ['an unknown model', { ...run, model: 'nobody' }, 404, null],
-  ['a tool of another server', { ...run, tools: [{ type: 'mcp', server_label: 'x' }] }, 400, 'tools.0'],
-  ['a tool of OpenAI that works on files', { ...run, tools: [{ type: 'file_search' }] }, 400, 'tools.0'],
+  [
+    'a tool of another server',
+    { ...run, tools: [{ type: 'mcp', server_label: 'x' }] },
+    400,
+    'tools.0.server_label',
+  ],
+  ['a tool of OpenAI that works on files', { ...run, tools: [{ type: 'file_search' }] }, 400, 'tools.0.type'],
   [
     'a choice of a tool that is not served',
     { ...run, tool_choice: { type: 'web_search' } },
