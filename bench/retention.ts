@@ -86,8 +86,6 @@ interface Round {
 async function measureRound(db: Database, round: number, count: number, from: Position): Promise<Round> {
   await makeFinishedRuns(db, pubsub, { projectId, name: `r${round}`, count })
   await appendOne(db)
-  // As autovacuum does within a minute. Without statistics of so many new rows a sweep removes 75 runs a second.
-  await query(db, sql`analyze`)
   const [row] = await query<{ epoch: number; mb: number }>(
     db,
     sql`insert into retentions (id, project_id, run_days, event_days, wake_at, epoch)

@@ -43,7 +43,7 @@ async function writeEvents(url: string): Promise<void> {
   await sql`vacuum analyze events`
   let count = 1
   while (count > 0) {
-    const [row] = await sql`select (number_events(true, 2000)->>'count')::int as count`
+    const [row] = await sql`select (number_waiting_events(true, 2000)->>'count')::int as count`
     count = row!['count'] as number
   }
   await sql.end()

@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     const [id] = await makeGenerations(own.app.services.db, project, 1)
     await append(own.app.services, project, id!, someEvents(2))
     const numbering = await other.reserve()
-    // The lock of number_events: a reader of the feed's end waits here.
+    // The lock of number_waiting_events: a reader of the feed's end waits here.
     await numbering`select pg_advisory_lock(4215203782)`
     const answer = own.gql(snapshot, { project, id })
     await expect

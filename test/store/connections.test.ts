@@ -38,6 +38,20 @@ const marksOf = async (work: number) =>
     (row) => row.n,
   )
 
+test.skipIf(!hasPostgres)(
+  'no statement is compiled, on any connection: its costs may be guesses',
+  async () => {
+    const session = await direct.openSession!()
+    const settings = [
+      ...(await query<{ jit: string }>(direct.db, sql`show jit`)),
+      ...(await query<{ jit: string }>(direct.leaseDb, sql`show jit`)),
+      ...((await session.run('show jit', [], { prepare: false, values: false })) as { jit: string }[]),
+    ]
+    await session.end(0)
+    expect(settings).toEqual([{ jit: 'off' }, { jit: 'off' }, { jit: 'off' }])
+  },
+)
+
 /** Until the server notices the end of a connection, its transaction is neither committed nor rolled back. */
 async function settled(): Promise<void> {
   for (;;) {

@@ -144,13 +144,13 @@ test.skipIf(!hasPostgres)(
       await reader`insert into events (project_id, type, data, commit_order)
       select 'proj_' || i % 5, 'TOOL_CREATED', '{}', i from generate_series(1, ${count}::int) i`
       await reader.begin(async (tx) => {
-        const [numbered] = await tx`select number_events(false, 2000) as done`
+        const [numbered] = await tx`select number_waiting_events(false, 2000) as done`
         expect(numbered!['done']).toMatchObject({ busy: false, count: Math.min(count, 2000) })
         const [read] =
           await tx`select seq_scan::int as n, seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'events'`
         expect(read).toEqual({ n: 0, rows: 0 })
       })
-      await reader`select number_events(false, 2000)`
+      await reader`select number_waiting_events(false, 2000)`
     }
   },
 )

@@ -169,7 +169,7 @@ function deleteOf(table: string, ids: readonly string[]): SQL {
   return sql`delete from ${sql.raw(table)} where id = any(array(select e.id from ${eachOf(table, ids)}))`
 }
 
-/** The same in a table whose key has more columns. Its rows are only added, or swept by their age as well. */
+/** The same in a table whose rows are only added, or swept by their age as well, by the places at which they are seen. */
 function deletePlacesOf(table: string, ids: readonly string[]): SQL {
   return sql`delete from ${sql.raw(table)} where ctid = any(array(select e.ctid from ${eachOf(table, ids)}))`
 }
@@ -183,7 +183,7 @@ async function deleteTrees(tx: Database, ids: readonly string[]): Promise<string
     sql`with gone_approvals as (${deleteOf('approvals', ids)} returning id),
       gone_tries as (${ofApprovals('verdict_tries')}),
       gone_messages as (${ofApprovals('slack_messages')}),
-      gone_events as (${deleteOf('events', ids)}),
+      gone_events as (${deletePlacesOf('events', ids)}),
       gone_steps as (${deleteOf('steps', ids)}),
       gone_attempts as (${deletePlacesOf('model_attempts', ids)}),
       gone_requests as (${deletePlacesOf('awaited_requests', ids)}),

@@ -25,22 +25,30 @@ export async function connect(
 }
 
 /**
+ * No statement is compiled: costs are guesses where statistics are missing, so that compiling a short statement may take
+ * hundreds of times as long as running it.
+ */
+const withoutJit = { jit: 'off' }
+
+/**
  * Server-side limits in milliseconds. A transaction of a suspended process ends, and its locks with it, before the
  * statements that wait for these locks time out.
  */
 const limits = {
+  ...withoutJit,
   statement_timeout: '15000',
   lock_timeout: '8000',
   idle_in_transaction_session_timeout: '4000',
 }
 /** Statements of the lease pool are short, and a late result is of no use. */
 const leaseLimits = {
+  ...withoutJit,
   statement_timeout: '6000',
   lock_timeout: '4000',
   idle_in_transaction_session_timeout: '4000',
 }
 /** A migration may take long to build an index, but never makes other statements wait for a lock behind it. */
-const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
+const migrationLimits = { ...withoutJit, statement_timeout: '0', lock_timeout: '2000' }
 
 /**
  * The connections of the lease pool: a fifth of all, at most four, and from a pool of six on at least two, so that one

@@ -98,7 +98,7 @@ async function storedHistory(db: Database) {
 export async function beginIncarnation(tx: Database): Promise<void> {
   // What the previous incarnation had committed belongs to it, also when its position was lost. The function of the first
   // release that has one: this may run before the migrations of this release.
-  await query(tx, sql`select number_events(true)`)
+  await query(tx, sql`select number_waiting_events(true, 2147483647)`)
   await query(
     tx,
     sql`update installation set

@@ -9,7 +9,7 @@ import { sql } from '../db/sql.ts'
 import type { LogState } from '../work/schedule.ts'
 import type { PubSub } from '../pubsub/pubsub.ts'
 
-/** Events that one statement numbers (the function number_events of the migrations). */
+/** Events that one statement numbers (the function number_waiting_events of the migrations). */
 const batch = 2000
 /**
  * The time between two statements of a process while commits come quickly, in milliseconds, so that one numbers several of
@@ -40,7 +40,7 @@ interface Numbered {
 async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
   const rows = await query<{ done: Numbered }>(
     db,
-    sql`select number_events(${waits}::boolean, ${batch}::int) as done`,
+    sql`select number_waiting_events(${waits}::boolean, ${batch}::int) as done`,
   )
   return rows[0]!.done
 }

@@ -53,7 +53,7 @@ test('a call sends two statements: one that begins it and one with its outcome',
   const statements: string[] = []
   const stop = aroundStatements(db, ({ text, execute }) => {
     // Polls, numbering and the worker's claim are no part of the call.
-    if (!/unnumbered|number_events|with due as/.test(text)) statements.push(text)
+    if (!/unnumbered|number_waiting_events|with due as/.test(text)) statements.push(text)
     return execute()
   })
   try {

@@ -328,7 +328,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
       get(target, name) {
         if (name !== 'execute') return Reflect.get(target, name) as unknown
         return (statement: SQL) =>
-          JSON.stringify(statement.queryChunks).includes('number_events')
+          JSON.stringify(statement.queryChunks).includes('number_waiting_events')
             ? Promise.reject(new Error('no such function'))
             : target.execute(statement)
       },
@@ -408,7 +408,7 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
       const held = await blocker.reserve()
       await held`begin`
       await held`select 1 from events order by id desc limit 1 for update`
-      const cut = expect(waiter`select number_events(false, 2000)`).rejects.toThrow()
+      const cut = expect(waiter`select number_waiting_events(false, 2000)`).rejects.toThrow()
       const numbering = () =>
         query(
           connection.db,
@@ -418,7 +418,7 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
       // Meanwhile others are told that somebody is at it, and wait for nothing.
       const [busy] = await query<{ done: object }>(
         connection.db,
-        sql`select number_events(false, 2000) as done`,
+        sql`select number_waiting_events(false, 2000) as done`,
       )
       expect(busy!.done).toMatchObject({ busy: true, count: 0 })
       await query(

@@ -66,7 +66,7 @@ interface Flight {
 
 /** Words of statements that write or take a lock. */
 export const writing =
-  /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_events|nextval|setval|set_config|pg_sleep)\b/i
+  /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_waiting_events|nextval|setval|set_config|pg_sleep)\b/i
 
 const watchMs = 1000
 

@@ -73,7 +73,7 @@ describe.each(kinds)('on %s', (kind) => {
   /** Gives the cursor to this process when it is due, and sends until there is nothing to send now. */
   async function sendWhatIsDue(): Promise<boolean> {
     const { services } = h.app
-    await services.db.execute(sql`select number_events(true, 2000)`)
+    await services.db.execute(sql`select number_waiting_events(true, 2000)`)
     const since = momentNow()
     const [claimed] = await claimPlaces(services.leaseDb, cursors, 60_000, { limit: 1, except: [] })
     if (!claimed) return false

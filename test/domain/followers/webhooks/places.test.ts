@@ -108,7 +108,7 @@ test('events that a filter leaves out write nothing, until many have passed', as
   await park(services.db, held!, state, state.at)
   const before = await placeOf(id)
   await agents(['a', 'b', 'c'])
-  await services.db.execute(sql`select number_events(true, 2000)`)
+  await services.db.execute(sql`select number_waiting_events(true, 2000)`)
   expect(await claimPlaces(services.db, cursors, leaseMs, all)).toEqual([])
   expect(await placeOf(id)).toEqual(before)
   await query(
