@@ -19,6 +19,7 @@ import { expect, test } from 'vitest'
 import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
 
 const file = join(import.meta.dirname, '../../../docs/schema.graphql')
+const possibleTypesFile = join(import.meta.dirname, '../../../client/possible-types.json')
 const schema = schemaOf()
 const types = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
@@ -31,6 +32,21 @@ test('docs/schema.graphql is the schema of the server; "npm run schema" writes i
   const printed = `${printSchema(lexicographicSortSchema(schema))}\n`
   if (process.env['UPDATE']) await writeFile(file, printed)
   expect(await readFile(file, 'utf8')).toBe(printed)
+})
+
+test('client/possible-types.json has the types of every interface and union; "npm run schema" writes it', async () => {
+  const abstract = types.filter((type) => isInterfaceType(type) || isUnionType(type))
+  const possible = abstract.map((type) => [
+    type.name,
+    schema
+      .getPossibleTypes(type)
+      .map(({ name }) => name)
+      .toSorted(),
+  ])
+  const sorted = possible.toSorted(([one], [other]) => String(one).localeCompare(String(other)))
+  const printed = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`
+  if (process.env['UPDATE']) await writeFile(possibleTypesFile, printed)
+  expect(await readFile(possibleTypesFile, 'utf8')).toBe(printed)
 })
 
 test('every type, field, argument, input field and enum value is described', () => {

@@ -2,6 +2,7 @@
  * What Yoga does for /graphql: content negotiation, CORS, GraphiQL and server-sent events, with secure settings in place of
  * its open defaults. Documents are prepared and operations run as on every other transport.
  */
+import { GraphQLError } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../../core/log.ts'
 import { packed } from '../../http/packed.ts'
@@ -57,6 +58,8 @@ export function makeYoga(options: YogaOptions) {
       earlyRefusals(),
       caller(),
       jsonOnly(),
+      wholeDocuments(),
+      streamHint(),
       pageHeaders(page),
       sseHeaders(),
       preparedDocuments(documents),
@@ -164,6 +167,39 @@ function jsonOnly(): Plugin {
       endResponse(
         new fetchAPI.Response(body, { status: 415, headers: { 'content-type': 'application/json' } }),
       )
+    },
+  }
+}
+
+/**
+ * Asks for the whole document where a request has only its hash: with this code clients that persist queries send it from
+ * then on ([Apollo's protocol](https://www.apollographql.com/docs/apollo-server/performance/apq)).
+ */
+function wholeDocuments(): Plugin {
+  return {
+    onParams({ params }) {
+      if (params.query || !params.extensions?.['persistedQuery']) return
+      throw new GraphQLError('PersistedQueryNotSupported', {
+        extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED', http: { status: 200 } },
+      })
+    },
+  }
+}
+
+/** Says how subscriptions are served to a client that accepts none of it, as Apollo's HTTP link for a multipart response. */
+function streamHint(): Plugin {
+  return {
+    onResponse({ response, setResponse, fetchAPI }) {
+      if (response.status !== 406) return
+      const message =
+        'Subscriptions are served as server-sent events (accept: text/event-stream) and over WebSocket ' +
+        '(graphql-transport-ws) at this URL. With Apollo use GraphQLWsLink for them.'
+      const body = JSON.stringify({ errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }] })
+      const headers = {
+        ...Object.fromEntries(response.headers),
+        'content-type': 'application/json; charset=utf-8',
+      }
+      setResponse(new fetchAPI.Response(body, { status: 406, headers }))
     },
   }
 }
