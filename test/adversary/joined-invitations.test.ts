@@ -1,5 +1,7 @@
 /** Invitations that people join with their accounts: one person each, in the browser that typed the code, until the key ends. */
+import type { JWTPayload } from 'jose'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { accountOf } from '../../src/domain/sign-in/oidc.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
@@ -245,6 +247,11 @@ describeWithPeers('with an identity provider', () => {
     expect((await signIn()).done.status).toBe(403)
   })
 
+  test.each([{}, { sub: '' }, { sub: ' ' }, { sub: 7 }, { sub: 'x'.repeat(256) }])(
+    'claims with %j are no account',
+    (claims) => expect(accountOf(oidcAt(1), claims as JWTPayload)).toBeNull(),
+  )
+
   test('an account without a usable subject joins nothing', async () => {
     be(' ', {})
     const made = await invite()
@@ -301,7 +308,7 @@ describeWithPeers('with an identity provider', () => {
     expect((await signIn()).done.status).toBe(403)
   })
 
-  /** Votes of these callers on one question of two people: the codes of what was refused, null for a vote that counted. */
+  /** Votes of these callers on one question of three people: the codes of what was refused, null for a vote that counted. */
   const votes = async (tabs: (Tab | string)[]) => {
     const gate = { autoApprove: false, quorum: 3 }
     const { toolId } = await deployment.payer(gate)

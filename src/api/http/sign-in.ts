@@ -89,7 +89,7 @@ function giveChoices(
   response: ServerResponse,
   choices: readonly JoinedKey[],
   goTo: string,
-  cookie: string,
+  isOver: string,
 ): void {
   const links = choices.map(({ principal: { id, name, role }, projectName }) => {
     const href = `${loginPath}?${new URLSearchParams({ as: id, to: goTo }).toString()}`
@@ -99,7 +99,7 @@ function giveChoices(
     status: 200,
     title: 'Which project?',
     html: `<p>Your account has joined more than one. You can choose again at each sign-in.</p><ul>${links.join('')}</ul>`,
-    headers: { 'set-cookie': cookie },
+    headers: { 'set-cookie': isOver },
   })
 }
 
