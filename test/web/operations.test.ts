@@ -8,6 +8,18 @@ import { hasPeers } from '../support/peers.ts'
 import { freePort } from '../support/upstream-servers.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
+/** Texts in a dialog that are not shown as a whole: cut at an edge, with three dots, or beyond its side. */
+const cutTexts = (root: any): string[] =>
+  [root, ...root.querySelectorAll('*')]
+    .filter((one: any) => {
+      const style = one.ownerDocument.defaultView.getComputedStyle(one)
+      const hides =
+        ['hidden', 'clip'].includes(style.overflowX) || ['hidden', 'clip'].includes(style.overflowY)
+      const isLarger = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight
+      return (hides && isLarger) || (one === root && one.scrollWidth > one.clientWidth)
+    })
+    .map((one: any) => one.textContent)
+
 describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
   let browser: Browser
   let shop: Shop
@@ -146,17 +158,21 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
 
   test('a revocation says that it ends the own key, and that no admin remains', async () => {
     const { project } = await shop.h.mutate('createProject', { name: 'alone' }, 'project { id }')
-    const input = { name: 'the only one', role: 'ADMIN', projectId: project.id }
+    const name = `the only one ${'W'.repeat(87)}`
+    const input = { name, role: 'ADMIN', projectId: project.id }
     const { secret } = await shop.h.mutate('createApiKey', input, 'secret')
     const tab = await visit(browser, shop.h, '/operations/keys', { key: secret })
     await tab.page
       .getByRole('row', { name: /the only one/ })
       .getByRole('button', { name: 'Revoke' })
       .click()
-    const dialog = tab.page.getByRole('dialog', { name: 'Revoke the only one?' })
+    const dialog = tab.page.getByRole('dialog', { name: `Revoke ${name}?` })
     await dialog.getByText('You are signed in with it').waitFor()
     await dialog.getByText('No other key of an admin remains').waitFor()
     await tab.check()
+    await tab.page.setViewportSize({ width: 320, height: 400 })
+    expect(await dialog.evaluate(cutTexts)).toEqual([])
+    await dialog.getByRole('button', { name: 'Keep it' }).scrollIntoViewIfNeeded()
     await dialog.getByRole('button', { name: 'Keep it' }).click()
     expect(tab.faults).toEqual([])
     await tab.close()
