@@ -1,5 +1,10 @@
 /** Pause and resume: after the answer nothing leaves, nothing under way is harmed, and everything goes on where it stopped. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { principalById } from '../../src/domain/access/index.ts'
+import { loadApprovals } from '../../src/domain/approvals/index.ts'
+import { outcomeOf } from '../../src/domain/approvals/outcome.ts'
+import { voteOf, writeVerdict } from '../../src/domain/approvals/write-verdict.ts'
+import { ownerOf } from '../../src/store/work/owner.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
 import { adminKey } from '../support/harness.ts'
@@ -279,6 +284,28 @@ describe.each(kinds)('on %s', (kind) => {
         await isOfferedOnce(id, callId)
       },
     )
+
+    test('a verdict that was judged before the pause gives no call to a client: its statement proves that', async () => {
+      const gated = await deployment.fixtures.agent({ gate: { mode: 'ALWAYS' } })
+      const id = await deployment.fixtures.start(gated, 'call ask {"word": "a"}\nthen\nsay done')
+      const waiting = await first().until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
+      const approvalId = waiting['requiredAction'].approvals[0].id as string
+      const { db } = first().app.services
+      const { viewer } = (await first().gql('{ viewer { id } }')).data
+      const ctx = first().app.ctxOf((await principalById(db, viewer.id, Date.now()))!)
+      const [approval] = await loadApprovals(db, [approvalId])
+      const votes = [voteOf(ctx, { approvalId, verdict: 'APPROVE' }, new Date())]
+      const outcome = outcomeOf(approval!, votes)
+      expect(outcome.call?.status).toBe('AWAITING_CLIENT')
+      const owner = ownerOf({ ...approval!, id: approval!.toolCallId })
+      const verdict = { approval: approval!, owner, votes, outcome, edit: null, dropped: [] }
+      const held = await pause({ agentId: gated })
+      expect(await writeVerdict(db, ctx, verdict)).toBeNull()
+      expect(await offers(id)).toEqual([])
+      await resume(held.id)
+      expect(await writeVerdict(db, ctx, verdict)).not.toBeNull()
+      await isOfferedOnce(id, approval!.toolCallId)
+    })
 
     test('one that was offered before may be answered, and the model waits for the end', async () => {
       const asking = await deployment.fixtures.agent()
