@@ -7,7 +7,7 @@ export const keys: Command = {
   summary: 'list, create and revoke API keys',
   help: `gatehouse keys list
 gatehouse keys create NAME [--role ROLE] [--expires TIME] [--agent ID] [--no-votes]
-gatehouse keys revoke ID
+gatehouse keys revoke ID [--yes]
 
 create prints the new key, once, to the standard output and everything else to the standard error.
 
@@ -15,6 +15,7 @@ create prints the new key, once, to the standard output and everything else to t
   --expires TIME  when the key ends, such as 2027-01-31T00:00:00Z; default: never
   --agent ID      bind the key to the MCP endpoint of one agent
   --no-votes      a key of a program, which never decides approvals
+  --yes           revoke it also when it is your own key, or the last one of an admin
 
 ${commonHelp}`,
   options: {
@@ -22,6 +23,7 @@ ${commonHelp}`,
     expires: { type: 'string' },
     agent: { type: 'string' },
     'no-votes': { type: 'boolean' },
+    yes: { type: 'boolean' },
   },
   async run(given, signal) {
     const [what, ...words] = given.words
@@ -105,6 +107,11 @@ async function revoke(
   id: string,
   signal: AbortSignal,
 ): Promise<number> {
+  const why = given.options['yes'] ? [] : await whyNot(client, id, signal)
+  if (why.length > 0) {
+    note(`${why.join('\n')}\nNothing was revoked. Say --yes to revoke it all the same.`)
+    return 1
+  }
   const { revokeApiKey } = await client.mutate<{
     revokeApiKey: { apiKey: Pick<Key, 'id' | 'name' | 'revokedAt'> }
   }>(
@@ -116,4 +123,27 @@ async function revoke(
   if (given.options['json']) outJson(revokeApiKey.apiKey)
   else note(`${revokeApiKey.apiKey.id}  ${oneLine(revokeApiKey.apiKey.name)} is revoked.`)
   return 0
+}
+
+interface Revocation {
+  includesCaller: boolean
+  leavesNoAdmin: boolean
+}
+
+/** What only somebody who means it would end, as lines for people. */
+async function whyNot(client: Client, id: string, signal: AbortSignal): Promise<string[]> {
+  const { node } = await client.query<{ node: { revocation?: Revocation } | null }>(
+    `query KeyRevocation($id: ID!) { node(id: $id) {
+      ... on ApiKey { revocation { includesCaller leavesNoAdmin } } } }`,
+    { id },
+    { signal },
+  )
+  if (!node?.revocation)
+    return ['There is no such key that you can read, so what would end with it is not known.']
+  return [
+    ...(node.revocation.includesCaller
+      ? ['It is the key of this command, or that one was made with it.']
+      : []),
+    ...(node.revocation.leavesNoAdmin ? ['No other key of an admin remains in its project.'] : []),
+  ]
 }

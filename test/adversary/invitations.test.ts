@@ -193,4 +193,9 @@ test('a key says what would end with it: keys made with it, the own one, the las
   })
   await make('ADMIN')
   expect(await facts(admin.apiKey.id, admin.secret)).toMatchObject({ leavesNoAdmin: false })
+  // Where no key is of an admin, none of them is the last.
+  const { project: other } = await h.mutate('createProject', { name: 'without' }, 'project { id }')
+  const lone = { name: 'v', role: 'VIEWER', projectId: other.id }
+  const { apiKey } = await h.mutate('createApiKey', lone, 'apiKey { id }')
+  expect(await facts(apiKey.id, adminKey)).toMatchObject({ leavesNoAdmin: false })
 })

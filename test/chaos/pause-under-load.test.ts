@@ -38,7 +38,8 @@ describe.each(kinds)('on %s', (kind) => {
       const gated = await deployment.payer({ autoApprove: false }, { config: { http } })
       const names = await deployment.rows<{ id: string; name: string }>('select id, name from tools')
       const nameOf = (id: string) => names.find((one) => one.id === id)!.name
-      const agentId = await fixtures.agent({ toolIds: [open.toolId, gated.toolId] })
+      const { ask } = fixtures.tools
+      const agentId = await fixtures.agent({ toolIds: [open.toolId, gated.toolId, ask] })
       const expected: string[] = []
       let sequence = 0
       let loading = true
@@ -50,6 +51,7 @@ describe.each(kinds)('on %s', (kind) => {
           `call ${nameOf(open.toolId)} {"n": "${first}"}`,
           `call ${nameOf(open.toolId)} {"n": "${second}"}`,
           'then',
+          'call ask {"word": "a"}',
           `call ${nameOf(gated.toolId)} {"n": "${third}"}`,
           'then',
           'say done',
@@ -73,6 +75,26 @@ describe.each(kinds)('on %s', (kind) => {
           ),
         )
       }
+      const answerSome = async () => {
+        const waiting = await deployment.rows<{ id: string; run: string }>(
+          `select id, generation_id as run from tool_calls where status = 'AWAITING_CLIENT' order by id limit 5`,
+        )
+        await Promise.all(
+          waiting.map(({ id, run }) =>
+            any().mutate(
+              'submitToolOutputs',
+              { generationId: run, outputs: [{ toolCallId: id, output: 'yes' }] },
+              'outcomes { status }',
+            ),
+          ),
+        )
+      }
+      /** Calls that were given to their client; each of them has a deadline. */
+      const offered = () =>
+        deployment.rows<{ id: string; tool: string; run: string }>(
+          `select id, tool_id as tool, generation_id as run from tool_calls
+            where kind = 'client' and deadline_at is not null`,
+        )
       /** At most so many times in a round, so that the load does not grow while nothing goes on. */
       const perRound = 30
       let rounds = 0
@@ -83,14 +105,25 @@ describe.each(kinds)('on %s', (kind) => {
           done += 1
         }
       }
-      const loads = [startRun, startRun, callDirectly, callDirectly, decideSome, decideSome].map(load)
+      const acts = [
+        startRun,
+        startRun,
+        callDirectly,
+        callDirectly,
+        decideSome,
+        decideSome,
+        answerSome,
+        answerSome,
+      ]
+      const loads = acts.map(load)
 
       for (let round = 0; round < dose(2, 20); round++) {
         rounds += 1
         await wait(200 + random() * 300)
-        const target = [{}, { agentId }, { toolId: open.toolId }][Math.floor(random() * 3)]!
-        const { pause } = await any().mutate('pause', target, 'pause { id kind }', adminKey)
+        const target = [{}, { agentId }, { toolId: open.toolId }, { toolId: ask }][Math.floor(random() * 4)]!
+        const { pause } = await any().mutate('pause', target, 'pause { id kind targetId }', adminKey)
         const answered = Date.now()
+        const before = new Set((await offered()).map(({ id }) => id))
         const [{ now }] = (await deployment.rows(`select clock_timestamp()::text as now`)) as [
           { now: string },
         ]
@@ -100,8 +133,9 @@ describe.each(kinds)('on %s', (kind) => {
           `select id, tool_id as tool, generation_id as run from tool_calls`,
         )
         const isHeld = ({ tool, run }: { tool: string; run: string | null }) =>
-          pause.kind === 'PROJECT' || (pause.kind === 'AGENT' ? run !== null : tool === open.toolId)
-        const leaked = calls.filter((call) => left.has(call.id) && isHeld(call))
+          pause.kind === 'PROJECT' || (pause.kind === 'AGENT' ? run !== null : tool === pause.targetId)
+        const given = (await offered()).filter(({ id }) => !before.has(id))
+        const leaked = [...calls.filter((call) => left.has(call.id)), ...given].filter(isHeld)
         expect({ kind: pause.kind, leaked }).toEqual({ kind: pause.kind, leaked: [] })
         const steps = await deployment.rows(`select 1 from steps where started_at > '${now}'`)
         if (pause.kind !== 'TOOL') expect(steps).toEqual([])
@@ -113,7 +147,7 @@ describe.each(kinds)('on %s', (kind) => {
       await expect
         .poll(
           async () => {
-            await decideSome()
+            await Promise.all([decideSome(), answerSome()])
             return deployment.rows(`select id, status from generations where status <> 'COMPLETED' limit 5`)
           },
           { timeout: 60_000 },
@@ -122,6 +156,10 @@ describe.each(kinds)('on %s', (kind) => {
       await expect
         .poll(() => deployment.rows(`select 1 from tool_calls where settled_at is null`), { timeout: 20_000 })
         .toEqual([])
+      const asked = await deployment.rows(
+        `select 1 from events where type = 'REQUIRES_ACTION' group by data->'toolCallIds' having count(*) > 1`,
+      )
+      expect(asked).toEqual([])
       const paid = upstream.seen.map(({ body }) => JSON.parse(body).n)
       expect(paid.toSorted()).toEqual(expected.toSorted())
     },

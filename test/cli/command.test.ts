@@ -98,6 +98,20 @@ test('keys are created, listed and revoked; the new key alone is on the standard
   expect((await finished(['keys', 'revoke', 'key_01234567890123456789012345'], env)).code).toBe(1)
 })
 
+test('the own key, and the last one of an admin, are revoked only by who says --yes', async () => {
+  const { project } = await shop.h.mutate('createProject', { name: 'alone' }, 'project { id }')
+  const input = { name: 'me', role: 'ADMIN', projectId: project.id }
+  const { secret, apiKey } = await shop.h.mutate('createApiKey', input, 'secret apiKey { id }')
+  const mine = { ...env, GATEHOUSE_KEY: secret as string }
+  const told = await finished(['keys', 'revoke', apiKey.id], mine)
+  expect(told.code).toBe(1)
+  for (const words of ['the key of this command', 'No other key of an admin', '--yes'])
+    expect(told.err).toContain(words)
+  expect((await finished(['keys', 'list'], mine)).code).toBe(0)
+  expect((await finished(['keys', 'revoke', apiKey.id, '--yes'], mine)).code).toBe(0)
+  expect((await finished(['keys', 'list'], mine)).code).toBe(4)
+})
+
 test('pause stops a tool and says how to go on, pause --list shows it, and resume ends it', async () => {
   const { data } = await shop.h.gql('{ tools(first: 1) { nodes { id } } }')
   const toolId = data['tools'].nodes[0].id as string

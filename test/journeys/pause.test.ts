@@ -1,5 +1,10 @@
 /** Pause and resume: after the answer nothing leaves, nothing under way is harmed, and everything goes on where it stopped. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { principalById } from '../../src/domain/access/index.ts'
+import { loadApprovals } from '../../src/domain/approvals/index.ts'
+import { outcomeOf } from '../../src/domain/approvals/outcome.ts'
+import { voteOf, writeVerdict } from '../../src/domain/approvals/write-verdict.ts'
+import { ownerOf } from '../../src/store/work/owner.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
 import { adminKey } from '../support/harness.ts'
@@ -195,13 +200,175 @@ describe.each(kinds)('on %s', (kind) => {
     expect(unknown).toMatchObject({ __typename: 'NotFoundError' })
     const none = await first().mutate('resume', { pauseId: 'pse_0' }, 'pause { id }', adminKey)
     expect(none).toMatchObject({ __typename: 'NotFoundError' })
-    const client = await first().mutate(
-      'createTool',
-      { name: `local_${Date.now()}`, config: { client: { inputSchema: { type: 'object' } } } },
-      'tool { id }',
-      adminKey,
+  })
+
+  describe('calls that a client runs', () => {
+    const callsOf = async (id: string) =>
+      (await run(id, 'toolCalls { id name status pause { id } }')).toolCalls as Record<string, any>[]
+    const offers = (id: string) =>
+      rows(`select jsonb_array_elements_text(e.data->'toolCallIds') as id from events as e
+        where e.generation_id = '${id}' and e.type = 'REQUIRES_ACTION' order by e.seq`)
+    const submit = (generationId: string, toolCallId: string) =>
+      last().mutate(
+        'submitToolOutputs',
+        { generationId, outputs: [{ toolCallId, output: 'answered' }] },
+        'outcomes { status error { code } }',
+      )
+    /** Held in its row, shown as held, told to nobody, and refused. */
+    const isHeld = async (id: string, pauseId: string, status = 'PROPOSED') => {
+      await untilTrue(async () => {
+        const now = await run(id, 'status toolCalls { id }')
+        return now.status === 'QUEUED' && now.toolCalls.length > 0
+      })
+      const [call] = await callsOf(id)
+      expect(call).toMatchObject({ status, pause: { id: pauseId } })
+      expect(await run(id, 'pause { id } requiredAction { toolCalls { id } }')).toMatchObject({
+        pause: { id: pauseId },
+      })
+      expect(await offers(id)).toEqual([])
+      expect((await submit(id, call!['id']))['outcomes']).toMatchObject([
+        { status: 'REFUSED', error: { code: 'CONFLICT' } },
+      ])
+      return call!['id'] as string
+    }
+    /** Given to its client once, with the whole time from then on; its answer ends the run. */
+    const isOfferedOnce = async (id: string, callId: string) => {
+      await first().until(id, ['REQUIRES_ACTION'])
+      const [row] = await rows(`select extract(epoch from t.deadline_at - e.created_at) as left
+        from tool_calls as t join events as e on e.generation_id = t.generation_id
+        where t.id = '${callId}' and e.type = 'REQUIRES_ACTION'`)
+      expect(Number(row!['left'])).toBeCloseTo(600, 1)
+      expect((await submit(id, callId))['outcomes']).toMatchObject([{ status: 'ACCEPTED' }])
+      await first().until(id, ['COMPLETED'])
+      expect(await offers(id)).toEqual([{ id: callId }])
+    }
+
+    test('a call of a paused client tool waits, and is offered once when the pause has ended', async () => {
+      const asking = await deployment.fixtures.agent()
+      const held = await pause({ toolId: deployment.fixtures.tools.ask })
+      expect(held.kind).toBe('TOOL')
+      const id = await deployment.fixtures.start(asking, 'call ask {"word": "a"}\nthen\nsay done')
+      const callId = await isHeld(id, held.id)
+      await resume(held.id)
+      await isOfferedOnce(id, callId)
+    })
+
+    test('a tool that came with the run waits when its agent is paused while the model speaks', async () => {
+      const asking = await deployment.fixtures.agent()
+      const prompt = 'slow 2s before\ncall locate {}\nthen\nsay done'
+      const id = await deployment.fixtures.start(asking, prompt, { clientTools: [{ name: 'locate' }] })
+      await untilTrue(async () => (await run(id, 'status')).status === 'RUNNING')
+      const held = await pause({ agentId: asking })
+      const callId = await isHeld(id, held.id)
+      await resume(held.id)
+      await isOfferedOnce(id, callId)
+    })
+
+    test.each(['project', 'agent', 'tool'])(
+      'one that is approved while its %s is paused waits as approved',
+      async (what) => {
+        const gate = { mode: 'ALWAYS' }
+        const gated = await deployment.fixtures.agent({ gate })
+        const id = await deployment.fixtures.start(gated, 'call ask {"word": "a"}\nthen\nsay done')
+        const waiting = await first().until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
+        const targets = {
+          project: {},
+          agent: { agentId: gated },
+          tool: { toolId: deployment.fixtures.tools.ask },
+        }
+        const held = await pause(targets[what as keyof typeof targets])
+        const approvalId = waiting['requiredAction'].approvals[0].id
+        await last().mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { status }')
+        const callId = await isHeld(id, held.id, 'APPROVED')
+        await resume(held.id)
+        await isOfferedOnce(id, callId)
+      },
     )
-    const refused = await first().mutate('pause', { toolId: client['tool'].id }, 'pause { id }', adminKey)
-    expect(refused).toMatchObject({ __typename: 'ValidationError' })
+
+    test('a verdict that was judged before the pause gives no call to a client: its statement proves that', async () => {
+      const gated = await deployment.fixtures.agent({ gate: { mode: 'ALWAYS' } })
+      const id = await deployment.fixtures.start(gated, 'call ask {"word": "a"}\nthen\nsay done')
+      const waiting = await first().until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
+      const approvalId = waiting['requiredAction'].approvals[0].id as string
+      const { db } = first().app.services
+      const { viewer } = (await first().gql('{ viewer { id } }')).data
+      const ctx = first().app.ctxOf((await principalById(db, viewer.id, Date.now()))!)
+      const [approval] = await loadApprovals(db, [approvalId])
+      const votes = [voteOf(ctx, { approvalId, verdict: 'APPROVE' }, new Date())]
+      const outcome = outcomeOf(approval!, votes)
+      expect(outcome.call?.status).toBe('AWAITING_CLIENT')
+      const owner = ownerOf({ ...approval!, id: approval!.toolCallId })
+      const verdict = { approval: approval!, owner, votes, outcome, edit: null, dropped: [] }
+      const held = await pause({ agentId: gated })
+      expect(await writeVerdict(db, ctx, verdict)).toBeNull()
+      expect(await offers(id)).toEqual([])
+      await resume(held.id)
+      expect(await writeVerdict(db, ctx, verdict)).not.toBeNull()
+      await isOfferedOnce(id, approval!.toolCallId)
+    })
+
+    test('one that was offered before may be answered, and the model waits for the end', async () => {
+      const asking = await deployment.fixtures.agent()
+      const id = await deployment.fixtures.start(asking, 'call ask {"word": "a"}\nthen\nsay done')
+      await first().until(id, ['REQUIRES_ACTION'])
+      const held = await pause({ agentId: asking })
+      const [call] = await callsOf(id)
+      expect(call).toMatchObject({ status: 'AWAITING_CLIENT', pause: null })
+      expect((await submit(id, call!['id']))['outcomes']).toMatchObject([{ status: 'ACCEPTED' }])
+      await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
+      expect(await run(id, 'pause { id } steps { id }')).toMatchObject({
+        pause: { id: held.id },
+        steps: [{}],
+      })
+      await resume(held.id)
+      await first().until(id, ['COMPLETED'])
+    })
+
+    test('the others of a step are offered, and the answer to the last of them leaves what is held', async () => {
+      const asking = await deployment.fixtures.agent()
+      const { ask } = deployment.fixtures.tools
+      const held = await pause({ toolId: ask })
+      const prompt = 'call ask {"word": "a"}\ncall tell {"word": "b"}\nthen\nsay done'
+      const id = await deployment.fixtures.start(asking, prompt)
+      await first().until(id, ['REQUIRES_ACTION'])
+      const [waits, free] = (await callsOf(id)) as [Record<string, any>, Record<string, any>]
+      expect([waits['status'], free['status']]).toEqual(['PROPOSED', 'AWAITING_CLIENT'])
+      await submit(id, free['id'])
+      await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
+      await resume(held.id)
+      await first().until(id, ['REQUIRES_ACTION'])
+      await submit(id, waits['id'])
+      await first().until(id, ['COMPLETED'])
+      expect(await offers(id)).toEqual([{ id: free['id'] }, { id: waits['id'] }])
+    })
+
+    test('a stream ends at the question of a step whose client call is held, and has that call later', async () => {
+      const gated = await deployment.payer({ autoApprove: false })
+      const [{ name }] = (await rows(`select name from tools where id = '${gated.toolId}'`)) as [
+        { name: string },
+      ]
+      const { ask } = deployment.fixtures.tools
+      const both = await deployment.fixtures.agent({ toolIds: [gated.toolId, ask] })
+      const respond = async (body: object) => {
+        const response = await fetch(`${first().url}/v1/responses`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${adminKey}` },
+          body: JSON.stringify({ model: both, ...body }),
+        })
+        return (await response.json()) as { id: string; output: { type: string; id: string }[] }
+      }
+      const held = await pause({ toolId: ask })
+      const input = `call ${name} {"n": "beside"}\ncall ask {"word": "a"}\nthen\nsay done`
+      const asked = await respond({ input })
+      expect(asked.output.map(({ type }) => type)).toEqual(['mcp_approval_request'])
+      await resume(held.id)
+      const answer = {
+        type: 'mcp_approval_response',
+        approval_request_id: asked.output[0]!.id,
+        approve: true,
+      }
+      const later = await respond({ previous_response_id: asked.id, input: [answer] })
+      expect(later.output.map(({ type }) => type)).toContain('function_call')
+    })
   })
 })

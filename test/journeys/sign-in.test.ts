@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
 import { adminKey, harnessOf, openHarness, type Harness } from '../support/harness.ts'
-import { startIdentityProvider, webClient, type IdentityProvider } from '../support/identity-provider.ts'
+import {
+  atProvider,
+  oidcAt,
+  startIdentityProvider,
+  type IdentityProvider,
+} from '../support/identity-provider.ts'
 import { hasPeers } from '../support/peers.ts'
 import { freePort } from '../support/upstream-servers.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
@@ -21,15 +26,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
 
   beforeAll(async () => {
     const port = await freePort()
-    const oidc = {
-      issuer: `http://127.0.0.1:${port}`,
-      audiences: [],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: { ...webClient, scopes: 'openid profile email' },
-    }
-    h = await openHarness({ oidc })
+    h = await openHarness({ oidc: oidcAt(port) })
     provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
     projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
     fixtures = await makeFixtures(h)
@@ -48,30 +45,13 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     provider.requests.length = 0
   })
 
-  /** Follows redirects until the browser is back at this server, with the cookies of each origin apart. */
-  async function atProvider(location: string): Promise<string> {
-    const cookies = new Map<string, string>()
-    let url = location
-    for (let hops = 0; hops < 10 && !url.startsWith(h.url); hops++) {
-      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-      const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
-      for (const line of response.headers.getSetCookie()) {
-        const [name, value] = line.split(';')[0]!.split(/=(.*)/s)
-        cookies.set(name!, value!)
-      }
-      await response.text()
-      url = new URL(response.headers.get('location')!, url).href
-    }
-    return url
-  }
-  const pathOf = (url: string) => url.slice(h.url.length)
   const begin = async (tab: Tab, to = '') => {
     const response = await tab.fetch(`/session/login${to}`, { origin: null })
     expect(response.status).toBe(303)
     return response.headers.get('location')!
   }
   const signIn = async (tab: Tab, to = '') =>
-    tab.fetch(pathOf(await atProvider(await begin(tab, to))), { origin: null })
+    tab.fetch(await atProvider(await begin(tab, to), h.url), { origin: null })
 
   test('a person signs in, and the session is that person with the rights of the token', async () => {
     const tab = openTab(h.url)
@@ -172,7 +152,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
 
   test('a sign-in ends only in the browser that began it', async () => {
     const [mallory, alice] = [openTab(h.url), openTab(h.url)]
-    const back = pathOf(await atProvider(await begin(mallory)))
+    const back = await atProvider(await begin(mallory), h.url)
     const asAlice = await alice.fetch(back, { origin: null })
     expect([asAlice.status, alice.cookies.size]).toEqual([410, 0])
     // Not with a sign-in of Alice's own under way either.
@@ -186,7 +166,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     const tab = openTab(h.url)
     const location = await begin(tab)
     const before = new Map(tab.cookies)
-    const back = pathOf(await atProvider(location))
+    const back = await atProvider(location, h.url)
     expect((await tab.fetch(back, { origin: null })).status).toBe(303)
     expect((await openTab(h.url, before).fetch(back, { origin: null })).status).toBe(502)
   })
@@ -196,7 +176,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     const tab = openTab(h.url)
     const location = await begin(tab, '?to=/runs')
     const [time, random, path] = tab.cookies.get(cookieName)!.split('.')
-    const back = pathOf(await atProvider(location))
+    const back = await atProvider(location, h.url)
     const other = Buffer.from('/elsewhere').toString('base64url')
     for (const changed of [
       `${Number(time) - 601_000}.${random}.${path}`,
@@ -237,7 +217,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
 
   test('a link scanner that sends HEAD begins and ends nothing', async () => {
     const tab = openTab(h.url)
-    const back = pathOf(await atProvider(await begin(tab)))
+    const back = await atProvider(await begin(tab), h.url)
     for (const path of ['/session/login', back])
       expect((await tab.fetch(path, { method: 'HEAD', origin: null })).status).toBe(200)
     expect((await tab.fetch(back, { origin: null })).status).toBe(303)

@@ -7,6 +7,33 @@ import { importPeer } from './peers.ts'
 
 export const webClient = { id: 'gatehouse', secret: 'a-secret-of-32-characters-or-more' }
 
+/** The configuration of a server that signs people in at the provider on this port. */
+export const oidcAt = (port: number) => ({
+  issuer: `http://127.0.0.1:${port}`,
+  audiences: [],
+  jwksUrl: null,
+  projectClaim: 'gatehouse_project',
+  roleClaim: 'gatehouse_role',
+  client: { ...webClient, scopes: 'openid profile email' },
+})
+
+/** Follows redirects of the provider until the browser is back at this server, with the cookies of each origin apart. */
+export async function atProvider(location: string, serverUrl: string): Promise<string> {
+  const cookies = new Map<string, string>()
+  let url = location
+  for (let hops = 0; hops < 10 && !url.startsWith(serverUrl); hops++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
+    for (const line of response.headers.getSetCookie()) {
+      const [name, value] = line.split(';')[0]!.split(/=(.*)/s)
+      cookies.set(name!, value!)
+    }
+    await response.text()
+    url = new URL(response.headers.get('location')!, url).href
+  }
+  return url.slice(serverUrl.length)
+}
+
 export interface IdentityProvider {
   issuer: string
   /** Who logs in next, with these claims in addition to `sub`. */

@@ -1,21 +1,40 @@
 /** Journeys of operators in a real browser: keys, secrets, providers, files, the audit, unknown calls and upstreams. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { hasChromium, openChromium, visit, type Visit } from '../support/chromium.ts'
+import { oidcAt, startIdentityProvider, type IdentityProvider } from '../support/identity-provider.ts'
 import { leaveBehind } from '../support/left-behind.ts'
+import { hasPeers } from '../support/peers.ts'
+import { freePort } from '../support/upstream-servers.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
+
+/** Texts in a dialog that are not shown as a whole: cut at an edge, with three dots, or beyond its side. */
+const cutTexts = (root: any): string[] =>
+  [root, ...root.querySelectorAll('*')]
+    .filter((one: any) => {
+      const style = one.ownerDocument.defaultView.getComputedStyle(one)
+      const hides =
+        ['hidden', 'clip'].includes(style.overflowX) || ['hidden', 'clip'].includes(style.overflowY)
+      const isLarger = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight
+      return (hides && isLarger) || (one === root && one.scrollWidth > one.clientWidth)
+    })
+    .map((one: any) => one.textContent)
 
 describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
   let browser: Browser
   let shop: Shop
+  let provider: IdentityProvider | undefined
 
   beforeAll(async () => {
     browser = await openChromium()
-    shop = await openShop()
+    const port = await freePort()
+    shop = await openShop({ config: { oidc: oidcAt(port) } })
+    if (hasPeers) provider = await startIdentityProvider(port, [`${shop.h.url}/session/callback`])
   })
   afterAll(async () => {
     await browser?.close()
     await shop?.close()
+    await provider?.close()
   })
 
   test('a key is made, its secret is shown once, and its end closes the page of whoever uses it', async () => {
@@ -54,31 +73,37 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
-  test('a colleague is invited with a link and a code, gets a key, and decides the question that waits', async () => {
-    const { approvalId, generationId } = await shop.ask('A-7')
-    const tab = await visit(browser, shop.h, '/operations/keys')
+  /** Makes an invitation in the page of the keys; returns what the dialog shows. */
+  const invite = async (tab: Visit, name: string) => {
     const { page } = tab
     await page.getByRole('button', { name: 'New key' }).click()
-    await page.getByLabel('Name').fill('Rosa')
+    await page.getByLabel('Name').fill(name)
     await tab.check()
     await page.getByRole('button', { name: 'Make the invitation' }).click()
-    const dialog = page.getByRole('dialog', { name: 'The invitation of Rosa' })
+    const dialog = page.getByRole('dialog', { name: `The invitation of ${name}` })
     await dialog.waitFor()
     await tab.check()
     const [link, code] = await dialog.locator('.copy-id span:first-child').allInnerTexts()
     await page.getByRole('button', { name: 'I have it' }).click()
-    const row = page.getByRole('row', { name: /Rosa/ })
+    const row = page.getByRole('row', { name: new RegExp(name) })
     await row.getByText('invited, until').waitFor()
+    return { link: link!, code: code!, row }
+  }
+
+  test('a colleague is invited with a link and a code, gets a key, and decides the question that waits', async () => {
+    const { approvalId, generationId } = await shop.ask('A-7')
+    const tab = await visit(browser, shop.h, '/operations/keys')
+    const { link, code, row } = await invite(tab, 'Rosa')
 
     const colleague = await browser.newContext()
     const theirs = await colleague.newPage()
-    await theirs.goto(link!)
+    await theirs.goto(link)
     await theirs.getByLabel('Code').fill('WRONG')
-    await theirs.getByRole('button', { name: 'Accept' }).click()
+    await theirs.getByRole('button', { name: 'Make a key' }).click()
     await theirs.getByText('is not valid').waitFor()
     await theirs.goBack()
-    await theirs.getByLabel('Code').fill(code!)
-    await theirs.getByRole('button', { name: 'Accept' }).click()
+    await theirs.getByLabel('Code').fill(code)
+    await theirs.getByRole('button', { name: 'Make a key' }).click()
     await theirs.getByRole('heading', { name: 'You have a key' }).waitFor()
     await row.getByText('invited, until').waitFor({ state: 'detached' })
     await theirs.getByRole('link', { name: 'Go on' }).click()
@@ -86,28 +111,68 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await theirs.getByRole('button', { name: /^Approve/ }).click()
     await shop.h.until(generationId, ['COMPLETED'])
     expect((await shop.approval(approvalId))['votes']).toMatchObject([{ byName: 'Rosa' }])
-    await theirs.goto(link!)
-    await theirs.getByLabel('Code').fill(code!)
-    await theirs.getByRole('button', { name: 'Accept' }).click()
+    await theirs.goto(link)
+    await theirs.getByLabel('Code').fill(code)
+    await theirs.getByRole('button', { name: 'Make a key' }).click()
     await theirs.getByText('was accepted already').waitFor()
     expect(tab.faults).toEqual([])
     await colleague.close()
     await tab.close()
   })
 
+  test.skipIf(!hasPeers)(
+    'a colleague joins with their account, and signs in with it on another day',
+    async () => {
+      provider!.person = { sub: 'lena', claims: { name: 'Lena Fischer' } }
+      const { approvalId, generationId } = await shop.ask('A-8')
+      const tab = await visit(browser, shop.h, '/operations/keys')
+      const { link, code, row } = await invite(tab, 'Lena')
+      const colleague = await browser.newContext()
+      const theirs = await colleague.newPage()
+      await theirs.goto(link)
+      await theirs.getByLabel('Code').fill('WRONG')
+      await theirs.getByRole('button', { name: 'Join with your account' }).click()
+      await theirs.getByText('is not valid').waitFor()
+      await theirs.goBack()
+      await theirs.getByLabel('Code').fill(code)
+      await theirs.getByRole('button', { name: 'Join with your account' }).click()
+      await theirs.getByRole('heading', { name: 'Inbox' }).waitFor()
+      await row.getByText('signs in as Lena Fischer').waitFor()
+      await tab.check()
+
+      const another = await browser.newContext()
+      const later = await another.newPage()
+      await later.goto(`${shop.h.url}/approvals/${approvalId}`)
+      await later.getByRole('link', { name: 'Sign in with your organisation' }).click()
+      await later.getByRole('button', { name: /^Approve/ }).click()
+      await shop.h.until(generationId, ['COMPLETED'])
+      expect((await shop.approval(approvalId))['votes']).toMatchObject([{ byName: 'Lena' }])
+      await row.getByRole('button', { name: 'Revoke' }).click()
+      await tab.page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+      await later.getByText('Your session has ended.').waitFor()
+      await theirs.getByText('Your session has ended.').waitFor()
+      expect(tab.faults).toEqual([])
+      await Promise.all([colleague.close(), another.close(), tab.close()])
+    },
+  )
+
   test('a revocation says that it ends the own key, and that no admin remains', async () => {
     const { project } = await shop.h.mutate('createProject', { name: 'alone' }, 'project { id }')
-    const input = { name: 'the only one', role: 'ADMIN', projectId: project.id }
+    const name = `the only one ${'W'.repeat(87)}`
+    const input = { name, role: 'ADMIN', projectId: project.id }
     const { secret } = await shop.h.mutate('createApiKey', input, 'secret')
     const tab = await visit(browser, shop.h, '/operations/keys', { key: secret })
     await tab.page
       .getByRole('row', { name: /the only one/ })
       .getByRole('button', { name: 'Revoke' })
       .click()
-    const dialog = tab.page.getByRole('dialog', { name: 'Revoke the only one?' })
+    const dialog = tab.page.getByRole('dialog', { name: `Revoke ${name}?` })
     await dialog.getByText('You are signed in with it').waitFor()
     await dialog.getByText('No other key of an admin remains').waitFor()
     await tab.check()
+    await tab.page.setViewportSize({ width: 320, height: 400 })
+    expect(await dialog.evaluate(cutTexts)).toEqual([])
+    await dialog.getByRole('button', { name: 'Keep it' }).scrollIntoViewIfNeeded()
     await dialog.getByRole('button', { name: 'Keep it' }).click()
     expect(tab.faults).toEqual([])
     await tab.close()
@@ -142,16 +207,19 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
   })
 
   test('a tool and an agent are paused on their pages; who may not sees no button', async () => {
-    const { data } = await shop.h.gql('{ tools(first: 1) { nodes { id } } }')
-    const tab = await visit(browser, shop.h, `/tools/${data['tools'].nodes[0].id}`)
-    const { page } = tab
-    await page.getByRole('button', { name: 'Pause this tool' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Pause this tool' }).click()
-    const bar = page.getByRole('region', { name: 'What is paused' })
-    await bar.getByText('Paused:').waitFor()
-    await bar.getByRole('button', { name: /Resume/ }).click()
-    await bar.waitFor({ state: 'detached' })
-    await tab.close()
+    const config = { client: { inputSchema: { type: 'object' } } }
+    const { tool } = await shop.h.mutate('createTool', { name: 'pick_color', config }, 'tool { id }')
+    for (const id of [shop.refundId, tool.id]) {
+      const tab = await visit(browser, shop.h, `/tools/${id}`)
+      const { page } = tab
+      await page.getByRole('button', { name: 'Pause this tool' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Pause this tool' }).click()
+      const bar = page.getByRole('region', { name: 'What is paused' })
+      await bar.getByText('Paused:').waitFor()
+      await bar.getByRole('button', { name: /Resume/ }).click()
+      await bar.waitFor({ state: 'detached' })
+      await tab.close()
+    }
     const { secret } = await shop.person('Vera', 'VIEWER')
     const other = await visit(browser, shop.h, `/agents/${shop.agentId}`, { key: secret })
     await other.page.getByRole('link', { name: 'Surface' }).waitFor()

@@ -8,7 +8,7 @@ import { countedAddress } from '../../core/client-address.ts'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
 import { readText } from './bodies.ts'
-import { escaped, givePage, pageHeaders } from './pages.ts'
+import { escaped, givePage, pageHeaders, redirect } from './pages.ts'
 import { retryAfter } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
@@ -35,6 +35,13 @@ export interface CodeAnswer {
   cookie?: string
 }
 
+/** Sends the browser elsewhere, with a cookie. */
+export interface CodeRedirect {
+  location: string
+  cookie: string
+  counted: true
+}
+
 /** A form that was sent with a token. */
 export interface SentCode {
   request: IncomingMessage
@@ -50,11 +57,13 @@ export interface CodePage {
   title: string
   /** The same for every link, valid or not: nothing is read for it. */
   html: string
+  /** Whether an answer may send the browser elsewhere: `form-action` would forbid it. */
+  leadsAway?: boolean
   /** What to do after a fault that is no answer. */
   failed: CodeAnswer
   /** Link or code are not valid, or the form is not this page's. */
   refused: CodeAnswer
-  answer(sent: SentCode): Promise<CodeAnswer>
+  answer(sent: SentCode): Promise<CodeAnswer | CodeRedirect>
 }
 
 export interface CodePageParts {
@@ -67,7 +76,12 @@ export function makeCodePage({ services, addressOf }: CodePageParts, page: CodeP
   const path = `${page.path}{token}`
   const { title, html } = page
   const routes: OpenRoute[] = [
-    { method: 'GET', path, head: true, run: ({ response }) => give(response, { status: 200, title, html }) },
+    {
+      method: 'GET',
+      path,
+      head: true,
+      run: ({ response }) => give(response, page, { status: 200, title, html }),
+    },
     {
       method: 'POST',
       path,
@@ -78,7 +92,7 @@ export function makeCodePage({ services, addressOf }: CodePageParts, page: CodeP
         if (waitMs > 0) return tooMany(call.response, waitMs)
         const answer = await answerOf(services, page, call, remoteAddress)
         if (answer.counted) posts.giveBack(name)
-        give(call.response, answer)
+        give(call.response, page, answer)
       },
     },
   ]
@@ -90,7 +104,7 @@ async function answerOf(
   page: CodePage,
   { request, response, params }: OpenCall,
   remoteAddress: string | null,
-): Promise<CodeAnswer> {
+): Promise<CodeAnswer | CodeRedirect> {
   if (!isOwnForm(services, request)) return page.refused
   const text = await readText(request, response).catch(() => '')
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
@@ -115,8 +129,11 @@ function isOwnForm({ publicUrl }: Services, { headers: head }: IncomingMessage):
 /** A paragraph of plain text. */
 export const paragraph = (text: string): string => `<p>${escaped(text)}</p>`
 
-function give(response: ServerResponse, { status, title, html, cookie }: CodeAnswer): void {
-  const headers = { ...formHeaders, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
+function give(response: ServerResponse, page: CodePage, answer: CodeAnswer | CodeRedirect): void {
+  if ('location' in answer) return redirect(response, answer.location, [answer.cookie])
+  const { status, title, html, cookie } = answer
+  const own = page.leadsAway ? pageHeaders : formHeaders
+  const headers = { ...own, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
   givePage(response, { status, title, html, headers })
 }
 

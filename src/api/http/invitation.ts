@@ -1,13 +1,17 @@
-/** The page of an invitation: with its code it gives a person a key, and signs the browser in. */
-import { acceptInvitation, invitationPath } from '../../domain/access/index.ts'
+/** The page of an invitation: with its code a person gets a key or joins with an account, and the browser is signed in. */
+import { acceptInvitation, checkInvitation, invitationPath } from '../../domain/access/index.ts'
 import { openSession, type SessionParts } from './browser-session.ts'
 import { codeField, makeCodePage, paragraph, type CodeAnswer } from './code-page.ts'
 import { escaped } from './pages.ts'
 import type { RouteGroup } from './route.ts'
+import { beginSignIn } from './sign-in.ts'
 
-const html =
+const form = (buttons: string) =>
   '<p>Somebody invited you to a project of this server, where people decide what AI agents may do. Type the code that ' +
-  `came with the invitation.</p><form method="post">${codeField}<p><button>Accept</button></p></form>`
+  `came with the invitation.</p><form method="post">${codeField}<p>${buttons}</p></form>`
+
+const accountButtons =
+  '<button name="by" value="account">Join with your account</button> <button>Make a key</button>'
 
 const notAccepted = (status: number, message: string): CodeAnswer => ({
   status,
@@ -16,7 +20,7 @@ const notAccepted = (status: number, message: string): CodeAnswer => ({
 })
 
 export function makeInvitations(parts: SessionParts): RouteGroup {
-  const { services, callers } = parts
+  const { services, callers, signIn } = parts
   const refused = notAccepted(
     400,
     'The link or the code is not valid. Go back and compare the code, or ask whoever invited you.',
@@ -26,14 +30,20 @@ export function makeInvitations(parts: SessionParts): RouteGroup {
     {
       path: invitationPath,
       title: 'You are invited',
-      html,
+      html: form(signIn ? accountButtons : '<button>Accept</button>'),
+      leadsAway: signIn !== null,
       failed: notAccepted(503, 'Something went wrong. Go back and try again.'),
       refused,
-      async answer({ request, form, token, remoteAddress, requestId }) {
-        const code = form.get('code') ?? ''
-        const outcome = await acceptInvitation(services, { token, code, remoteAddress, requestId })
+      async answer({ request, form: sent, token, remoteAddress, requestId }) {
+        const given = { token, code: sent.get('code') ?? '', remoteAddress, requestId }
+        const joins = signIn !== null && sent.get('by') === 'account'
+        const outcome = await (joins ? checkInvitation(services, given) : acceptInvitation(services, given))
         if (outcome.kind === 'refused') return refused
         if (outcome.kind === 'sentence') return notAccepted(409, outcome.message)
+        if (outcome.kind === 'open') {
+          const begun = await beginSignIn(services, signIn!, { goTo: '/', invitation: outcome.id })
+          return { ...begun, counted: true }
+        }
         // The key is theirs by now: without a session it is shown all the same.
         const session = await openSession(parts, request, outcome.ctx, 'LINK').catch((error: unknown) => {
           services.log.error({ err: error }, 'an invitation was accepted without a session')

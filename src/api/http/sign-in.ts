@@ -1,9 +1,10 @@
 /** Pages that sign a browser in: at the identity provider, and by the link of the first run. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
-import { signInMs } from '../../domain/sign-in/index.ts'
+import type { JoinedKey, Services } from '../../domain/access/index.ts'
+import { signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
 import { openSession, type SessionParts } from './browser-session.ts'
 import { escaped, givePage, redirect } from './pages.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
@@ -44,15 +45,27 @@ function giveFault({ response }: OpenCall, { code, message }: AppError, status: 
   givePage(response, { status, title: 'Not signed in', html })
 }
 
-/** Sends the browser to the identity provider. `?to=` is the path to which it returns. */
+/**
+ * Sends the browser to the identity provider. `?to=` is the path to which it returns, `?as=` the key that a person has
+ * chosen of several.
+ */
 async function login({ services, signIn }: SessionParts, { response, url }: OpenCall): Promise<void> {
   if (!signIn) throw noProvider()
+  const as = url.searchParams.get('as')?.slice(0, 100)
+  const goal = { goTo: url.searchParams.get('to') ?? '/', as }
+  const { location, cookie: begun } = await beginSignIn(services, signIn, goal)
+  redirect(response, location, [begun])
+}
+
+/** Begins a sign-in: where to send the browser, and the header that binds it to this browser. */
+export async function beginSignIn(
+  services: Services,
+  signIn: SignIn,
+  goal: SignInGoal,
+): Promise<{ location: string; cookie: string }> {
   const own = services.publicUrl()
-  const { url: location, cookie: value } = await signIn.begin(
-    own + callbackPath,
-    url.searchParams.get('to') ?? '/',
-  )
-  redirect(response, location, [signInCookie(own, value, signInMs / 1000)])
+  const { url, cookie: value } = await signIn.begin(own + callbackPath, goal)
+  return { location: url, cookie: signInCookie(own, value, signInMs / 1000) }
 }
 
 /** Ends what `login` began: the browser gets its session and returns to its page. */
@@ -61,15 +74,33 @@ async function callback(parts: SessionParts, { request, response, url }: OpenCal
   if (!signIn) throw noProvider()
   const own = services.publicUrl()
   const begun = readCookie(request.headers.cookie, cookieName(cookie, own))
-  const { principal, goTo } = await signIn.finish(own + callbackPath, url.searchParams, begun)
-  const ctx = {
-    ...services,
-    principal,
-    requestId: crypto.randomUUID(),
-    remoteAddress: callers.addressOf(request),
-  }
+  const from = { requestId: crypto.randomUUID(), remoteAddress: callers.addressOf(request) }
+  const signedIn = await signIn.finish(own + callbackPath, url.searchParams, begun, from)
+  const { goTo } = signedIn
+  const isOver = signInCookie(own, '', 0)
+  if ('choices' in signedIn) return giveChoices(response, signedIn.choices, goTo, isOver)
+  const ctx = { ...services, ...from, principal: signedIn.principal }
   const opened = await openSession(parts, request, ctx, 'OIDC')
-  redirect(response, goTo, [opened.cookie, signInCookie(own, '', 0)])
+  redirect(response, goTo, [opened.cookie, isOver])
+}
+
+/** Asks which of the keys that the account has joined it is to be. */
+function giveChoices(
+  response: ServerResponse,
+  choices: readonly JoinedKey[],
+  goTo: string,
+  isOver: string,
+): void {
+  const links = choices.map(({ principal: { id, name, role }, projectName }) => {
+    const href = `${loginPath}?${new URLSearchParams({ as: id, to: goTo }).toString()}`
+    return `<li><a href="${escaped(href)}">${escaped(projectName)}</a> (${escaped([role, name].join(', '))})`
+  })
+  givePage(response, {
+    status: 200,
+    title: 'Which project?',
+    html: `<p>Your account has joined more than one. You can choose again at each sign-in.</p><ul>${links.join('')}</ul>`,
+    headers: { 'set-cookie': isOver },
+  })
 }
 
 function signInCookie(publicUrl: string, value: string, maxAgeSeconds: number): string {

@@ -15,11 +15,14 @@ export { actingPrincipal, assertSpeaksFor } from './acting.ts'
 export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
 export {
   acceptInvitation,
+  checkInvitation,
   createInvitation,
   invitationPath,
+  joinInvitation,
   type AcceptOutcome,
   type Invitation,
 } from './invitations.ts'
+export { keysOfAccount, type JoinedKey } from './joined-keys.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { revocationOf, type Revocation } from './key-revocation.ts'
 export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
@@ -45,6 +48,7 @@ export {
   principalKind,
   principalKinds,
   requesterOf,
+  type Account,
   type Requester,
 } from './subjects.ts'
 export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'

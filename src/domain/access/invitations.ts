@@ -1,5 +1,6 @@
-/** Invitations: API keys whose secret the invited person takes with a link and a code. */
+/** Invitations: API keys that the invited person takes with a link and a code, as a secret or for an account. */
 import { and, eq } from 'drizzle-orm'
+import { AppError } from '../../core/errors.ts'
 import * as oneTime from '../../core/one-time-link.ts'
 import { newToken, sameText } from '../../core/signing.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
@@ -8,8 +9,10 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import { apiKeyAccepted, appendProjectEvents } from '../events/index.ts'
 import type { Ctx, Services } from './context.ts'
 import { createApiKey, type KeyInput } from './key-operations.ts'
-import { keyPrefix, principalOf, storedOf, type ApiKey } from './keys.ts'
+import { keyPrefix, loadKeys, principalOf, storedOf, type ApiKey } from './keys.ts'
 import { recordChange } from './permission.ts'
+import { personsOf } from './persons.ts'
+import { accountHash, isSubject, keepPerson, type Account } from './subjects.ts'
 
 /** Below this path are the pages of invitations. */
 export const invitationPath = '/invitation/'
@@ -59,78 +62,127 @@ interface SentInvitation {
 }
 
 /**
- * Accepts an invitation: gives the key a new secret, which is returned once, and a context that acts with the key. Of
- * any number of requests at once, on any replica, one is accepted, and five wrong codes end the invitation. What cannot
- * be a code, by its last character, is not counted as a try.
+ * Whether an invitation can be accepted with this code, which takes no try then. What cannot be a code, by its last
+ * character, is not counted as a try; five wrong codes end the invitation.
  */
-export async function acceptInvitation(services: Services, given: SentInvitation): Promise<AcceptOutcome> {
+export async function checkInvitation(
+  services: Services,
+  given: SentInvitation,
+): Promise<{ kind: 'open'; id: string } | Exclude<AcceptOutcome, { kind: 'accepted' }>> {
   const { db, masterKey } = services
   const id = oneTime.readToken(masterKey, kind, given.token)?.[0]
   const code = oneTime.readCode(given.code)
   if (typeof id !== 'string' || code === null) return { kind: 'refused' }
-  const found = await takeTry(db, id)
-  if (!found || !sameText(code, oneTime.codeOf(masterKey, kind, [id]))) return { kind: 'refused' }
-  const accepted = await atomically(db, (tx) => giveSecret(services, tx, id, given))
-  if (accepted) return { kind: 'accepted', ...accepted }
+  const isTried = await takeTry(db, id)
+  if (!isTried || !sameText(code, oneTime.codeOf(masterKey, kind, [id]))) return { kind: 'refused' }
   await giveBack(db, id)
-  return { kind: 'sentence', message: faultOf(found) }
+  const message = await faultOf(db, id)
+  return message === null ? { kind: 'open', id } : { kind: 'sentence', message }
 }
 
-/** Gives the key a new secret unless it has one already; the row that this writes is the proof that it may. */
-async function giveSecret(
+/**
+ * Accepts an invitation: gives the key a new secret, which is returned once, and a context that acts with the key. Of
+ * any number of requests at once, on any replica, one is accepted.
+ */
+export async function acceptInvitation(services: Services, given: SentInvitation): Promise<AcceptOutcome> {
+  const checked = await checkInvitation(services, given)
+  if (checked.kind !== 'open') return checked
+  const { id } = checked
+  const secret = newToken(keyPrefix)
+  const accepted = await atomically(services.db, (tx) =>
+    accept(services, tx, id, { ...given, set: storedOf(secret) }),
+  )
+  if (accepted) return { kind: 'accepted', ctx: accepted, secret }
+  return { kind: 'sentence', message: (await faultOf(services.db, id)) ?? endedMessage }
+}
+
+/**
+ * Accepts an invitation for a person instead: from now on the key is used by signing in with that account, and by nothing
+ * else. `id` is of an invitation whose code this person has typed. Throws CONFLICT when it is not open any more.
+ */
+export async function joinInvitation(
+  services: Services,
+  { id, account, ...from }: { id: string; account: Account; remoteAddress: string | null; requestId: string },
+): Promise<Ctx> {
+  const joined = await atomically(services.db, async (tx) => {
+    const [key] = await loadKeys(tx, [id])
+    if (!key) return null
+    const joinedBy = await keepPerson(tx, account, key.projectId)
+    const person = (await isIntroduced(tx, key)) ? joinedBy : null
+    return accept(services, tx, id, { ...from, set: { joinedBy, account: accountHash(account), person } })
+  })
+  if (joined) return joined
+  throw new AppError('CONFLICT', (await faultOf(services.db, id)) ?? endedMessage)
+}
+
+/**
+ * Whether who joins is a person of their own: an operator or somebody known to the identity provider invites. Of any other
+ * key nobody can tell whether its holder is the one who joins, so they are one person.
+ */
+async function isIntroduced(tx: Database, { createdBy }: ApiKey): Promise<boolean> {
+  if (createdBy === null) return true
+  const inviter = isSubject(createdBy) ? null : (await loadKeys(tx, [createdBy]))[0]
+  return !inviter || inviter.installation || isSubject((await personsOf(tx, [createdBy])).get(createdBy)!)
+}
+
+type KeyChange = Partial<typeof apiKeys.$inferInsert>
+
+/**
+ * Makes an open invitation a key that is used in this way, in the statement that proves that it is open. Null, with nothing
+ * written, when it is not.
+ */
+async function accept(
   services: Services,
   tx: Database,
   id: string,
-  { remoteAddress, requestId }: SentInvitation,
-): Promise<{ ctx: Ctx; secret: string } | null> {
-  const secret = newToken(keyPrefix)
+  { set, remoteAddress, requestId }: { set: KeyChange; remoteAddress: string | null; requestId: string },
+): Promise<Ctx | null> {
   const [row] = await tx
     .update(apiKeys)
-    .set({
-      ...storedOf(secret),
-      invitedUntil: null,
-      invitationTries: sql`${apiKeys.invitationTries} - 1`,
-    })
-    .where(
-      and(
-        eq(apiKeys.id, id),
-        sql`invited_until > now() and revoked_at is null and (expires_at is null or expires_at > now())`,
-      ),
-    )
+    .set({ ...set, invitedUntil: null })
+    .where(and(eq(apiKeys.id, id), isInvited))
     .returning()
   if (!row) return null
-  const { projectId } = row
+  const { projectId, name, joinedBy } = row
   const ctx: Ctx = { ...services, principal: principalOf(row), requestId, remoteAddress }
   const resource = `key/${id}`
-  const details = { name: row.name, invitation: 'accepted' }
+  const details = { name, invitation: 'accepted', ...(joinedBy ? { joinedBy } : {}) }
   await recordChange(tx, ctx, { projectId, action: 'keys:Create', resource, details })
   await appendProjectEvents(tx, projectId, [apiKeyAccepted({ apiKeyId: id })])
-  return { ctx, secret }
+  return ctx
 }
 
-interface Found {
-  isWaiting: boolean
-  isRevoked: boolean
-}
+const isInvited = sql`invited_until > now() and revoked_at is null and (expires_at is null or expires_at > now())`
 
-/** Takes a try before the code is compared; null when none is left, or there is no such key. */
-async function takeTry(db: Database, id: string): Promise<Found | null> {
-  const [row] = await query<Found>(
+/** Takes a try before the code is compared; false when none is left, or there is no such key. */
+async function takeTry(db: Database, id: string): Promise<boolean> {
+  const rows = await query(
     db,
     sql`update api_keys set invitation_tries = invitation_tries + 1
       where id = ${id} and invitation_tries < ${maxTries}::int
-      returning invited_until is not null as "isWaiting", revoked_at is not null as "isRevoked"`,
+      returning 1`,
   )
-  return row ?? null
+  return rows.length > 0
 }
 
 async function giveBack(db: Database, id: string): Promise<void> {
   await query(db, sql`update api_keys set invitation_tries = invitation_tries - 1 where id = ${id}`)
 }
 
-/** Why an invitation with the right code was not accepted, and the way on. */
-function faultOf({ isWaiting, isRevoked }: Found): string {
-  const why = isRevoked ? 'was withdrawn' : isWaiting ? 'has ended' : 'was accepted already'
-  const own = isWaiting || isRevoked ? '' : ' If that was you, sign in with the key that you got then.'
-  return `This invitation ${why}.${own} Whoever invited you can send a new one.`
+const wayOn = 'Whoever invited you can send a new one.'
+const endedMessage = `This invitation has ended. ${wayOn}`
+
+/** Why an invitation cannot be accepted, and the way on; null while it can. */
+async function faultOf(db: Database, id: string): Promise<string | null> {
+  const [row] = await query<{ isOpen: boolean; isWaiting: boolean; isRevoked: boolean; isJoined: boolean }>(
+    db,
+    sql`select coalesce(${isInvited}, false) as "isOpen", invited_until is not null as "isWaiting",
+        revoked_at is not null as "isRevoked", joined_by is not null as "isJoined"
+      from api_keys where id = ${id}`,
+  )
+  if (!row || row.isOpen) return row ? null : endedMessage
+  if (row.isRevoked) return `This invitation was withdrawn. ${wayOn}`
+  if (row.isWaiting) return endedMessage
+  const own = row.isJoined ? 'your account' : 'the key that you got then'
+  return `This invitation was accepted already. If that was you, sign in with ${own}. ${wayOn}`
 }

@@ -10,13 +10,15 @@ export interface Revocation {
   madeKeys: number
   /** Whether the caller's own key is among those that end. */
   includesCaller: boolean
-  /** Whether no key with the role admin, and no operator's key, would be left in the project. */
+  /** Whether the last keys with the role admin, or of an operator, that are left in the project are among those that end. */
   leavesNoAdmin: boolean
 }
 
 /** What revokeApiKey would end now. Needs the permission to read the key; says nothing about a key that has ended. */
 export async function revocationOf(ctx: Ctx, { id, projectId }: ApiKey): Promise<Revocation> {
   const live = sql`revoked_at is null and (expires_at is null or expires_at > now())`
+  const admins = sql`select 1 from api_keys
+    where project_id = ${projectId} and (role = 'admin' or installation) and invited_until is null and ${live}`
   const [row] = await query<Revocation>(
     ctx.db,
     sql`with recursive made as (
@@ -27,11 +29,8 @@ export async function revocationOf(ctx: Ctx, { id, projectId }: ApiKey): Promise
       )
       select (select count(*)::int - 1 from api_keys where id in (select id from made) and ${live}) as "madeKeys",
         exists (select 1 from made where id = ${ctx.principal.id}) as "includesCaller",
-        not exists (
-          select 1 from api_keys
-          where project_id = ${projectId} and (role = 'admin' or installation) and invited_until is null
-            and id not in (select id from made) and ${live}
-        ) as "leavesNoAdmin"`,
+        exists (${admins} and id in (select id from made))
+          and not exists (${admins} and id not in (select id from made)) as "leavesNoAdmin"`,
   )
   return row!
 }

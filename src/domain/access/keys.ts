@@ -29,6 +29,8 @@ export interface ApiKey {
   votes: boolean
   /** While it is an invitation that nobody has accepted: when the link ends. */
   invitedUntil: Date | null
+  /** The person who joined with an account of the identity provider instead of taking the secret. */
+  joinedBy: string | null
   /** The key or person that created it; null for the first key of the operator. */
   createdBy: string | null
   createdAt: Date
@@ -114,8 +116,8 @@ export async function markRevoked(
 }
 
 export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
-  const { id, projectId, name, prefix, role, installation, agentId, votes, invitedUntil, createdBy } = row
-  const { createdAt, expiresAt, revokedAt } = row
+  const { id, projectId, name, prefix, role, installation, agentId, votes, invitedUntil, joinedBy } = row
+  const { createdBy, createdAt, expiresAt, revokedAt } = row
   return {
     id,
     projectId,
@@ -127,6 +129,7 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     agentId,
     votes,
     invitedUntil,
+    joinedBy,
     createdBy,
     createdAt,
     expiresAt,

@@ -6,8 +6,8 @@ import { isSubject } from './subjects.ts'
 /**
  * The person behind each of these principals, as the id of a principal. For a person with a token it is the person; for
  * a key it is the person or the first key in the chain of its creators. The chain ends at a key that an operator
- * created: each of those counts as one person (docs/decisions/0020). A quorum counts principals with the same person
- * once.
+ * created: each of those counts as one person (docs/decisions/0020), and at one whose holder joined as a person of their
+ * own (docs/decisions/0068). A quorum counts principals with the same person once.
  */
 export async function personsOf(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const keys = [...new Set(ids)].filter((id) => !isSubject(id))
@@ -16,15 +16,15 @@ export async function personsOf(db: Database, ids: readonly string[]): Promise<M
       ? await query<{ id: string; top: string; madeBy: string | null }>(
           db,
           sql`with recursive up as (
-              select id as start, id, created_by, 0 as height
+              select id as start, id, person, created_by, 0 as height
               from api_keys
               where id in ${keys}
               union all
-              select up.start, k.id, k.created_by, up.height + 1
+              select up.start, k.id, k.person, k.created_by, up.height + 1
               from up
-              join api_keys as k on k.id = up.created_by and not k.installation
+              join api_keys as k on k.id = up.created_by and up.person is null and not k.installation
             )
-            select distinct on (start) start as id, id as top, created_by as "madeBy"
+            select distinct on (start) start as id, id as top, coalesce(person, created_by) as "madeBy"
             from up
             order by start, height desc`,
         )
@@ -35,8 +35,9 @@ export async function personsOf(db: Database, ids: readonly string[]): Promise<M
 }
 
 /**
- * The ids of all principals whose person is this one, as a subquery: the person, and the keys made with it, directly or
- * through other keys. The key of an operator is a person alone.
+ * The ids of all principals whose person is this one, as a subquery: the person, the keys with which it has joined, and
+ * those made with one of these, directly or through other keys, as far as nobody else has joined with them as a person of
+ * their own. The key of an operator is a person alone.
  */
 export function memberOf(person: string): SQL {
   return sql`with recursive mine as (
@@ -45,7 +46,8 @@ export function memberOf(person: string): SQL {
       union
       select k.id, true
       from mine
-      join api_keys as k on k.created_by = mine.id and not k.installation
+      join api_keys as k
+        on (k.person = mine.id or (k.created_by = mine.id and k.person is null)) and not k.installation
       where mine.goes_on
     )
     select id from mine`

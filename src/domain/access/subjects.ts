@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { idPrefixes } from '../../core/ids.ts'
+import { sha256Hex } from '../../core/signing.ts'
 import type { Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { projects, subjects } from '../../store/db/tables/access.ts'
@@ -41,11 +42,8 @@ export function requesterOf({ id, role, expiresAt }: Principal): Requester | nul
   return isSubject(id) ? { role: role as Role, until: expiresAt!.toISOString() } : null
 }
 
-interface Subject {
+interface Subject extends Account {
   projectId: string
-  issuer: string
-  subject: string
-  name: string
   role: Role
   /** When the token expires. */
   expiresAt: Date
@@ -103,8 +101,30 @@ export function principalOfSubject(
   }
 }
 
+/** Who an identity provider says that somebody is. */
+export interface Account {
+  issuer: string
+  subject: string
+  name: string
+}
+
+/** Stores the person that an account is in a project, without rights of its own, and returns its id. Idempotent. */
+export async function keepPerson(db: Database, account: Account, projectId: string): Promise<string> {
+  const id = idOf({ ...account, projectId })
+  await db
+    .insert(subjects)
+    .values({ ...account, id, projectId, role: 'caller', expiresAt: sql`now()` })
+    .onConflictDoUpdate({ target: subjects.id, set: { name: account.name } })
+  return id
+}
+
+/** The account as it is stored with the keys that it has joined, in any project. */
+export function accountHash({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): string {
+  return sha256Hex(JSON.stringify([issuer, subject]))
+}
+
 /** A person has a different id in each project, because rights in one project mean nothing in another. */
-function idOf({ issuer, subject, projectId }: Subject): string {
+function idOf({ issuer, subject, projectId }: Pick<Subject, 'issuer' | 'subject' | 'projectId'>): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([issuer, subject, projectId]))
     .digest('hex')

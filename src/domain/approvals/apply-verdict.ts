@@ -1,12 +1,14 @@
 /** Judges a verdict by the approval as it is, and applies it under the owner's lock. */
 import { invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
-import type { Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
+import type { Owner } from '../../store/work/owner.ts'
+import { pausesOfRun } from '../../store/work/pauses.ts'
 import type { Ctx } from '../access/index.ts'
 import { hintsOf } from '../events/index.ts'
 import { approvalOf, currentArguments, type Approval, type Vote } from './approval.ts'
@@ -38,9 +40,10 @@ export async function applyVerdict(
   const approval = approvalOf(plain)
   if (lost && hasVote(approval, lost)) return { approval, hints: hintsOf({ owner }, nothingKnown) }
   const persons = await personsIn(tx, ctx, approval)
-  const asExecuted = await executedAs(tx, approval)
+  const asExecuted = await executedAs(tx, approval, owner)
   const verdict = judgeVerdict(ctx, ready, { approval, asExecuted, late, now, persons })
   const written = await writeVerdict(tx, ctx, verdict)
+  if (!written && verdict.outcome.call?.status === 'AWAITING_CLIENT') throw new StaleReadError()
   if (!written) throw conflict(approval, 'The call of this approval does not wait for it any more.')
   if (given.grant && verdict.outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
@@ -90,11 +93,13 @@ export function judgeVerdict(
 
 /**
  * The call as it will run: a client tool's arguments are final with this verdict; a call whose tool has drifted goes
- * to the worker first, which asks again.
+ * to the worker first, which asks again, and so does one that a pause keeps from its client.
  */
-async function executedAs(tx: Database, approval: Approval): Promise<Approval> {
-  if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
-  return { ...approval, onApprove: 'RUN' }
+async function executedAs(tx: Database, approval: Approval, { id }: Owner): Promise<Approval> {
+  const { onApprove, toolId } = approval
+  if (onApprove === 'RUN') return approval
+  const isHeld = onApprove === 'CLIENT' && (await query(tx, pausesOfRun(id, [toolId]))).length > 0
+  return isHeld || (await isOutdated(tx, approval)) ? { ...approval, onApprove: 'RUN' } : approval
 }
 
 function hasVote({ votes }: Approval, { by, at }: Vote): boolean {

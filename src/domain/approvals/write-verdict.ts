@@ -5,6 +5,7 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import { assignments } from '../../store/db/write.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
+import { runIsFree } from '../../store/work/pauses.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import {
@@ -53,7 +54,7 @@ export interface WrittenVerdict {
 
 /**
  * Writes the verdict, under the owner's lock or with a proof. Null, with nothing written, when the call does not wait for
- * this approval any more, or the proof fails.
+ * this approval any more, the proof fails, or a pause holds a call that its client would get.
  */
 export async function writeVerdict(
   db: Database,
@@ -67,6 +68,7 @@ export async function writeVerdict(
     outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
   const search = searchAfter(approvalAfter(verdict, null), edit !== null)
   const changed = changedCall(approval.toolCallId, outcome, edit, wakeOf(owner, outcome, claim))
+  const isOffered = outcome.call?.status === 'AWAITING_CLIENT'
   const isClaimed = claim !== null && owner.table === 'generations'
   const events = isClaimed ? [...outcome.events, generationResumed({})] : outcome.events
   const update = ownerUpdate(owner, events, outcome.wake, {
@@ -82,6 +84,7 @@ export async function writeVerdict(
         where p.id = ${approval.id} and p.status = 'PENDING'
           and t.id = p.tool_call_id and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL'
           and ${proof?.condition ?? sql`true`}
+          and ${isOffered ? runIsFree(owner.id, [approval.toolId]) : sql`true`}
         returning p.tool_call_id
       ),
       ${changed ? sql`c as (${changed}),` : sql``}

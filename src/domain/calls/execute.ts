@@ -1,7 +1,7 @@
 /** Executes tool calls, inside a generation and outside: the only code that starts, sends and settles a call. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
-import { StaleReadError, withProof } from '../../store/db/proof.ts'
+import { StaleReadError, withProof, type Basis } from '../../store/db/proof.ts'
 import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
 import { driftOf, isAsAgreed, type Agreed } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
@@ -99,7 +99,7 @@ async function startBy<Settled>(
     ...(isAgreed ? { toolId: call.toolId, toolVersion: call.toolVersion } : {}),
   }
   const begunAt = momentNow()
-  const started = await store.start(call, basis).catch(async (error: unknown) => {
+  const started = await begin(store, call, basis).catch(async (error: unknown) => {
     if (!(error instanceof StaleReadError)) throw error
     if (!isLost) await giveBackUse(services, call)
     // Memory may have been wrong about more than a pause.
@@ -107,6 +107,13 @@ async function startBy<Settled>(
     throw error
   })
   return started ? { started, prepared: ready, begunAt } : { settled: null }
+}
+
+/** Starts the call, or gives it to the client that runs it: null then. */
+async function begin(store: CallStore<unknown>, call: ToolCall, basis: Basis): Promise<ToolCall | null> {
+  if (call.kind !== 'client') return store.start(call, basis)
+  await store.offer!(call, basis)
+  return null
 }
 
 const lostOutcome: Finished = { result: unknownResult(), outcome: 'unknown' }
@@ -118,7 +125,7 @@ async function leftOpen(done: Promise<void> | null): Promise<{ settled: null }> 
 }
 
 async function isHeldBack(services: Services, call: ToolCall, store: CallStore<unknown>): Promise<boolean> {
-  if (!call.toolId) return false
+  if (!call.toolId || call.kind === 'client') return false
   const scope = call.kind === 'agent' ? 'AGENT' : 'TOOL'
   const waitMs = await services.rates.takeUse(call.projectId, scope, call.toolId)
   if (waitMs > 0) await store.holdBack(call, Math.ceil(waitMs))
@@ -126,6 +133,6 @@ async function isHeldBack(services: Services, call: ToolCall, store: CallStore<u
 }
 
 /** The call does not run after all: it has used its tool no more than before. */
-async function giveBackUse({ rates }: Services, { projectId, toolId }: ToolCall): Promise<void> {
-  if (toolId) await rates.giveBackUse(projectId, 'TOOL', toolId)
+async function giveBackUse({ rates }: Services, { projectId, toolId, kind }: ToolCall): Promise<void> {
+  if (toolId && kind !== 'client') await rates.giveBackUse(projectId, 'TOOL', toolId)
 }

@@ -20,6 +20,11 @@ export interface CallStore<Settled> {
    * pause holds, or this process may not write the call.
    */
   start(call: ToolCall, basis: Basis): Promise<ToolCall>
+  /**
+   * Commits that the call is its client's to run from now on. Errors as those of `start`. Missing for calls outside a
+   * generation, which no client runs.
+   */
+  offer?(call: ToolCall, basis: Basis): Promise<void>
   settle(call: ToolCall, finished: Finished): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>

@@ -121,7 +121,12 @@ async function judgeAll(
     else if (known !== null)
       refuse('CONFLICT', 'Another output was submitted for this call before; the first one holds.')
     else if (isOpen(call) && call.status !== 'AWAITING_CLIENT')
-      refuse('CONFLICT', 'This call waits for its approval; nobody may run it yet.')
+      refuse(
+        'CONFLICT',
+        call.status === 'AWAITING_APPROVAL'
+          ? 'This call waits for its approval; nobody may run it yet.'
+          : 'This call was not given to a client yet; nobody may run it before requiredAction names it.',
+      )
     else if (!isOpen(call)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
     else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
       refuse('EXPIRED', 'The time for the output of this call is over.')

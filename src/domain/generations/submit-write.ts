@@ -25,11 +25,16 @@ export interface WrittenOutputs {
   held: HeldGeneration | null
 }
 
-/** Whether a generation goes on when these calls are settled: no call is open then, and no worker holds it. */
+/**
+ * Whether a generation goes on when these calls are settled: no worker holds it, and no call is open then but those that
+ * wait for nobody, only for the end of a delay.
+ */
 export function resumesWith(generation: Generation, calls: ToolCall[], accepted: Accepted[]): boolean {
   const settled = new Set(accepted.map((one) => one.call.id))
   const own = calls.filter((call) => call.generationId === generation.id)
-  return generation.storedStatus === 'WAITING' && !own.some((call) => isOpen(call) && !settled.has(call.id))
+  const isAwaited = (call: ToolCall) =>
+    isOpen(call) && !settled.has(call.id) && call.status !== 'PROPOSED' && call.status !== 'APPROVED'
+  return generation.storedStatus === 'WAITING' && !own.some(isAwaited)
 }
 
 /** Settles the calls of one generation with their events, in a transaction that has locked its row. */

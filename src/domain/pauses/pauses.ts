@@ -1,6 +1,6 @@
 /**
  * Pause and resume. While a pause of a project, an agent or a tool holds, no model is called for it and no tool call of it
- * is sent; nothing that has been sent is touched, people go on deciding, and deadlines of runs and questions wait.
+ * is sent or given to a client; nothing that has been sent is touched, people go on deciding, and deadlines of runs and questions wait.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
@@ -39,7 +39,7 @@ const clockMarginMs = 100
 /**
  * Pauses a project, an agent or a tool. Action `projects:Pause` on it. Once this returns, no request of it leaves in any
  * process: it answers about two seconds after the pause was committed, when whatever was begun before has been sent. A
- * repeat returns the pause that holds. INVALID for both an agent and a tool, and for a client tool, which does not run here.
+ * repeat returns the pause that holds. INVALID for both an agent and a tool.
  */
 export async function pause(ctx: Ctx, input: PauseInput): Promise<Pause> {
   const given = check(shape, input, ['input'])
@@ -65,15 +65,7 @@ async function targetOf(ctx: Ctx, { projectId, agentId, toolId }: PauseInput): P
   if (agentId && toolId)
     throw invalidAt(['input', 'toolId'], 'cannot be given with agentId: pause one of them')
   if (agentId) return { ...(await findAgent(ctx, agentId)), resource: `agent/${agentId}` }
-  if (toolId) {
-    const tool = await findTool(ctx, toolId)
-    if (tool.kind === 'client')
-      throw invalidAt(
-        ['input', 'toolId'],
-        'is a client tool, which runs in the calling application: pause the agents that have it',
-      )
-    return { ...tool, resource: `tool/${toolId}` }
-  }
+  if (toolId) return { ...(await findTool(ctx, toolId)), resource: `tool/${toolId}` }
   const { id, name } = await findProject(ctx, projectOf(ctx, projectId))
   return { id, projectId: id, name, resource: `project/${id}` }
 }

@@ -10,4 +10,4 @@ export {
   listSessions,
   startSession,
 } from './session-operations.ts'
-export { createSignIn, signInMs, type SignIn } from './sign-in.ts'
+export { createSignIn, signInMs, type SignIn, type SignInGoal } from './sign-in.ts'

@@ -3,6 +3,7 @@ import { jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import {
+  type Account,
   type Principal,
   type Role,
   type Services,
@@ -86,17 +87,18 @@ export async function principalOfClaims(
 ): Promise<Principal | null> {
   const projectId = payload[settings.projectClaim]
   const role = payload[settings.roleClaim] ?? 'caller'
-  const { sub } = payload
   if (typeof projectId !== 'string' || !roles.includes(role as Role)) return null
+  const account = accountOf(settings, payload)
+  if (!account) return null
+  const expiresAt = new Date(payload.exp! * 1000)
+  return keepSubject(services.db, { ...account, projectId, role: role as Role, expiresAt })
+}
+
+/** Who verified claims are about; null when they have no usable `sub`. */
+export function accountOf({ issuer }: OidcSettings, payload: JWTPayload): Account | null {
+  const { sub } = payload
   if (typeof sub !== 'string' || sub.trim() === '' || sub.length > longestSubject) return null
   const names = [payload['name'], payload['email'], sub]
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '')!
-  return keepSubject(services.db, {
-    projectId,
-    issuer: settings.issuer,
-    subject: sub,
-    name: name.slice(0, 100),
-    role: role as Role,
-    expiresAt: new Date(payload.exp! * 1000),
-  })
+  return { issuer, subject: sub, name: name.slice(0, 100) }
 }

@@ -3,13 +3,15 @@
  * is stored for a sign-in under way: state, nonce and verifier are derived from a cookie of the browser that began it.
  */
 import { jwtVerify, type JWTPayload } from 'jose'
+import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, tryParseJson, type JsonObject } from '../../core/json.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import { createHash } from 'node:crypto'
-import { type Principal, type Services } from '../access/index.ts'
+import type { JoinedKey, Principal, Services } from '../access/index.ts'
 import { algorithms, clockToleranceSeconds, type Provider } from './oidc-provider.ts'
-import { principalOfClaims, type OidcSettings } from './oidc.ts'
+import type { OidcSettings } from './oidc.ts'
+import { whoIs } from './who-is.ts'
 
 /** How long a sign-in may take, in milliseconds. */
 export const signInMs = 10 * 60 * 1000
@@ -25,37 +27,51 @@ export interface SignInClient {
   scopes: string
 }
 
-export interface SignIn {
-  /**
-   * Begins a sign-in: where to send the browser, and the cookie to set in it. `goTo` is the path of this server to which
-   * it returns at the end. Throws UPSTREAM when the provider cannot be reached.
-   */
-  begin(redirectUri: string, goTo: string): Promise<{ url: string; cookie: string }>
-  /**
-   * Ends a sign-in with the parameters of the callback and the cookie of the browser. Throws EXPIRED when this browser
-   * did not begin it or took too long, UPSTREAM when the provider refused or sent no valid token, FORBIDDEN when the
-   * token names no project.
-   */
-  finish(
-    redirectUri: string,
-    params: URLSearchParams,
-    cookie: string | null,
-  ): Promise<{ principal: Principal; goTo: string }>
+/** What a sign-in is for. */
+export interface SignInGoal {
+  /** The path of this server to which the browser returns at the end. */
+  goTo: string
+  /** Of several keys that the account has joined, the id of the one to sign in with. */
+  as?: string | undefined
+  /** The id of an invitation whose code was typed in this browser: the account joins with it. */
+  invitation?: string | undefined
 }
 
-type SignInServices = Pick<Services, 'db' | 'egress' | 'clock' | 'log' | 'masterKey'>
+/** Who has signed in, or the keys of which the person chooses one: then it begins again, with `as`. */
+export type SignedIn = { goTo: string } & ({ principal: Principal } | { choices: readonly JoinedKey[] })
+
+/** Where a callback came from, for the audit. */
+interface From {
+  remoteAddress: string | null
+  requestId: string
+}
+
+export interface SignIn {
+  /**
+   * Begins a sign-in: where to send the browser, and the cookie to set in it. Throws UPSTREAM when the provider cannot be
+   * reached.
+   */
+  begin(redirectUri: string, goal: SignInGoal): Promise<{ url: string; cookie: string }>
+  /**
+   * Ends a sign-in with the parameters of the callback and the cookie of the browser. Claims that name a project win over
+   * keys that the account has joined. Throws EXPIRED when this browser did not begin it or took too long, UPSTREAM when the
+   * provider refused or sent no valid token, FORBIDDEN when the account has no project, or has one by its claims and
+   * would join with an invitation, and CONFLICT when the invitation is not open any more.
+   */
+  finish(redirectUri: string, params: URLSearchParams, cookie: string | null, from: From): Promise<SignedIn>
+}
 
 export function createSignIn(
-  services: SignInServices,
+  services: Services,
   provider: Provider,
   settings: OidcSettings,
   client: SignInClient,
 ): SignIn {
   return {
-    async begin(redirectUri, goTo) {
+    async begin(redirectUri, goal) {
       const { authorization_endpoint: endpoint } = await documentOf(services, provider)
       if (typeof endpoint !== 'string') throw unusable()
-      const cookie = cookieOf(services.clock.now(), goTo)
+      const cookie = cookieOf(services.clock.now(), goal)
       const { state, nonce, verifier } = derived(services, cookie)
       const url = new URL(endpoint)
       const params = {
@@ -71,26 +87,18 @@ export function createSignIn(
       for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
       return { url: url.href, cookie }
     },
-    async finish(redirectUri, params, cookie) {
-      const goTo = cookie === null ? null : pathOf(cookie, services.clock.now())
-      if (cookie === null || goTo === null) throw notBegun()
+    async finish(redirectUri, params, cookie, from) {
+      const goal = cookie === null ? null : goalOf(cookie, services.clock.now())
+      if (cookie === null || goal === null) throw notBegun()
       const { state, nonce, verifier } = derived(services, cookie)
       if (!sameText(params.get('state') ?? '', state)) throw notBegun()
       // RFC 9207: a response of another provider must not be sent to this one.
-      const from = params.get('iss')
+      const iss = params.get('iss')
       const code = params.get('code')
-      if ((from !== null && from !== settings.issuer) || code === null) throw refused()
+      if ((iss !== null && iss !== settings.issuer) || code === null) throw refused()
       const exchange = { client, redirectUri, code, verifier, nonce }
       const claims = await claimsOf(services, provider, settings, exchange)
-      const principal = await principalOfClaims(services, settings, claims)
-      if (!principal)
-        throw new AppError(
-          'FORBIDDEN',
-          `Your account has no project here: its claim ${settings.projectClaim} names none that exists, or ` +
-            `${settings.roleClaim} is no role.`,
-          { action: 'sessions:Start' },
-        )
-      return { principal, goTo }
+      return { goTo: goal.goTo, ...(await whoIs(services, settings, claims, goal, from)) }
     },
   }
 }
@@ -117,27 +125,33 @@ function isOwnPath(path: string): boolean {
   return /^\/(?![/\\])[\x21-\x7e]*$/.test(path) && path.length <= longestPath
 }
 
-/** A cookie of a new sign-in: when it began, 256 random bits, and the path to return to. */
-function cookieOf(now: number, goTo: string): string {
-  const path = isOwnPath(goTo) ? goTo : '/'
-  return `${now}.${newToken('')}.${Buffer.from(path).toString('base64url')}`
+/** A cookie of a new sign-in: when it began, 256 random bits, and what it is for. */
+function cookieOf(now: number, { goTo, ...goal }: SignInGoal): string {
+  const text = JSON.stringify({ ...goal, goTo: isOwnPath(goTo) ? goTo : '/' })
+  return `${now}.${newToken('')}.${Buffer.from(text).toString('base64url')}`
 }
 
-/** The path in a cookie; null when it is malformed or too old. */
-function pathOf(cookie: string, now: number): string | null {
-  const [, begun, path] = /^(\d{1,15})\.[\w-]{43}\.([\w-]{1,1400})$/.exec(cookie) ?? []
+/** What the sign-in of a cookie is for; null when it is malformed or too old. Only its state proves that it is ours. */
+function goalOf(cookie: string, now: number): SignInGoal | null {
+  const [, begun, text] = /^(\d{1,15})\.[\w-]{43}\.([\w-]{1,2000})$/.exec(cookie) ?? []
   if (begun === undefined || now - Number(begun) > signInMs || Number(begun) > now) return null
-  const goTo = Buffer.from(path!, 'base64url').toString()
-  return isOwnPath(goTo) ? goTo : null
+  const parsed = goalShape.safeParse(tryParseJson(Buffer.from(text!, 'base64url').toString()))
+  return parsed.success && isOwnPath(parsed.data.goTo) ? parsed.data : null
 }
+
+const goalShape = z.object({
+  goTo: z.string(),
+  as: z.string().optional(),
+  invitation: z.string().optional(),
+})
 
 /** A changed cookie has another state: the provider returns that of the cookie that was set. */
-function derived({ masterKey }: SignInServices, cookie: string) {
+function derived({ masterKey }: Services, cookie: string) {
   const of = (what: string) => sign(purposeKey(masterKey, 'sign-in'), [what, cookie])
   return { state: of('state'), nonce: of('nonce'), verifier: of('verifier') }
 }
 
-function documentOf({ log }: SignInServices, provider: Provider) {
+function documentOf({ log }: Services, provider: Provider) {
   return provider.document().catch((error: unknown) => {
     log.warn({ err: error }, 'the identity provider could not be discovered')
     throw unusable(error)
@@ -154,7 +168,7 @@ interface Exchange {
 
 /** The verified claims of the ID token that the code is exchanged for, with those of userinfo when it names no project. */
 async function claimsOf(
-  services: SignInServices,
+  services: Services,
   provider: Provider,
   settings: OidcSettings,
   exchange: Exchange,
@@ -196,7 +210,7 @@ function tokenRequest({ client, redirectUri, code, verifier }: Exchange, methods
   return { method: 'POST', headers, body }
 }
 
-async function ask({ egress }: SignInServices, url: unknown, init: RequestInit): Promise<JsonObject> {
+async function ask({ egress }: Services, url: unknown, init: RequestInit): Promise<JsonObject> {
   if (typeof url !== 'string') throw new Error('The discovery document lacks an endpoint.')
   const signal = AbortSignal.timeout(requestTimeoutMs)
   const response = await egress.fetch(url, { ...init, redirect: 'error', signal })
@@ -207,7 +221,7 @@ async function ask({ egress }: SignInServices, url: unknown, init: RequestInit):
 }
 
 async function verified(
-  { clock }: SignInServices,
+  { clock }: Services,
   provider: Provider,
   settings: OidcSettings,
   { client, nonce }: Exchange,

@@ -43,6 +43,7 @@ export {
   noteCallerGone,
   noteCancelRequested,
   noteFetched,
+  offerCall,
   park,
   resolveCall,
   settleCalls,

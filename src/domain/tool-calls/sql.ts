@@ -47,6 +47,15 @@ export function startCall(
   return move('start', [id], proof, values, nothing, returning)
 }
 
+/** Gives a call that has waited to its client, which has `waitMs` from now. */
+export function offerCall(id: string, waitMs: number, proof: Proof): SQL {
+  return move('offer', [id], proof, {
+    status: 'AWAITING_CLIENT',
+    deadlineAt: nowPlus(waitMs),
+    notBefore: null,
+  })
+}
+
 /** A condition: none of these calls is settled or waits for a child run. It keeps a call from starting twice. */
 export function mayStart(ids: readonly string[]): SQL {
   return sql`not exists (

@@ -84,6 +84,12 @@ export const transitions = {
     writer: 'executor',
     when: 'before it is sent; from EXECUTING when an idempotent call lost its worker',
   },
+  offer: {
+    from: ['PROPOSED', 'APPROVED'],
+    to: ['AWAITING_CLIENT'],
+    writer: 'executor',
+    when: 'a call of the client that waited for the end of a pause, or was agreed to meanwhile',
+  },
   askAgain: {
     from: ['APPROVED'],
     to: ['AWAITING_APPROVAL'],

@@ -10,7 +10,7 @@ export function addInvitations(refs: Refs, Role: RoleEnum): void {
     name: 'createInvitation',
     description:
       'Invites a person: creates an API key with an unknown secret, and a link with which one person takes it ' +
-      'within seven days. revokeApiKey withdraws the invitation. Permission: keys:Create.',
+      'within seven days, as a secret or by joining with an account of the identity provider. revokeApiKey withdraws the invitation. Permission: keys:Create.',
     input: builder.inputType('CreateInvitationInput', {
       description: 'The API key to which a person is invited.',
       fields: (t) => ({

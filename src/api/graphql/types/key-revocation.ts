@@ -13,7 +13,8 @@ export function addKeyRevocation({ builder }: Refs) {
         description: 'Whether the API key of the caller ends: the key itself, or one created with it.',
       }),
       leavesNoAdmin: t.exposeBoolean('leavesNoAdmin', {
-        description: 'Whether no other API key with the role ADMIN, and none of an operator, remains.',
+        description:
+          'Whether the last API keys with the role ADMIN, or of an operator, are among those that end.',
       }),
     }),
   })

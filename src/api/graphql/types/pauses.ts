@@ -34,8 +34,8 @@ function addType(refs: Refs, Kind: EnumOf<PauseKind>): void {
   const { builder } = refs
   refs.Pause.implement({
     description:
-      'A pause of a project, an agent or a tool. While it holds, no model is called and no tool call is sent for it; ' +
-      'what has been sent is not touched, approvals can be decided, and deadlines wait.',
+      'A pause of a project, an agent or a tool. While it holds, no model is called for it, and no tool call is sent or ' +
+      'given to a client; what is under way is not touched, approvals can be decided, and deadlines wait.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'pse_'),
     fields: (t) => ({
@@ -146,14 +146,14 @@ function addMutations(refs: Refs): void {
     name: 'pause',
     description:
       'Stops a project, an agent or a tool: once this responds, after about two seconds, no model is called and no tool ' +
-      'call is sent for it, in any process, and what is new waits. What is under way is not touched; idempotent. ' +
+      'call is sent for it or given to a client, in any process, and what is new waits. What is under way is not touched; idempotent. ' +
       'Permission: projects:Pause.',
     input: builder.inputType('PauseInput', {
       description: 'What to stop: an agent, a tool, or else the whole project.',
       fields: (t) => ({
         projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
         agentId: t.id({ description: 'The id of the agent to stop; not together with toolId.' }),
-        toolId: t.id({ description: 'The id of the tool to stop; not a client tool.' }),
+        toolId: t.id({ description: 'The id of the tool to stop.' }),
         reason: t.string({
           description: 'Why, for those who see that it is paused; at most 2,000 characters.',
         }),

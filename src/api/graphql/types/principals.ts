@@ -124,6 +124,16 @@ function addFields(refs: Refs): void {
 
 function addCreators(refs: Refs): void {
   const { builder } = refs
+  builder.objectField(refs.ApiKey, 'joinedBy', (t) =>
+    t.field(
+      optionalPrincipal(
+        refs,
+        (row) => row.joinedBy,
+        'The person who accepted the invitation with an account of the identity provider, and uses the API key by ' +
+          'signing in; null for any other API key.',
+      ),
+    ),
+  )
   builder.objectField(refs.ApiKey, 'creator', (t) =>
     t.field(
       optionalPrincipal(

@@ -9,6 +9,7 @@ import {
   generationExpired,
   generationFailed,
   messageCommitted,
+  readGenerationEvents,
   requiresAction,
   stepReset,
   toolCallSettled,
@@ -150,9 +151,8 @@ function createReader(ctx: Ctx, generation: Generation) {
         if (inStep && asked.length < questions) return []
         const approvals = await askedOf(ctx, asked)
         asked = []
-        // Client calls of the same commit follow with an event of their own, which ends the segment.
-        const follows = own.some((call) => call.kind === 'client' && wasOpened(call))
-        return approvals.length > 0 ? [{ type: 'approvals', seq, approvals, ends: !(inStep && follows) }] : []
+        const follows = own.some(({ kind }) => kind === 'client') && (await asksNext(ctx, generation, event))
+        return approvals.length > 0 ? [{ type: 'approvals', seq, approvals, ends: !follows }] : []
       }
       case generationCompleted.type:
       case generationFailed.type:
@@ -167,9 +167,14 @@ function createReader(ctx: Ctx, generation: Generation) {
   }
 }
 
-/** Whether a client call was given to the client when its step was committed, and not stopped or refused. */
-function wasOpened({ approvalId, grantId, status }: ToolCall): boolean {
-  return (approvalId === null || grantId !== null) && status !== 'INVALID' && status !== 'SKIPPED'
+/** Whether client calls of the same commit follow, with an event of their own, which ends the segment. */
+async function asksNext(
+  ctx: Ctx,
+  generation: Generation,
+  { seq, commitOrder }: RecordedEvent,
+): Promise<boolean> {
+  const [next] = (await readGenerationEvents(ctx, generation.id, { after: seq!, first: 1 })).events
+  return next?.type === requiresAction.type && next.commitOrder === commitOrder
 }
 
 async function askedOf(ctx: Ctx, ids: string[]): Promise<Approval[]> {

@@ -1,4 +1,4 @@
-/** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
+/** Runs the calls of a step, or gives them to their client: executes them with a store that writes in commits of the generation. */
 import { randomUUID } from 'node:crypto'
 import { momentNow } from '../../../core/stopwatch.ts'
 import { nowPlus } from '../../../store/db/database.ts'
@@ -9,6 +9,7 @@ import { interrupted } from '../../../store/work/worker.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { changesOfDrift, type Agreed, type Drift } from '../../approvals/index.ts'
 import { execute, settleLate, type CallStore } from '../../calls/index.ts'
+import { requiresAction } from '../../events/index.ts'
 import {
   callStarted,
   holdBack,
@@ -16,6 +17,7 @@ import {
   isNewest,
   loadCall,
   newestAttempt,
+  offerCall,
   park,
   startCall,
   type ToolCall,
@@ -61,6 +63,7 @@ function agreedOf({ agreed, toolVersions }: Turn, call: ToolCall): Agreed | unde
 function storeOf(turn: Turn): CallStore<void> {
   return {
     start: (call, basis) => start(turn, call, basis),
+    offer: (call, basis) => offer(turn, call, basis),
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
@@ -103,6 +106,21 @@ async function start(turn: Turn, call: ToolCall, basis: Basis): Promise<ToolCall
     return now.status === 'EXECUTING' && isNewest(own, now)
   })
   return started
+}
+
+async function offer(turn: Turn, call: ToolCall, basis: Basis): Promise<void> {
+  const change = {
+    wakeAt: leaseEnd(turn),
+    starting: [call.id],
+    sends: toolsOf(call),
+    calls: [offerCall(call.id, turn.generation.settings.clientTimeoutMs, inGeneration)],
+    events: [requiresAction({ toolCallIds: [call.id] })],
+    basis,
+  }
+  await commitWithOutageRetry(turn, change, async (db) => {
+    const { status } = await loadCall(db, call.id)
+    return status !== 'PROPOSED' && status !== 'APPROVED'
+  })
 }
 
 function toolsOf({ toolId }: ToolCall): string[] {

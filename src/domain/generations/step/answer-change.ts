@@ -34,6 +34,8 @@ export interface Made {
   judgement: Judgement | null
   /** Tools with a rate limit, and those that are paused: that is checked when a call starts, not here. */
   limited: ReadonlySet<string>
+  /** Tools that are paused: calls of the client wait for the end of it, too. */
+  paused: ReadonlySet<string>
 }
 
 /** A call of the step, as committed. */
@@ -58,14 +60,18 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
   const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
-  const rows = calls.map((call, i): StepCall => ({
-    ...call,
-    status: started.has(call.id) ? 'EXECUTING' : call.status,
-    stepIndex: plan.stepIndex,
-    callIndex: i + 1,
-    approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
-    waitMs: call.status === 'AWAITING_CLIENT' ? settings.clientTimeoutMs : null,
-  }))
+  const rows = calls.map((call, i): StepCall => {
+    const isGiven = isOffered(call, made.paused)
+    const waits = call.status === 'AWAITING_CLIENT' && !isGiven
+    return {
+      ...call,
+      status: started.has(call.id) ? 'EXECUTING' : waits ? 'PROPOSED' : call.status,
+      stepIndex: plan.stepIndex,
+      callIndex: i + 1,
+      approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
+      waitMs: isGiven ? settings.clientTimeoutMs : null,
+    }
+  })
   const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
   const used = {
@@ -100,6 +106,11 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
     also: questions.length > 0 ? [insertApprovals(questions)] : [],
   }
   return { change, outcome: ending.outcome, started }
+}
+
+/** Whether the commit gives the call to its client. */
+export function isOffered({ status, tool }: TriagedCall, paused: ReadonlySet<string>): boolean {
+  return status === 'AWAITING_CLIENT' && !paused.has(tool!.id)
 }
 
 const noFailure = { errorCode: null, errorMessage: null, httpStatus: null }

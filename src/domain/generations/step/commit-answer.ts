@@ -11,7 +11,7 @@ import { isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
 import type { AttemptTimes } from './attempt-times.ts'
 import type { PreparedRequest } from './request.ts'
 import { commit } from '../transaction/commit.ts'
-import { changeOf, type AnswerChange, type Made } from './answer-change.ts'
+import { changeOf, isOffered, type AnswerChange, type Made } from './answer-change.ts'
 import { judgeFinalAnswer } from './final-answer.ts'
 import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
@@ -37,7 +37,8 @@ export async function commitAnswer(
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
-  const made = { plan, port, tools, prepared, answer, times, parts, judgement, limited: new Set<string>() }
+  const none: ReadonlySet<string> = new Set()
+  const made = { plan, port, tools, prepared, answer, times, parts, judgement, limited: none, paused: none }
   if (!judgement) return commitCalls(turn, made)
   const { change, outcome } = changeOf(turn, made, [])
   await commitTurn(turn, change)
@@ -82,7 +83,7 @@ async function commitCallsOf(
   const rules = triageRules(turn, answered.tools, principal)
   const calls = triageCalls(parts, rules)
   const limited = new Set([...(await limitedOf(turn, calls)), ...paused])
-  const made = { ...answered, parts, limited }
+  const made = { ...answered, parts, limited, paused: new Set(paused) }
   const grants = await usableGrants(turn, calls)
   if (grants.length === 0) {
     const { change, outcome } = startingChange(turn, made, endAtStop(calls, rules))
@@ -104,13 +105,17 @@ async function commitCallsOf(
   return done.outcome
 }
 
-/** The calls that the commit starts are unsent from here on, whether or not its confirmation arrives. */
+/**
+ * The calls that the commit starts are unsent from here on, whether or not its confirmation arrives. It proves that no pause
+ * holds these, and those that it gives to the client.
+ */
 function startingChange(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
   const changed = changeOf(turn, made, calls)
-  if (changed.started.size === 0) return changed
   const begunAt = momentNow()
   for (const id of changed.started) turn.unsent.set(id, { id, attempt: 1, token: null, begunAt })
-  const sends = calls.flatMap(({ id, tool }) => (tool && changed.started.has(id) ? [tool.id] : []))
+  const begun = calls.filter((call) => changed.started.has(call.id) || isOffered(call, made.paused))
+  if (begun.length === 0) return changed
+  const sends = begun.map(({ tool }) => tool!.id)
   return { ...changed, change: { ...changed.change, sends } }
 }
 

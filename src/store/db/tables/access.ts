@@ -48,6 +48,12 @@ export const apiKeys = pgTable(
     invitedUntil: moment('invited_until'),
     /** Codes of its invitation that did not count, or are being compared. */
     invitationTries: integer('invitation_tries').notNull().default(0),
+    /** The person who joined with an account of the identity provider; null: whoever has the secret uses the key. */
+    joinedBy: text('joined_by'),
+    /** Issuer and subject of that account, hashed: a sign-in finds its keys by this. */
+    account: text('account'),
+    /** That person, when the key is not counted as a key of its inviter: see personsOf. */
+    person: text('person'),
     createdBy: text('created_by'),
     createdAt: createdAt(),
     expiresAt: moment('expires_at'),
@@ -57,6 +63,8 @@ export const apiKeys = pgTable(
     uniqueIndex('api_keys_hash').on(t.hash),
     index('api_keys_list').on(t.projectId, t.createdAt, t.id),
     index('api_keys_made_by').on(t.createdBy),
+    index('api_keys_account').on(t.account),
+    index('api_keys_person').on(t.person),
   ],
 )
 

@@ -31,6 +31,9 @@ const keysQuery = graphql(
           creator {
             ...PrincipalParts
           }
+          joinedBy {
+            ...PrincipalParts
+          }
           agent {
             id
             name
@@ -70,7 +73,13 @@ export function Keys() {
           <tr key={key.id}>
             <td>
               <Foreign text={key.name} max={100} />
-              <div className="mono small mute">{key.prefix}…</div>
+              {key.joinedBy ? (
+                <div className="small mute">
+                  <T text="signs in as {who}" who={<Principal of={key.joinedBy} />} />
+                </div>
+              ) : (
+                <div className="mono small mute">{key.prefix}…</div>
+              )}
             </td>
             <td>
               {key.agent

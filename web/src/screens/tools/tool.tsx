@@ -59,13 +59,11 @@ export function ToolScreen({ id }: { id: string }) {
               <Icon name="warn" /> {t('destructive')}
             </span>
           )}
-          {tool.__typename !== 'ClientTool' && (
-            <PauseButton
-              target={{ toolId: tool.id }}
-              word={t('Pause this tool')}
-              effect={t('No call of this tool is sent any more, by any agent or caller.')}
-            />
-          )}
+          <PauseButton
+            target={{ toolId: tool.id }}
+            word={t('Pause this tool')}
+            effect={t('No call of this tool is sent any more, by any agent or caller.')}
+          />
           <span className="spread small mute row">
             <T text="version {version} {id}" version={tool.version} id={<CopyId id={tool.id} />} />
           </span>
