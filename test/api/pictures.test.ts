@@ -7,7 +7,7 @@ import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import * as a2a from './protocols/a2a/clients.ts'
 import { openAgent, openPage } from './protocols/ag-ui/clients.ts'
 import { openChat } from './protocols/chat/front-end.ts'
-import { openClient } from './protocols/responses/clients.ts'
+import { openClient } from '../support/openai-clients.ts'
 
 let h: Harness
 let fixtures: Fixtures

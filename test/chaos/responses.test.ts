@@ -4,7 +4,7 @@
  */
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openClient } from '../api/protocols/responses/clients.ts'
+import { openClient } from '../support/openai-clients.ts'
 import { first, key, kinds, prompt, second, startKillable, type Killable } from './killable.ts'
 
 type Event = OpenAI.Responses.ResponseStreamEvent

@@ -1,0 +1,72 @@
+/** Tells an answer while it is made: the run that a request is about, and what follows in the same answer. */
+import type { Ctx } from '../../../domain/access/index.ts'
+import type { Generation } from '../../../domain/generations/index.ts'
+import type { RunUpdate } from '../segments/segment-log.ts'
+import type { Answer, Delta } from './answer.ts'
+import type { Begun } from './begin.ts'
+import { noteTold, type Conversation } from './conversation.ts'
+import { failureOf, type Failure } from './failed.ts'
+import { followHeld, wordsOf, type Held } from './hold.ts'
+import { answerMessage } from './messages.ts'
+
+/** How an answer ended. Its places are noted. */
+export interface Ending {
+  /** Null for an answer. */
+  failure: Failure | null
+  /** The runs whose answers are in it; not those that still wait for people. */
+  answered: Generation[]
+}
+
+export type Telling = AsyncGenerator<Delta, Ending | null, undefined>
+
+/**
+ * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then nothing is noted. A gate
+ * keeps the client until `patience` fires. Action `events:Subscribe`, checked before this resolves.
+ */
+export async function tellAnswer(
+  ctx: Ctx,
+  conversation: Conversation,
+  begun: Begun,
+  answer: Answer,
+  patience: AbortSignal,
+  gone: AbortSignal,
+): Promise<Telling> {
+  const follow = (one: Begun) => followHeld(ctx, one, patience, gone)
+  return tell(ctx, conversation, begun, answer, await follow(begun), follow)
+}
+
+type Updates = AsyncGenerator<RunUpdate | Held, void, undefined>
+
+async function* tell(
+  ctx: Ctx,
+  conversation: Conversation,
+  begun: Begun,
+  answer: Answer,
+  first: Updates,
+  follow: (one: Begun) => Promise<Updates>,
+): Telling {
+  const answered: Generation[] = []
+  for (let at = begun, runUpdates = first; ; runUpdates = await follow(at)) {
+    let { after } = at.segment
+    let last: RunUpdate | Held | null = null
+    for await (const one of runUpdates) {
+      last = one
+      if (one.type === 'held') yield* answer.say(wordsOf(ctx, one))
+      else {
+        after = one.seq
+        yield* answer.add(one)
+      }
+    }
+    const [isEnd, isHeld] = [last?.type === 'end', last?.type === 'held']
+    if (!isEnd && !isHeld && last?.type !== 'clientCalls') return null
+    if (!isHeld) answered.push(at.generation)
+    if (isEnd && at.next) {
+      at = await at.next()
+      continue
+    }
+    const failure = last?.type === 'end' ? failureOf(last.generation) : null
+    const said = failure ? null : answerMessage(answer.text, answer.calls)
+    await noteTold(ctx, conversation, { ...at, answer: said, after, isTold: !isHeld })
+    return { failure, answered }
+  }
+}
