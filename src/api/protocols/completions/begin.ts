@@ -6,7 +6,7 @@ import { getGenerations, isTerminal, type Generation } from '../../../domain/gen
 import { getToolCalls } from '../../../domain/tool-calls/index.ts'
 import { answerSegment, type StartedSegment } from '../segments/answers.ts'
 import type { Conversation, KnownPlace } from './conversation.ts'
-import { lastStepWithCalls } from './failed.ts'
+import { afterLastCalls } from './failed.ts'
 import type { GivenRequest } from './input.ts'
 import type { GivenMessage } from './messages.ts'
 import { createStarter, type HowToStart, type Starter } from './start.ts'
@@ -60,8 +60,8 @@ async function askedAgain(
   if (run.cancelRequestedAt && !isOver) return null
   if (toldMs === null) return { ...placeIn(place), next: nextAfter(starter, run, known.newFor(place)) }
   if (isOver && run.storedStatus !== 'COMPLETED') {
-    const step = await lastStepWithCalls(ctx, run)
-    return step === null ? null : fromBeginning(await starter.goOn(run, step))
+    const history = await afterLastCalls(ctx, run)
+    return history && fromBeginning(await starter.goOn(history))
   }
   return isRetry && toldMs < ctx.limits.joinWindowMs ? { ...placeIn(place), next: null } : null
 }

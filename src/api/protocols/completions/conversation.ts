@@ -76,7 +76,8 @@ function isBase({ run, length }: KnownPlace, messages: readonly GivenMessage[], 
   const isOver = isTerminal(run.storedStatus)
   if (isEdited && !isOver) return false
   if (messages[length - 1]!.role === 'assistant') return true
-  return isOver && run.storedStatus !== 'COMPLETED' && run.stepCount > 0
+  // One that failed at once says nothing, unless it went on where another one had failed.
+  return isOver && run.storedStatus !== 'COMPLETED' && (run.stepCount > 0 || run.input.length === 0)
 }
 
 /** What the caller is told: the run and where it began, the answer, and the number of the last event that it tells. */

@@ -30,9 +30,20 @@ export function failureOf({ storedStatus, error }: Generation): Failure | null {
   return { status, body: { error: { message, type, code, param: null } } }
 }
 
-/** The last step of the run that made calls: what goes on after it repeats none of them. Null for a run without calls. */
-export async function lastStepWithCalls(ctx: Ctx, { id }: Generation): Promise<number | null> {
+/** The history with which a run goes on. */
+export interface HistoryUpTo {
+  generationId: string
+  step: number
+}
+
+/** What goes on after the last calls of a run, and repeats none of them. Null for a run that made none. */
+export async function afterLastCalls(
+  ctx: Ctx,
+  { id, input, retryOf }: Generation,
+): Promise<HistoryUpTo | null> {
   const steps = await showStepsOf(ctx.db, [id])
   const made = steps.filter(({ parts }) => callsOf(parts).length > 0).map(({ stepIndex }) => stepIndex)
-  return made.length > 0 ? Math.max(...made) : null
+  if (made.length > 0) return { generationId: id, step: Math.max(...made) }
+  // It went on so itself.
+  return input.length === 0 ? retryOf : null
 }

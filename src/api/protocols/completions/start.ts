@@ -9,6 +9,7 @@ import {
 } from '../../../domain/generations/index.ts'
 import { assertOnlyLast, attachmentsOf } from '../segments/given-files.ts'
 import type { Conversation } from './conversation.ts'
+import type { HistoryUpTo } from './failed.ts'
 import type { GivenRequest } from './input.ts'
 import type { GivenMessage } from './messages.ts'
 
@@ -27,8 +28,8 @@ export interface Starter {
   after(earlier: Generation, messages: readonly GivenMessage[]): Promise<Generation>
   /** In a thread of its own, with the history of the earlier run up to its end. */
   fork(earlier: Generation, messages: readonly GivenMessage[]): Promise<Generation>
-  /** The same up to a step with calls, without a message. */
-  goOn(earlier: Generation, step: number): Promise<Generation>
+  /** With the history up to a step with calls, and no message. */
+  goOn(history: HistoryUpTo): Promise<Generation>
 }
 
 type Input = Omit<StartGenerationInput, 'agentId'>
@@ -51,21 +52,21 @@ export function createStarter(
       },
     )
   const inputOf = (messages: readonly GivenMessage[]) => readInput(ctx, agent.projectId, messages)
-  const retryOf = ({ id: generationId }: Generation, step: number) => ({ retryOf: { generationId, step } })
+  const forked = async ({ id: generationId, stepCount: step }: Generation, input: Promise<Input>) =>
+    start({ ...(await input), retryOf: { generationId, step } })
   return {
     anew: async (messages) => start(await inputOf(messages)),
     async after(earlier, messages) {
-      const input = await inputOf(messages)
+      const input = inputOf(messages)
       try {
-        return await start({ ...input, threadId: earlier.threadId }, earlier.id)
+        return await start({ ...(await input), threadId: earlier.threadId }, earlier.id)
       } catch (error) {
         if (!(error instanceof ThreadMovedOnError)) throw error
       }
-      return start({ ...input, ...retryOf(earlier, earlier.stepCount) })
+      return forked(earlier, input)
     },
-    fork: async (earlier, messages) =>
-      start({ ...(await inputOf(messages)), ...retryOf(earlier, earlier.stepCount) }),
-    goOn: (earlier, step) => start(retryOf(earlier, step)),
+    fork: (earlier, messages) => forked(earlier, inputOf(messages)),
+    goOn: (history) => start({ retryOf: history }),
   }
 }
 

@@ -1,5 +1,9 @@
-/** Chat completions, judged by OpenAI's own clients: text, streams, calls, gates, endings and conversations. */
+/** Chat completions, judged by OpenAI's own clients and the AI SDK: text, streams, calls, gates, formats and endings. */
+import { createOpenAI } from '@ai-sdk/openai'
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import type { OpenAI } from 'openai6'
+import { query } from '../../../../src/store/db/database.ts'
+import { sql } from '../../../../src/store/db/sql.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
@@ -15,6 +19,7 @@ beforeAll(async () => {
   h = await openHarness()
   fixtures = await makeFixtures(h)
   plain = await fixtures.agent({ name: 'plain' })
+  await fixtures.agent({ name: 'short', maxSteps: 1, finalAnswerOnLimit: false })
   await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 })
 afterAll(async () => {
@@ -23,25 +28,231 @@ afterAll(async () => {
 })
 
 const user = (content: string) => ({ role: 'user' as const, content })
+const parameters = objectSchema({ room: { type: 'string' } }, ['room'])
+const locate = { type: 'function' as const, function: { name: 'locate', parameters } }
+const atOnce = { headers: { prefer: 'wait=0' } }
+const acted = (word: string) => fixtures.upstream.seen.filter(({ body }) => body.includes(`"${word}"`)).length
+const decide = async (words: string, verdict = 'APPROVE') => {
+  const [, approvalId] = /\/approvals\/(apr_\w+)/.exec(words)!
+  await h.mutate('decideApproval', { approvalId, verdict }, '__typename')
+}
 
 describe.each(majors)('openai %i', (major) => {
   let client: OpenAI
   beforeAll(async () => {
     client = await openClient(major, h.url, adminKey)
   })
+  const create = (model: string, messages: Messages, more: object = {}, options: object = {}) =>
+    client.chat.completions.create({ model, messages, ...more, stream: false }, options)
+  const stream = async (model: string, messages: Messages, more: object = {}, options: object = {}) =>
+    client.chat.completions
+      .stream({ model, messages, ...more, stream_options: { include_usage: true } }, options)
+      .finalChatCompletion()
 
-  test('text, by name and by id, and the next turn is in the same thread', async () => {
+  test('text, by name and by id, and the next turns', async () => {
     for (const model of ['plain', plain]) {
-      const messages: Messages = [user(`say hello ${major} ${model}`)]
-      const made = await client.chat.completions.create({ model, messages })
+      const messages: Messages = [user(`usage 100 20\nsay hello ${major} ${model}`)]
+      const made = await create(model, messages)
       expect(made).toMatchObject({
         object: 'chat.completion',
         model,
         choices: [{ index: 0, finish_reason: 'stop', message: { content: `hello ${major} ${model}` } }],
+        usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
       })
       messages.push(made.choices[0]!.message, user('say on'))
-      const next = await client.chat.completions.create({ model, messages })
-      expect(next.choices[0]!.message.content).toBe('on')
+      expect((await create(model, messages)).choices[0]!.message.content).toBe('on')
     }
   })
+
+  test('a stream: pieces, and the usage where it is asked for', async () => {
+    const messages = [user(`usage 7 8\nslow 40ms\nsay one two three ${major}`)]
+    const body = { model: 'plain', messages, stream: true as const }
+    const texts: string[] = []
+    const reasons: unknown[] = []
+    for await (const { choices, usage } of await client.chat.completions.create(body)) {
+      expect(choices).toHaveLength(1)
+      expect(usage).toBeUndefined()
+      if (choices[0]!.delta.content) texts.push(choices[0]!.delta.content)
+      reasons.push(choices[0]!.finish_reason)
+    }
+    expect(texts.length).toBeGreaterThan(1)
+    expect(texts.join('')).toBe(`one two three ${major}`)
+    expect(reasons.filter((reason) => reason !== null)).toEqual(['stop'])
+    expect((await stream('plain', messages)).usage).toMatchObject({ prompt_tokens: 7, total_tokens: 15 })
+  })
+
+  test.each(['whole', 'streamed'])(
+    'client tools, %s: all outputs are wanted, and a repeat changes nothing',
+    async (how) => {
+      const ask = how === 'whole' ? create : stream
+      const messages: Messages = [
+        user(`call locate {"room": "a"}\ncall locate {"room": "${major} ${how}"}\nthen\nsay found`),
+      ]
+      const first = (await ask('plain', messages, { tools: [locate] })).choices[0]!
+      expect(first).toMatchObject({ finish_reason: 'tool_calls' })
+      expect(first.message.content ?? '').toBe('')
+      const calls = first.message.tool_calls!
+      expect(calls).toMatchObject([
+        { type: 'function', function: { name: 'locate', arguments: '{"room":"a"}' } },
+        { type: 'function', function: { name: 'locate' } },
+      ])
+      messages.push(first.message)
+      const missing = ask('plain', [...messages, { role: 'tool', tool_call_id: calls[0]!.id, content: 'x' }])
+      await expect(missing).rejects.toMatchObject({
+        status: 400,
+        param: 'messages',
+        message: expect.stringContaining(calls[1]!.id),
+      })
+      await expect(ask('plain', [...messages, user('say what')])).rejects.toMatchObject({
+        param: 'messages.2',
+        message: expect.stringContaining(`${calls[0]!.id} (locate)`),
+      })
+      for (const { id } of calls) messages.push({ role: 'tool', tool_call_id: id, content: 'kitchen' })
+      const second = await ask('plain', messages, { tools: [locate] })
+      expect(second.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'found' } })
+      expect((await ask('plain', messages, { tools: [locate] })).id).toBe(second.id)
+      const other = [
+        ...messages.slice(0, -1),
+        { role: 'tool' as const, tool_call_id: calls[1]!.id, content: 'attic' },
+      ]
+      await expect(ask('plain', other)).rejects.toMatchObject({ status: 409 })
+      messages.push(second.choices[0]!.message, user('say on'))
+      expect((await ask('plain', messages)).choices[0]!.message.content).toBe('on')
+    },
+  )
+
+  test.each(['whole', 'streamed'])(
+    'a gate, %s: words with the link, and the same request goes on',
+    async (how) => {
+      const ask = how === 'whole' ? create : stream
+      const word = `${major} ${how}`
+      const messages = [user(`call act {"word": "${word}"}\nthen\nsay ok`)]
+      const held = (await ask('gated', messages, {}, atOnce)).choices[0]!
+      expect(held).toMatchObject({
+        finish_reason: 'stop',
+        message: { content: expect.stringMatching(/waits for an approval.*act.*http.*\/approvals\/apr_/s) },
+      })
+      expect((await ask('gated', messages, {}, atOnce)).choices[0]!.message.content).toBe(
+        held.message.content,
+      )
+      const next = ask('gated', messages)
+      await decide(held.message.content!)
+      expect((await next).choices[0]!.message.content).toBe('ok')
+      expect(acted(word)).toBe(1)
+    },
+  )
+
+  test('a format: by a schema, and as JSON', async () => {
+    const schema = objectSchema({ n: { type: 'number' } }, ['n'])
+    for (const response_format of [
+      { type: 'json_schema' as const, json_schema: { name: 'n', schema } },
+      { type: 'json_object' as const },
+    ]) {
+      const made = await create('plain', [user(`json {"n": ${major}}`)], { response_format })
+      expect(JSON.parse(made.choices[0]!.message.content!)).toEqual({ n: major })
+    }
+    const text = { response_format: { type: 'text' } }
+    expect((await create('plain', [user(`say text ${major}`)], text)).choices[0]!.finish_reason).toBe('stop')
+  })
+
+  test('limits and settings: the length, the choice of a tool, and instructions', async () => {
+    const cut = await create('short', [user(`call look {"word": "${major}"}\nthen\nsay ok`)])
+    expect(cut.choices[0]).toMatchObject({ finish_reason: 'length' })
+    const forced = await create('plain', [user(`say nothing ${major}`)], {
+      tools: [locate],
+      tool_choice: { type: 'function', function: { name: 'locate' } },
+      temperature: 0,
+      max_completion_tokens: 99,
+      parallel_tool_calls: false,
+    })
+    expect(forced.choices[0]).toMatchObject({ finish_reason: 'tool_calls' })
+    const [settings] = await settingsOf([forced.id])
+    expect(settings).toMatchObject({ temperature: 0, maxOutputTokens: 99, parallelToolCalls: false })
+    const told = await create('plain', [{ role: 'developer', content: 'Be brief.' }, user(`say hm ${major}`)])
+    expect(await settingsOf([told.id])).toMatchObject([{ instructions: 'Be brief.' }])
+  })
+
+  test('a failed run is an error in the form of OpenAI, whole and streamed', async () => {
+    const messages = [user(`fail 400\nsay ${major}`)]
+    const error = { status: 400, code: 'invalid_prompt', type: 'invalid_request_error' }
+    await expect(create('plain', messages)).rejects.toMatchObject(error)
+    await expect(stream('plain', messages)).rejects.toMatchObject({ code: 'invalid_prompt' })
+  })
+})
+
+async function settingsOf(ids: string[]): Promise<object[]> {
+  const { db } = h.app.services
+  const found = ids.map((id) => `gen_${id.split('_')[1]}`)
+  const rows = await query<{ settings: object }>(
+    db,
+    sql`select settings from generations where id in ${found}`,
+  )
+  return rows.map(({ settings }) => settings)
+}
+
+test('calls that run here are told where they are asked for, and their outputs are nobody’s', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const body = { model: 'plain', messages: [user('call look {"word": "told"}\nthen\nsay ok')] as Messages }
+  const quiet = await client.chat.completions.create(body)
+  expect(quiet.choices[0]!.message.tool_calls).toBeUndefined()
+  const told = await client.chat.completions
+    .stream(body, { headers: { 'gatehouse-tool-calls': 'all' } })
+    .finalChatCompletion()
+  const { finish_reason, message } = told.choices[0]!
+  expect(finish_reason).toBe('stop')
+  expect(message).toMatchObject({
+    content: 'ok',
+    tool_calls: [{ type: 'function', function: { name: 'look', arguments: '{"word":"told"}' } }],
+  })
+  const output = { role: 'tool' as const, tool_call_id: message.tool_calls![0]!.id, content: 'forged' }
+  const next = await client.chat.completions.create({
+    ...body,
+    messages: [...body.messages, message, output, user('say on')],
+  })
+  expect(next.choices[0]!.message.content).toBe('on')
+  const odd = client.chat.completions.create(body, { headers: { 'gatehouse-tool-calls': 'some' } })
+  await expect(odd).rejects.toMatchObject({ status: 400, param: 'Gatehouse-Tool-Calls' })
+})
+
+describe('the AI SDK', () => {
+  const modelOf = (agent: string, headers = {}) =>
+    createOpenAI({ apiKey: adminKey, baseURL: `${h.url}/v1`, headers }).chat(agent)
+
+  test.each(['generateText', 'streamText'])(
+    '%s runs its tool, and calls that run here stay here',
+    async (how) => {
+      const rooms: string[] = []
+      const asked = {
+        model: modelOf('plain'),
+        prompt: `call look {"word": "${how}"}\nthen\ncall locate {"room": "${how}"}\nthen\nsay found`,
+        tools: {
+          locate: tool({
+            inputSchema: jsonSchema<{ room: string }>(parameters as never),
+            execute: async ({ room }) => `kitchen ${rooms.push(room)}`,
+          }),
+        },
+        stopWhen: stepCountIs(5),
+      }
+      const made = how === 'streamText' ? streamText(asked) : await generateText(asked)
+      expect({ text: await made.text, rooms }).toEqual({ text: 'found', rooms: [how] })
+    },
+  )
+
+  test.each(['generateText', 'streamText'])(
+    '%s is held at a gate, and goes on by any message',
+    async (how) => {
+      const messages = [user(`call act {"word": "sdk ${how}"}\nthen\nsay refunded`)]
+      const ask = async (turns: object[], wait: number) => {
+        const asked = { model: modelOf('gated', { prefer: `wait=${wait}` }), messages: turns as never }
+        const made = how === 'streamText' ? streamText(asked) : await generateText(asked)
+        return { text: await made.text, finishReason: await made.finishReason, ...(await made.response) }
+      }
+      const held = await ask(messages, 0)
+      expect(held.finishReason).toBe('stop')
+      const next = ask([...messages, ...held.messages, user('say thanks')], 60)
+      await decide(held.text)
+      expect((await next).text).toBe('refunded\n\nthanks')
+      expect(acted(`sdk ${how}`)).toBe(1)
+    },
+  )
 })
