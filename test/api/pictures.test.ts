@@ -56,6 +56,17 @@ const protocols: Record<string, Protocol> = {
       await client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
     },
   },
+  'chat completions': {
+    path: 'messages.0.content.1.image_url.url',
+    async send({ url }) {
+      const client = await openClient(6, h.url, adminKey)
+      const content = [
+        { type: 'text' as const, text: said },
+        { type: 'image_url' as const, image_url: { url } },
+      ]
+      await client.chat.completions.create({ model: 'plain', messages: [{ role: 'user', content }] })
+    },
+  },
   'the chat of the AI SDK': {
     path: 'messages.0.parts.0.url',
     async send({ url }) {

@@ -26,7 +26,7 @@ import {
 } from '../agents/index.ts'
 import { joinAwaited } from './awaited.ts'
 import { clientToolsOf, clientToolsShape } from './client-tools.ts'
-import { followingOnly, ThreadMovedOnError } from './follows.ts'
+import { followingOnly, ThreadMovedOnError, type BindStart } from './bind-start.ts'
 import type { Generation } from './generation.ts'
 import {
   assertThread,
@@ -136,12 +136,6 @@ interface Repeats {
   /** With `threadId`: what must be the newest run of the thread, else ThreadMovedOnError. A repeat finds its run all the same. */
   follows?: string
 }
-
-/**
- * Runs first in the transaction that inserts the run with this id. Returns the run that was started before instead of it,
- * which inserts none; null: there is none.
- */
-export type BindStart = (tx: Database, id: string, projectId: string) => Promise<string | null>
 
 interface StartKey {
   /** Null: equal requests join the first one. */

@@ -11,9 +11,9 @@ import type { GivenRequest } from './input.ts'
 import type { GivenMessage } from './messages.ts'
 import { createStarter, type HowToStart, type Starter } from './start.ts'
 
-export interface Begun extends StartedSegment {
+export interface AnswerSource extends StartedSegment {
   /** Starts what follows in the same answer when this run has ended: the answer to what was said while it waited. */
-  next: (() => Promise<Begun>) | null
+  next: (() => Promise<AnswerSource>) | null
 }
 
 /**
@@ -25,7 +25,7 @@ export async function beginAnswer(
   given: GivenRequest,
   known: Conversation,
   how: HowToStart,
-): Promise<Begun> {
+): Promise<AnswerSource> {
   const starter = createStarter(ctx, given, known, how)
   const again = how.joins && known.whole ? await askedAgain(ctx, known, known.whole, how, starter) : null
   if (again) return again
@@ -54,7 +54,7 @@ async function askedAgain(
   place: KnownPlace,
   { isRetry }: HowToStart,
   starter: Starter,
-): Promise<Begun | null> {
+): Promise<AnswerSource | null> {
   const { run, toldMs } = place
   const isOver = isTerminal(run.storedStatus)
   if (run.cancelRequestedAt && !isOver) return null
@@ -66,10 +66,10 @@ async function askedAgain(
   return isRetry && toldMs < ctx.limits.joinWindowMs ? { ...placeIn(place), next: null } : null
 }
 
-const nextAfter = (starter: Starter, run: Generation, said: readonly GivenMessage[]): Begun['next'] =>
+const nextAfter = (starter: Starter, run: Generation, said: readonly GivenMessage[]): AnswerSource['next'] =>
   said.length === 0 ? null : async () => fromBeginning(await starter.after(run, said))
 
-const fromBeginning = (generation: Generation): Begun => ({
+const fromBeginning = (generation: Generation): AnswerSource => ({
   generation,
   segment: { generationId: generation.id, after: 0 },
   next: null,

@@ -81,7 +81,7 @@ function isBase({ run, length }: KnownPlace, messages: readonly GivenMessage[], 
 }
 
 /** What the caller is told: the run and where it began, the answer, and the number of the last event that it tells. */
-export interface Told extends StartedSegment {
+export interface SentAnswer extends StartedSegment {
   /** Null when the run failed: the client has no message then. */
   answer: GivenMessage | null
   after: number
@@ -90,7 +90,7 @@ export interface Told extends StartedSegment {
 }
 
 /** Notes that the caller has this answer: its next request goes on here. */
-export function noteTold(ctx: Ctx, { agent, hash }: Conversation, told: Told): Promise<void> {
+export function noteAnswer(ctx: Ctx, { agent, hash }: Conversation, told: SentAnswer): Promise<void> {
   const { generationId, after: begun } = told.segment
   const asked = { hash, generationId, after: begun }
   const answered = told.answer && { hash: nextHash(hash, told.answer), generationId, after: told.after }

@@ -15,16 +15,16 @@ import { beginAnswer } from './begin.ts'
 import { readConversation } from './conversation.ts'
 import { readRequest } from './input.ts'
 import { chunk, completion, usageChunk, type AnswerFacts } from './shapes.ts'
-import { tellAnswer, type Ending, type Telling } from './tell.ts'
+import { streamAnswer, type Ending, type Deltas } from './stream-answer.ts'
 
 export const completionRoutes: readonly ApiRoute[] = [
   { method: 'POST', path: '/v1/chat/completions', run: create },
 ]
 
 /** An answer on its way to a client. */
-interface Told extends AnswerFacts {
+interface PendingAnswer extends AnswerFacts {
   answer: Answer
-  telling: Telling
+  deltas: Deltas
   headers: Record<string, string>
 }
 
@@ -42,14 +42,14 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
     joins: joinsOf(request),
     isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
   })
-  const telling = await tellAnswer(ctx, conversation, begun, answer, patience, request.disconnected)
-  const told = { ...given, ...begun, answer, telling, headers: ignoredHeaders(ctx, given.ignored) }
-  return given.stream ? stream(ctx, response, told) : whole(ctx, told)
+  const deltas = await streamAnswer(ctx, conversation, begun, answer, patience, request.disconnected)
+  const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
+  return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)
 }
 
-async function whole(ctx: Ctx, { telling, answer, headers, ...facts }: Told): Promise<ApiReply> {
-  let next = await telling.next()
-  while (!next.done) next = await telling.next()
+async function whole(ctx: Ctx, { deltas, answer, headers, ...facts }: PendingAnswer): Promise<ApiReply> {
+  let next = await deltas.next()
+  while (!next.done) next = await deltas.next()
   const ending = next.value
   if (!ending) throw cutOff()
   const sent = () => noteAnswered(ctx, ending)
@@ -58,13 +58,13 @@ async function whole(ctx: Ctx, { telling, answer, headers, ...facts }: Told): Pr
 }
 
 /** Sends the answer while it is made; the run does not depend on the stream. */
-async function stream(ctx: Ctx, response: ServerResponse, told: Told): Promise<null> {
-  const { telling, answer, headers, ...facts } = told
+async function stream(ctx: Ctx, response: ServerResponse, pending: PendingAnswer): Promise<null> {
+  const { deltas, answer, headers, ...facts } = pending
   const writer = openEventStream(response, () => {}, headers)
   try {
     await writer.send(chunk(facts, { role: 'assistant', content: '' }))
-    let next = await telling.next()
-    for (; !next.done; next = await telling.next()) await writer.send(chunk(facts, next.value))
+    let next = await deltas.next()
+    for (; !next.done; next = await deltas.next()) await writer.send(chunk(facts, next.value))
     const ending = next.value
     if (!ending) throw cutOff()
     if (ending.failure) await writer.send(ending.failure.body)
@@ -103,7 +103,7 @@ function gateMsOf(request: AuthenticatedRequest, isStream: boolean): number {
   return patienceOf(request, !isStream && waits > 0 ? Math.min(gateMs, waits) : gateMs)
 }
 
-/** Whether calls that run here are told too, with `Gatehouse-Tool-Calls: all`. INVALID for other values. */
+/** Whether calls that run here are pending too, with `Gatehouse-Tool-Calls: all`. INVALID for other values. */
 function tellsCallsOf({ headers }: AuthenticatedRequest): boolean {
   const value = headers['gatehouse-tool-calls'] ?? 'own'
   if (value !== 'own' && value !== 'all') throw invalidAt(['Gatehouse-Tool-Calls'], 'must be own or all')

@@ -72,6 +72,9 @@ function firedOf(...signals: AbortSignal[]): Promise<void> {
   })
 }
 
+/** Clients show Markdown: what came with a call must be no link in it. */
+const asCode = (text: string) => `\`${text.replaceAll('`', '’')}\``
+
 /** The most questions that are named. */
 const mostNamed = 5
 
@@ -79,7 +82,7 @@ const mostNamed = 5
 export function wordsOf(ctx: Ctx, { approvals }: Held): string {
   const lines = approvals
     .slice(0, mostNamed)
-    .map((one) => `- ${summaryOf(one).text}: ${ctx.publicUrl()}/approvals/${one.id}`)
+    .map((one) => `- ${asCode(summaryOf(one).text)}: ${ctx.publicUrl()}/approvals/${one.id}`)
   const more = approvals.length - lines.length
   return [
     approvals.length === 1 ? 'This waits for an approval:' : `This waits for ${approvals.length} approvals:`,

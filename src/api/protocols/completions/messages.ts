@@ -24,8 +24,7 @@ export interface GivenMessage {
 
 /** INVALID, at its path, for a file that is no data URL and no id of ours. */
 export function readMessage(given: MessageShape, path: string[]): GivenMessage {
-  const { content } = given
-  const parts: PartShape[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+  const parts: PartShape[] = given.content ?? []
   const read: GivenMessage = {
     role: given.role === 'developer' ? 'system' : given.role,
     text: '',

@@ -20,7 +20,12 @@ const file = z.object({
     filename: z.string().nullish(),
   }),
 })
-const parts = <Part extends z.ZodType>(part: Part) => z.union([z.string(), z.array(part).max(200)])
+/** A text is one part. */
+const parts = <Part extends z.ZodType>(part: Part) =>
+  z.preprocess(
+    (content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content),
+    z.array(part, 'must be a text or a list of parts').max(200, 'must have at most 200 parts'),
+  )
 const userPart = z.discriminatedUnion('type', [text, image, file], 'must be text, image_url or file')
 
 const message = z.discriminatedUnion(
@@ -30,7 +35,7 @@ const message = z.discriminatedUnion(
     z.object({ role: z.literal('user'), content: parts(userPart) }),
     z.object({
       role: z.literal('assistant'),
-      content: parts(z.discriminatedUnion('type', [text, refusal])).nullish(),
+      content: parts(z.discriminatedUnion('type', [text, refusal], 'must be text or refusal')).nullish(),
       tool_calls: z
         .array(
           z.object({
@@ -72,21 +77,28 @@ export const requestShape = z.object({
     )
     .nullish(),
   tool_choice: z
-    .union([
-      z.enum(['auto', 'none', 'required']),
-      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
-    ])
+    .union(
+      [
+        z.enum(['auto', 'none', 'required']),
+        z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
+      ],
+      'must be auto, none, required or a function',
+    )
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   temperature: z.number().nullish(),
   max_completion_tokens: z.number().nullish(),
   max_tokens: z.number().nullish(),
   response_format: z
-    .discriminatedUnion('type', [
-      z.object({ type: z.literal('text') }),
-      z.object({ type: z.literal('json_object') }),
-      z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema }) }),
-    ])
+    .discriminatedUnion(
+      'type',
+      [
+        z.object({ type: z.literal('text') }),
+        z.object({ type: z.literal('json_object') }),
+        z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema }) }),
+      ],
+      'must be text, json_object or json_schema',
+    )
     .nullish(),
   /** Whose conversation it is, of the many that a program may have with one key. */
   user: z.string().max(200, 'must have at most 200 characters').nullish(),

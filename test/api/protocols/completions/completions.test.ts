@@ -214,6 +214,147 @@ test('calls that run here are told where they are asked for, and their outputs a
   await expect(odd).rejects.toMatchObject({ status: 400, param: 'Gatehouse-Tool-Calls' })
 })
 
+describe('the fields of a request', () => {
+  const send = async (body: object, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${h.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model: 'plain', messages: [user('say x')], ...body }),
+    })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as object }
+  }
+  const runs = async () =>
+    (await h.gql('{ generations(first: 100) { nodes { id } } }')).data['generations'].nodes
+  const call = { id: 'call_1', type: 'function', function: { name: 'x', arguments: '{}' } }
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+  const refused: [field: string, value: unknown, param?: string][] = [
+    ['n', 2],
+    ['stop', ['END']],
+    ['top_p', 0.5],
+    ['presence_penalty', 1],
+    ['frequency_penalty', 0.5],
+    ['logit_bias', { 1: 2 }],
+    ['logprobs', true],
+    ['top_logprobs', 3],
+    ['audio', { voice: 'alloy', format: 'wav' }],
+    ['modalities', ['audio'], 'modalities.0'],
+    ['web_search_options', {}],
+    ['functions', []],
+    ['function_call', 'auto'],
+    ['service_tier', 'flex'],
+    ['temperature', 'hot'],
+    ['user', 'u'.repeat(201)],
+    ['response_format', { type: 'grammar' }, 'response_format.type'],
+    ['tools', [{ type: 'custom', custom: { name: 'x' } }], 'tools.0.type'],
+    ['messages', []],
+    ['messages', Array.from({ length: 2001 }, () => user('say x'))],
+    ['messages', [{ role: 'function', name: 'x', content: 'y' }], 'messages.0.role'],
+    ['messages', [user(' ')], 'messages.0.content'],
+    ['messages', [{ role: 'system', content: 'Be brief.' }]],
+    ['messages', [user('say x'), { role: 'assistant', content: 'y' }]],
+    [
+      'messages',
+      [
+        user('say x'),
+        { role: 'assistant', tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'y' },
+      ],
+    ],
+    [
+      'messages',
+      [user('say x'), { role: 'assistant', function_call: {} }, user('y')],
+      'messages.1.function_call',
+    ],
+    [
+      'messages',
+      [{ role: 'user', content: [image('https://example.com/a.png')] }],
+      'messages.0.content.0.image_url.url',
+    ],
+    [
+      'messages',
+      [{ role: 'user', content: [{ type: 'input_audio', input_audio: {} }] }],
+      'messages.0.content.0.type',
+    ],
+    [
+      'messages',
+      [{ role: 'user', content: [image('data:image/png;base64,iVBORw==')] }, user('y')],
+      'messages.0.content.0.image_url.url',
+    ],
+  ]
+  test.each(refused)('%s is refused by name: %j', async (field, value, param = field) => {
+    const before = await runs()
+    const { status, body } = await send({ [field]: value })
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          param,
+          code: 'invalid',
+          type: 'invalid_request_error',
+          message: expect.stringContaining(param),
+        },
+      },
+    })
+    expect(await runs()).toEqual(before)
+  })
+
+  test('what changes nothing is ignored, and named in a header', async () => {
+    const wishes = {
+      store: true,
+      metadata: { a: 'b' },
+      seed: 1,
+      reasoning_effort: 'low',
+      verbosity: 'low',
+      prediction: { type: 'content', content: 'x' },
+      chat_id: 'of a front end',
+    }
+    const made = await send(wishes)
+    expect(made.status).toBe(200)
+    expect(made.headers.get('gatehouse-ignored')?.split(', ').toSorted()).toEqual(
+      Object.keys(wishes).toSorted(),
+    )
+    const nothing = {
+      n: 1,
+      stop: null,
+      top_p: 1,
+      presence_penalty: 0,
+      frequency_penalty: 0,
+      logit_bias: {},
+      logprobs: false,
+      modalities: ['text'],
+      store: null,
+      audio: null,
+      stream_options: null,
+      safety_identifier: 'x',
+      prompt_cache_key: 'x',
+    }
+    const plainly = await send(nothing)
+    expect([plainly.status, plainly.headers.get('gatehouse-ignored')]).toEqual([200, null])
+  })
+
+  test('a file is stored, and the run has it', async () => {
+    const file = { filename: 'a.txt', file_data: `data:text/plain;base64,${btoa('what is in it')}` }
+    const made = await send({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'say y' },
+            { type: 'file', file },
+          ],
+        },
+      ],
+    })
+    const { data } = await h.gql(
+      'query($id: ID!) { generation(id: $id) { input { messages { attachments { filename file { id } } } } } }',
+      { id: `gen_${(made.body as { id: string }).id.split('_')[1]}` },
+    )
+    expect(data['generation'].input.messages).toMatchObject([
+      { attachments: [{ filename: 'a.txt', file: {} }] },
+    ])
+  })
+})
+
 describe('the AI SDK', () => {
   const modelOf = (agent: string, headers = {}) =>
     createOpenAI({ apiKey: adminKey, baseURL: `${h.url}/v1`, headers }).chat(agent)

@@ -43,7 +43,7 @@ describe.each(kinds)('on %s', (kind) => {
     const http = {
       url: `${fixtures.upstream.url}/pay`,
       method: 'POST',
-      inputSchema: objectSchema({ word: {} }),
+      inputSchema: objectSchema({ word: { type: 'string' } }),
     }
     const pay = { name: 'pay', gate: { autoApprove: false }, config: { http } }
     const { tool } = await h.mutate('createTool', pay, 'tool { id }')
@@ -61,7 +61,7 @@ describe.each(kinds)('on %s', (kind) => {
   const keyOf = async (name: string): Promise<string> =>
     (await h.mutate('createApiKey', { name, role: 'DEVELOPER', votes: false }, 'secret'))['secret']
 
-  interface Asked {
+  interface RequestOptions {
     url?: string
     key?: string
     headers?: Record<string, string>
@@ -69,7 +69,7 @@ describe.each(kinds)('on %s', (kind) => {
     fetch?: typeof fetch
     maxRetries?: number
   }
-  const ask = async (model: string, messages: Message[], asked: Asked = {}): Promise<Made> => {
+  const ask = async (model: string, messages: Message[], asked: RequestOptions = {}): Promise<Made> => {
     const { url = h.url, key = caller, headers = {}, body = {}, ...client } = asked
     const openai = await openClient(6, url, key, client)
     const made = await openai.chat.completions.create(
@@ -358,7 +358,7 @@ describe.each(kinds)('on %s', (kind) => {
 
     test('calls that wait and calls for the client: the client answers its own', async () => {
       const of = word()
-      const messages: Message[] = [user(`call ask {"word": "x"}\ncall act {"word": "${of}"}\nthen\nsay both`)]
+      const messages: Message[] = [user(`call ask {"word": "x"}\ncall pay {"word": "${of}"}\nthen\nsay both`)]
       const first = await ask('payer', messages, { headers: atOnce })
       const [call] = (first.message as OpenAI.Chat.ChatCompletionMessage).tool_calls!
       messages.push(first.message, { role: 'tool', tool_call_id: call!.id, content: 'y' })

@@ -1,7 +1,12 @@
-/** A run that continues a thread only as long as nothing else has: of two next turns at once, one is the next. */
-import { query } from '../../store/db/database.ts'
+/** What a start is bound to in the transaction that inserts its run: an earlier run instead of it, or the newest of its thread. */
+import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { BindStart } from './start.ts'
+
+/**
+ * Runs first in the transaction that inserts the run with this id. Returns the run that was started before instead of it,
+ * which inserts none; null: there is none.
+ */
+export type BindStart = (tx: Database, id: string, projectId: string) => Promise<string | null>
 
 /** Another run has come into the thread. Nothing was written. */
 export class ThreadMovedOnError extends Error {

@@ -3,8 +3,8 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import type { Generation } from '../../../domain/generations/index.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
 import type { Answer, Delta } from './answer.ts'
-import type { Begun } from './begin.ts'
-import { noteTold, type Conversation } from './conversation.ts'
+import type { AnswerSource } from './begin.ts'
+import { noteAnswer, type Conversation } from './conversation.ts'
 import { failureOf, type Failure } from './failed.ts'
 import { followHeld, wordsOf, type Held } from './hold.ts'
 import { answerMessage } from './messages.ts'
@@ -17,34 +17,34 @@ export interface Ending {
   answered: Generation[]
 }
 
-export type Telling = AsyncGenerator<Delta, Ending | null, undefined>
+export type Deltas = AsyncGenerator<Delta, Ending | null, undefined>
 
 /**
  * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then nothing is noted. A gate
  * keeps the client until `patience` fires. Action `events:Subscribe`, checked before this resolves.
  */
-export async function tellAnswer(
+export async function streamAnswer(
   ctx: Ctx,
   conversation: Conversation,
-  begun: Begun,
+  begun: AnswerSource,
   answer: Answer,
   patience: AbortSignal,
   gone: AbortSignal,
-): Promise<Telling> {
-  const follow = (one: Begun) => followHeld(ctx, one, patience, gone)
-  return tell(ctx, conversation, begun, answer, await follow(begun), follow)
+): Promise<Deltas> {
+  const follow = (one: AnswerSource) => followHeld(ctx, one, patience, gone)
+  return deltasOf(ctx, conversation, begun, answer, await follow(begun), follow)
 }
 
 type Updates = AsyncGenerator<RunUpdate | Held, void, undefined>
 
-async function* tell(
+async function* deltasOf(
   ctx: Ctx,
   conversation: Conversation,
-  begun: Begun,
+  begun: AnswerSource,
   answer: Answer,
   first: Updates,
-  follow: (one: Begun) => Promise<Updates>,
-): Telling {
+  follow: (one: AnswerSource) => Promise<Updates>,
+): Deltas {
   const answered: Generation[] = []
   for (let at = begun, runUpdates = first; ; runUpdates = await follow(at)) {
     let { after } = at.segment
@@ -66,7 +66,7 @@ async function* tell(
     }
     const failure = last?.type === 'end' ? failureOf(last.generation) : null
     const said = failure ? null : answerMessage(answer.text, answer.calls)
-    await noteTold(ctx, conversation, { ...at, answer: said, after, isTold: !isHeld })
+    await noteAnswer(ctx, conversation, { ...at, answer: said, after, isTold: !isHeld })
     return { failure, answered }
   }
 }
