@@ -34,7 +34,7 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
   const given = readRequest(body)
   const answer = new Answer(tellsCallsOf(request))
-  const patience = AbortSignal.timeout(gateMsOf(request, given.stream))
+  const keptUntil = performance.now() + gateMsOf(request, given.stream)
   const agent = await findAgentToStart(ctx, given.model)
   const conversation = await readConversation(ctx, agent, given)
   const begun = await beginAnswer(ctx, given, conversation, {
@@ -42,7 +42,7 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
     joins: joinsOf(request),
     isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
   })
-  const deltas = await streamAnswer(ctx, conversation, begun, answer, patience, request.disconnected)
+  const deltas = await streamAnswer(ctx, conversation, begun, answer, keptUntil, request.disconnected)
   const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
   return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)
 }

@@ -1,4 +1,5 @@
 /** Follows a run for a client that waits for one answer, and is told in words when a person must decide first. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { loadPendingUnder, summaryOf, type Approval } from '../../../domain/approvals/index.ts'
 import type { StartedSegment } from '../segments/answers.ts'
@@ -15,19 +16,19 @@ export interface Held {
 const lookMs = 1000
 
 /**
- * What happens in the run up to its end, to calls for this client, or to a gate at which it waits when `patience` is over. A
- * gate that is decided before is passed. Action `events:Subscribe`, checked before this resolves.
+ * What happens in the run up to its end, to calls for this client, or to a gate at which it waits at the time `keptUntil`, by the
+ * monotonic clock, or later. A gate that is decided before is passed. Action `events:Subscribe`, checked before this resolves.
  */
 export async function followHeld(
   ctx: Ctx,
   { generation, segment }: StartedSegment,
-  patience: AbortSignal,
+  keptUntil: number,
   gone: AbortSignal,
 ): Promise<AsyncGenerator<RunUpdate | Held, void, undefined>> {
   const over = new AbortController()
   const signal = AbortSignal.any([gone, over.signal])
   const runUpdates = await followRun(ctx, generation, segment, signal, true)
-  return untilHeld(runUpdates, heldLater(ctx, generation.id, patience, signal), over)
+  return untilHeld(runUpdates, heldFrom(ctx, generation.id, keptUntil, signal), over)
 }
 
 async function* untilHeld(
@@ -48,28 +49,14 @@ async function* untilHeld(
   }
 }
 
-/** Resolves when the run waits at a gate and patience is over; null when the signal fires. */
-async function heldLater(
-  ctx: Ctx,
-  id: string,
-  patience: AbortSignal,
-  signal: AbortSignal,
-): Promise<Held | null> {
-  await firedOf(patience, signal)
-  while (!signal.aborted) {
+/** Resolves when the run waits at a gate at that time or later; null when the signal fires. */
+async function heldFrom(ctx: Ctx, id: string, time: number, signal: AbortSignal): Promise<Held | null> {
+  for (let waitMs = Math.max(0, time - performance.now()); ; waitMs = lookMs) {
+    const isOver = await pause(waitMs, true, { signal }).catch(() => false)
+    if (!isOver) return null
     const approvals = await loadPendingUnder(ctx.db, id)
     if (approvals.length > 0) return { type: 'held', approvals }
-    await firedOf(AbortSignal.timeout(lookMs), signal)
   }
-  return null
-}
-
-function firedOf(...signals: AbortSignal[]): Promise<void> {
-  return new Promise((resolve) => {
-    const first = AbortSignal.any(signals)
-    if (first.aborted) resolve()
-    else first.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** Clients show Markdown: what came with a call must be no link in it. */

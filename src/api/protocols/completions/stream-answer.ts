@@ -21,17 +21,17 @@ export type Deltas = AsyncGenerator<Delta, Ending | null, undefined>
 
 /**
  * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then nothing is noted. A gate
- * keeps the client until `patience` fires. Action `events:Subscribe`, checked before this resolves.
+ * keeps the client until the time `keptUntil` (`followHeld`). Action `events:Subscribe`, checked before this resolves.
  */
 export async function streamAnswer(
   ctx: Ctx,
   conversation: Conversation,
   begun: AnswerSource,
   answer: Answer,
-  patience: AbortSignal,
+  keptUntil: number,
   gone: AbortSignal,
 ): Promise<Deltas> {
-  const follow = (one: AnswerSource) => followHeld(ctx, one, patience, gone)
+  const follow = (one: AnswerSource) => followHeld(ctx, one, keptUntil, gone)
   return deltasOf(ctx, conversation, begun, answer, await follow(begun), follow)
 }
 

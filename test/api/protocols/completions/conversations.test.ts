@@ -348,6 +348,38 @@ describe.each(kinds)('on %s', (kind) => {
       }
     })
 
+    test('each of several questions has its link', async () => {
+      const words = [0, 1, 2, 3, 4, 5].map(word)
+      const prompt = user(words.map((of) => `call act {"word": "${of}"}`).join('\n'))
+      const { text } = await ask('gated', [prompt], { headers: atOnce })
+      expect(text).toContain('waits for 6 approvals')
+      expect(text.match(/^- .*act.*: http.*\/approvals\/apr_\w+$/gm)).toHaveLength(5)
+      expect(text).toContain('and 1 more')
+      for (const of of words) await decide(of, 'REJECT')
+    })
+
+    test('a client that says how long it waits is told before', async () => {
+      const of = word()
+      const headers = { 'x-stainless-timeout': '1' }
+      const { text } = await ask('gated', [acting(of)], { headers })
+      expect(text).toContain('waits for an approval')
+      const odd = ask('gated', [acting(of)], { headers: { prefer: 'wait=301' } })
+      await expect(odd).rejects.toMatchObject({ status: 400, param: 'Prefer' })
+      await decide(of, 'REJECT')
+    })
+
+    test('a run that somebody cancels is an error that no client repeats, and the same request goes on', async () => {
+      const of = word()
+      const held = await ask('gated', [acting(of)], { headers: atOnce })
+      await h.mutate('cancelGeneration', { generationId: runIdOf(held) }, '__typename')
+      await h.until(runIdOf(held), ['CANCELLED'])
+      const refused = { status: 400, code: 'run_cancelled' }
+      await expect(ask('gated', [acting(of)], { maxRetries: 2 })).rejects.toMatchObject(refused)
+      const next = await ask('gated', [acting(of)])
+      expect((await runOf(next)).retryOf).toEqual({ id: runIdOf(held) })
+      expect([next.text, acted(of)]).toEqual(['ok', 0])
+    })
+
     test('a rejection is told to the model, and its answer to the client', async () => {
       const of = word()
       const made = ask('gated', [acting(of)], { headers: soon })
