@@ -121,6 +121,25 @@ describe.each(majors)('openai %i', (major) => {
     },
   )
 
+  test('the loop of the client runs its tools, one after another', async () => {
+    const rooms: string[] = []
+    const run = ({ room }: { room: string }) => `kitchen ${rooms.push(room)}`
+    const looking = {
+      name: 'locate',
+      description: 'Finds.',
+      parameters: parameters as never,
+      parse: JSON.parse,
+      function: run,
+    }
+    const runner = client.chat.completions.runTools({
+      model: 'plain',
+      messages: [user(`call locate {"room": "a"}\nthen\ncall locate {"room": "${major}"}\nthen\nsay found`)],
+      tools: [{ type: 'function' as const, function: looking }],
+    })
+    expect(await runner.finalContent()).toBe('found')
+    expect(rooms).toEqual(['a', String(major)])
+  })
+
   test.each(['whole', 'streamed'])(
     'a gate, %s: words with the link, and the same request goes on',
     async (how) => {
