@@ -63,7 +63,9 @@ async function askedAgain(
     const history = await afterLastCalls(ctx, run)
     return history && fromBeginning(await starter.goOn(history))
   }
-  return isRetry && toldMs < ctx.limits.joinWindowMs ? { ...placeIn(place), next: null } : null
+  const wasAnswered = known.messages.at(-1)!.role !== 'assistant'
+  const isLost = isRetry && wasAnswered && toldMs < ctx.limits.joinWindowMs
+  return isLost ? { ...placeIn(place), next: null } : null
 }
 
 const nextAfter = (starter: Starter, run: Generation, said: readonly GivenMessage[]): AnswerSource['next'] =>

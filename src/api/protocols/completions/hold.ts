@@ -28,7 +28,10 @@ export async function followHeld(
   const over = new AbortController()
   const signal = AbortSignal.any([gone, over.signal])
   const runUpdates = await followRun(ctx, generation, segment, signal, true)
-  return untilHeld(runUpdates, heldFrom(ctx, generation.id, keptUntil, signal), over)
+  const held = heldFrom(ctx, generation.id, keptUntil, signal)
+  // Whoever waits for it hears of a failure, also one that comes before anybody waits.
+  held.catch(() => {})
+  return untilHeld(runUpdates, held, over)
 }
 
 async function* untilHeld(

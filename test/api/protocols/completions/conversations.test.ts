@@ -264,6 +264,8 @@ describe.each(kinds)('on %s', (kind) => {
       }
       const made = await ask('plain', [acting(of)], { fetch: losing, maxRetries: 2 })
       expect([made.text, tries, acted(of)]).toEqual(['ok', 2, 1])
+      const asking = ask('plain', [acting(of), made.message], { headers: { 'x-stainless-retry-count': '1' } })
+      await expect(asking).rejects.toMatchObject({ status: 400, param: 'messages' })
       // A person who wants another answer sends the same, and is no client that repeats.
       expect((await ask('plain', [acting(of)])).id).not.toBe(made.id)
       expect(acted(of)).toBe(2)
@@ -346,6 +348,23 @@ describe.each(kinds)('on %s', (kind) => {
         turns.push(held.message)
         return held
       }
+    })
+
+    test('the same message twice at once, at two replicas, is answered by one run', async () => {
+      const of = word()
+      const messages: Message[] = [acting(of)]
+      messages.push(
+        (await ask('gated', messages, { headers: atOnce })).message,
+        user('slow 40ms\nsay it went through'),
+      )
+      const both = [h, other].map(({ url }) => ask('gated', messages, { url, headers: soon }))
+      await decide(of)
+      expect((await Promise.all(both)).map(({ text }) => text)).toEqual(
+        Array(2).fill('ok\n\nit went through'),
+      )
+      const threads = '{ generations(first: 2) { nodes { threadId inputLine } } }'
+      const [newest, before] = (await h.gql(threads)).data['generations'].nodes
+      expect([newest.threadId === before.threadId, acted(of)]).toEqual([true, 1])
     })
 
     test('each of several questions has its link', async () => {
