@@ -29,7 +29,7 @@ export async function followHeld(
   const signal = AbortSignal.any([gone, over.signal])
   const runUpdates = await followRun(ctx, generation, segment, signal, true)
   const held = heldFrom(ctx, generation.id, keptUntil, signal)
-  // Whoever waits for it hears of a failure, also one that comes before anybody waits.
+  // It may fail before anybody waits for it; whoever does gets the error.
   held.catch(() => {})
   return untilHeld(runUpdates, held, over)
 }
