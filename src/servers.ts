@@ -32,6 +32,7 @@ import { a2aApi } from './api/protocols/a2a/handler.ts'
 import { chatApi } from './api/protocols/chat/handler.ts'
 import { authenticatedRoute } from './api/http/authenticated-api.ts'
 import { restApi } from './api/protocols/rest/handler.ts'
+import { completionRoutes } from './api/protocols/completions/handler.ts'
 import { responsesApi } from './api/protocols/responses/handler.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
@@ -125,7 +126,8 @@ export async function openServers(
 /** What knows its callers beside GraphQL. Files are below the path of the REST API. */
 function knownRoutes(address: Address, callers: Callers, sessions: SessionParts): RouteGroup[] {
   const { services } = sessions
-  const apis = [restApi, responsesApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
+  const openaiApi = { ...responsesApi, routes: [...responsesApi.routes, ...completionRoutes] }
+  const apis = [restApi, openaiApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
   return [
     makeFiles(services, callers),
     ...apis.map((api) => authenticatedRoute(api, callers, services.log)),

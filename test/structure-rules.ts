@@ -98,6 +98,7 @@ const apiEntryPoints = [
   'api/protocols/ag-ui/copilotkit.ts',
   'api/protocols/ag-ui/handler.ts',
   'api/protocols/chat/handler.ts',
+  'api/protocols/completions/handler.ts',
   'api/protocols/rest/handler.ts',
   'api/protocols/responses/handler.ts',
 ]

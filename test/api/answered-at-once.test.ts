@@ -66,6 +66,7 @@ const conflicts: Record<string, RegExp> = {
   graphql: /^(CONFLICT|GENERATION_TERMINAL|APPROVAL_ALREADY_DECIDED)$/,
   rest: /^(CONFLICT|GENERATION_TERMINAL)$/,
   responses: /^(conflict|generation_terminal|approval_already_decided)$/,
+  completions: /^(conflict|generation_terminal)$/,
   chat: /^(CONFLICT|GENERATION_TERMINAL|APPROVAL_ALREADY_DECIDED)$/,
   agUi: /^(CONFLICT|GENERATION_TERMINAL|APPROVAL_ALREADY_DECIDED)$/,
   a2a: /^(CONFLICT|UNSUPPORTED_OPERATION|APPROVAL_ALREADY_DECIDED)$/,

@@ -89,6 +89,12 @@ const streams: Record<string, () => Promise<Response>> = {
       patient,
     ),
   'a stream of Responses': () => post('/v1/responses', { model: 'teller', input: pays, stream: true }),
+  'a stream of chat completions': () =>
+    post('/v1/chat/completions', {
+      model: 'teller',
+      messages: [{ role: 'user', content: pays }],
+      stream: true,
+    }),
   'a stream of A2A': () =>
     post(
       '/a2a/teller',
@@ -123,7 +129,7 @@ test.each(Object.keys(streams))(
   },
 )
 
-test.each(['rest', 'responses', 'chat', 'agUi', 'copilotKit', 'a2a', 'mcp'] as const)(
+test.each(['rest', 'responses', 'completions', 'chat', 'agUi', 'copilotKit', 'a2a', 'mcp'] as const)(
   'a run that is started over %s counts once, and ends with its key',
   async (name) => {
     const door = { url: h.url, key: key.secret, agent: { id: agent.agentId, name: 'teller' } }

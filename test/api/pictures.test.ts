@@ -7,7 +7,7 @@ import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import * as a2a from './protocols/a2a/clients.ts'
 import { openAgent, openPage } from './protocols/ag-ui/clients.ts'
 import { openChat } from './protocols/chat/front-end.ts'
-import { openClient } from './protocols/responses/clients.ts'
+import { openClient } from '../support/openai-clients.ts'
 
 let h: Harness
 let fixtures: Fixtures
@@ -54,6 +54,17 @@ const protocols: Record<string, Protocol> = {
         { type: 'input_image' as const, image_url: url, detail: 'auto' as const },
       ]
       await client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
+    },
+  },
+  'chat completions': {
+    path: 'messages.0.content.1.image_url.url',
+    async send({ url }) {
+      const client = await openClient(6, h.url, adminKey)
+      const content = [
+        { type: 'text' as const, text: said },
+        { type: 'image_url' as const, image_url: { url } },
+      ]
+      await client.chat.completions.create({ model: 'plain', messages: [{ role: 'user', content }] })
     },
   },
   'the chat of the AI SDK': {

@@ -4,7 +4,8 @@
  */
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openClient } from '../api/protocols/responses/clients.ts'
+import { ask } from '../support/ask.ts'
+import { openClient } from '../support/openai-clients.ts'
 import { first, key, kinds, prompt, second, startKillable, type Killable } from './killable.ts'
 
 type Event = OpenAI.Responses.ResponseStreamEvent
@@ -65,6 +66,51 @@ describe.each(kinds)('on %s', (kind) => {
     const again = await next.responses.retrieve(id)
     expect(again).toMatchObject({ status: 'completed', output: whole })
   })
+})
+
+describe.each(kinds)('chat completions on %s', (kind) => {
+  let server: Killable
+  beforeAll(async () => {
+    server = await startKillable(kind)
+  })
+  afterAll(() => server?.close())
+
+  test.each(['charlie', 'mike'])(
+    'killed at the word %s: the same request gets the whole answer, and the next turn goes on in the thread',
+    { timeout: 60_000 },
+    async (word) => {
+      const before = server.paid()
+      const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [
+        { role: 'user', content: `${prompt} ${word}` },
+      ]
+      const body = { model: 'teller', messages, stream: false as const }
+      const client = await openClient(6, server.url(), key)
+      let text = ''
+      const cut = async () => {
+        for await (const { choices } of await client.chat.completions.create({ ...body, stream: true })) {
+          text += choices[0]?.delta.content ?? ''
+          if (text.includes(word)) return server.kill()
+        }
+        throw new Error('The answer ended before the kill.')
+      }
+      await cut()
+      await server.start()
+      const next = await openClient(6, server.url(), key)
+      const made = await next.chat.completions.create(body)
+      expect(made.choices[0]!.message.content).toBe(`${first}\n\n${second} ${word}`)
+      expect(server.paid() - before).toBe(1)
+      messages.push(made.choices[0]!.message, { role: 'user', content: 'say on' })
+      await server.kill()
+      await server.start()
+      const after = await openClient(6, server.url(), key)
+      const turn = await after.chat.completions.create(body)
+      expect(turn.choices[0]!.message.content).toBe('on')
+      const list = 'query($ids: [ID!]!) { nodes(ids: $ids) { ... on Generation { threadId } } }'
+      const ids = [made, turn].map(({ id }) => `gen_${id.split('_')[1]}`)
+      const [one, two] = (await ask(server.url(), key, list, { ids })).data['nodes']
+      expect(one.threadId).toBe(two.threadId)
+    },
+  )
 })
 
 function textIn(item: OpenAI.Responses.ResponseOutputItem): string {

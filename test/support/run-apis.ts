@@ -77,6 +77,10 @@ const responses = (door: Door, body: object) =>
 const responsesOn = (door: Door, run: KnownRun, item: object) =>
   responses(door, { previous_response_id: segmentOf(run), input: [item] })
 
+const completions = (door: Door, messages: object[]) =>
+  authenticated(door, '/v1/chat/completions', { model: door.agent.name, messages })
+const said = (content: string) => ({ role: 'user', content })
+
 const chat = (door: Door, id: string, messages: object[]) =>
   authenticated(door, `/api/chat/${door.agent.name}`, { id, messages, trigger: 'submit-message' })
 const chatUser = (text: string) => ({ id: fresh(), role: 'user', parts: [{ type: 'text', text }] })
@@ -120,7 +124,7 @@ const overAgUi = (send: typeof agUi): RunApi => ({
     ),
 })
 
-type Name = 'graphql' | 'rest' | 'responses' | 'chat' | 'agUi' | 'copilotKit' | 'a2a' | 'mcp'
+type Name = 'graphql' | 'rest' | 'responses' | 'completions' | 'chat' | 'agUi' | 'copilotKit' | 'a2a' | 'mcp'
 
 export const runApis: Record<Name, RunApi> = {
   graphql: {
@@ -157,6 +161,11 @@ export const runApis: Record<Name, RunApi> = {
       responsesOn(door, run, { type: 'function_call_output', call_id, output }),
     decide: (door, run, approval_request_id, approve) =>
       responsesOn(door, run, { type: 'mcp_approval_response', approval_request_id, approve }),
+  },
+  completions: {
+    start: (door, prompt) => completions(door, [said(prompt)]),
+    answer: (door, _run, tool_call_id, content) =>
+      completions(door, [said('before'), { role: 'tool', tool_call_id, content }]),
   },
   chat: {
     start: (door, prompt) => chat(door, fresh(), [chatUser(prompt)]),

@@ -28,7 +28,8 @@ export { readEvents, watchGeneration } from './generation-events.ts'
 export { countGenerations, listDescendants, listGenerations, type GenerationFilter } from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited } from './awaited.ts'
-export { startGeneration, type BindStart, type StartGenerationInput } from './start.ts'
+export { ThreadMovedOnError, type BindStart } from './bind-start.ts'
+export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
   submitToolOutputs,
   type OutputOutcome,

@@ -26,6 +26,7 @@ import {
 } from '../agents/index.ts'
 import { joinAwaited } from './awaited.ts'
 import { clientToolsOf, clientToolsShape } from './client-tools.ts'
+import { followingOnly, ThreadMovedOnError, type BindStart } from './bind-start.ts'
 import type { Generation } from './generation.ts'
 import {
   assertThread,
@@ -100,7 +101,8 @@ export async function startGeneration(
   const { idempotencyKey, ...rest } = input
   const { operation = 'generations:Start', request = rest, joins = false } = repeats
   const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request } : null
-  const bind = repeats.bind ?? (key && rememberStart(ctx, key))
+  const found = repeats.bind ?? (key && rememberStart(ctx, key))
+  const bind = repeats.follows ? followingOnly(repeats.follows, found) : found
   const given = check(shape, input)
   // Files are resolved once only.
   const known = input.attachments ? null : rememberedAgent(ctx, given.agentId)
@@ -131,13 +133,9 @@ interface Repeats {
   joins?: boolean
   /** Binds the run to what starts it, instead of a key. */
   bind?: BindStart
+  /** With `threadId`: what must be the newest run of the thread, else ThreadMovedOnError. A repeat finds its run all the same. */
+  follows?: string
 }
-
-/**
- * Runs first in the transaction that inserts the run with this id. Returns the run that was started before instead of it,
- * which inserts none; null: there is none.
- */
-export type BindStart = (tx: Database, id: string, projectId: string) => Promise<string | null>
 
 interface StartKey {
   /** Null: equal requests join the first one. */
@@ -172,6 +170,7 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, bind: BindStart | null
     else slot?.free()
     return generation
   } catch (error) {
+    if (error instanceof ThreadMovedOnError) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
     if (isStorageError(error)) slot?.giveBack({ id: row.id, epoch: 1 })
     else slot?.free()
     throw error

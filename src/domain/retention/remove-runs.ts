@@ -187,6 +187,7 @@ async function deleteTrees(tx: Database, ids: readonly string[]): Promise<string
       gone_steps as (${deleteOf('steps', ids)}),
       gone_attempts as (${deletePlacesOf('model_attempts', ids)}),
       gone_requests as (${deletePlacesOf('awaited_requests', ids)}),
+      gone_places as (${deletePlacesOf('conversation_places', ids)}),
       gone_calls as (${deleteCalls(sql`t.id = any(array(select e.id from ${eachOf('tool_calls', ids)}))`)}),
       gone_tools as (
         delete from tool_versions

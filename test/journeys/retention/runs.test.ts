@@ -4,6 +4,8 @@ import { removeRuns } from '../../../src/domain/retention/remove-runs.ts'
 import { sweepProject } from '../../../src/domain/retention/sweep.ts'
 import { LeaseLostError } from '../../../src/store/work/work.ts'
 import { hasPostgres } from '../../support/databases.ts'
+import { adminKey } from '../../support/harness.ts'
+import { openClient } from '../../support/openai-clients.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
@@ -25,7 +27,15 @@ describe.each(kinds)('on %s', (kind) => {
   }
   const exists = (id: string) => r.count('generations', `id = '${id}'`)
   const leftOf = async (id: string) => {
-    const tables = ['events', 'steps', 'tool_calls', 'approvals', 'model_attempts', 'awaited_requests']
+    const tables = [
+      'events',
+      'steps',
+      'tool_calls',
+      'approvals',
+      'model_attempts',
+      'awaited_requests',
+      'conversation_places',
+    ]
     const counts = await Promise.all(tables.map((table) => r.count(table, `generation_id = '${id}'`)))
     return counts.reduce((sum, count) => sum + count, 0)
   }
@@ -34,9 +44,13 @@ describe.each(kinds)('on %s', (kind) => {
       .thread_id
 
   test('a run goes with all its rows when its time has come, and not before', async () => {
-    const id = await run()
+    const client = await openClient(6, r.h.url, adminKey)
+    const messages = [{ role: 'user' as const, content: 'call look {"word":"a"}' }]
+    const told = await client.chat.completions.create({ model: agentId, messages })
+    const id = `gen_${told.id.split('_')[1]}`
     const thread = await threadOf(id)
     expect(await leftOf(id)).toBeGreaterThan(3)
+    expect(await r.count('conversation_places', `generation_id = '${id}'`)).toBe(2)
     expect(await r.sweep(29)).toEqual({})
     expect(await exists(id)).toBe(1)
     expect(await r.sweep(31)).toMatchObject({ runs: 1 })

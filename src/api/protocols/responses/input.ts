@@ -9,6 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
 import { unknownFields } from '../segments/ignored.ts'
+import { overridesOf } from '../segments/openai-requests.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import { callOfItem } from './items.ts'
@@ -56,13 +57,6 @@ export function readRequest(body: JsonObject): GivenRequest {
   const read = readInput(items)
   const instructions = [given.instructions ?? '', ...read.instructions].filter(Boolean).join('\n\n')
   const format = given.text?.format
-  const choice = given.tool_choice
-  const rule =
-    choice === 'required'
-      ? { mode: 'REQUIRED' as const }
-      : isJsonObject(choice)
-        ? { tool: (choice as { name: string }).name }
-        : null
   return {
     model: given.model,
     stream: given.stream ?? false,
@@ -77,25 +71,15 @@ export function readRequest(body: JsonObject): GivenRequest {
       ...tools.flatMap((one, i) => (one.type === 'function' || one.type === 'mcp' ? [] : `tools.${i}`)),
       ...read.ignored,
     ],
-    settings: {
-      ...(instructions ? { instructions } : {}),
-      ...(functions.length > 0
-        ? {
-            clientTools: functions.map(({ name, description, parameters }) => ({
-              name,
-              description,
-              inputSchema: parameters,
-            })),
-          }
-        : {}),
-      // In every step it would never end: OpenAI's tool_choice is about the first one.
-      ...(rule ? { stepRules: [{ step: 1, toolChoice: rule }] } : {}),
-      ...(choice === 'none' ? { toolChoice: { mode: 'NONE' as const } } : {}),
-      ...(given.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
-      ...(typeof given.temperature === 'number' ? { temperature: given.temperature } : {}),
-      ...(given.max_output_tokens ? { maxOutputTokens: given.max_output_tokens } : {}),
-      ...(format?.type === 'json_schema' ? { outputSchema: format.schema } : {}),
-    },
+    settings: overridesOf({
+      instructions,
+      functions,
+      choice: given.tool_choice,
+      parallel: given.parallel_tool_calls,
+      temperature: given.temperature,
+      maxOutputTokens: given.max_output_tokens,
+      outputSchema: format?.type === 'json_schema' ? format.schema : null,
+    }),
   }
 }
 

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
+import { argumentsForClient } from '../segments/client-calls.ts'
 import { questionId } from '../segments/question-id.ts'
 
 /** Calls that run here are shown as those of a remote server, which clients show and never run. */
@@ -25,15 +26,13 @@ export function textPart(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** A call for the client, with the arguments that it needs to run it. */
 export function functionCall(call: ToolCall): Item {
-  const args = call.status === 'AWAITING_CLIENT' ? call.arguments : masked(call.arguments ?? {}, call.masked)
   return {
     id: `fc_${call.id.slice('call_'.length)}`,
     type: 'function_call',
     call_id: call.id,
     name: call.runtimeName,
-    arguments: JSON.stringify(args ?? {}),
+    arguments: JSON.stringify(argumentsForClient(call)),
     status: 'completed',
   }
 }

@@ -10,7 +10,7 @@ import type { ApiReply } from '../../http/authenticated-api.ts'
 import { actionName } from './action-names.ts'
 import { errorBody } from './errors.ts'
 import { shownApproval } from './generation-state.ts'
-import { patienceOf } from './patience.ts'
+import { patienceOf } from '../segments/patience.ts'
 import { route, type RouteCall } from './route.ts'
 import * as shapes from './shapes.ts'
 

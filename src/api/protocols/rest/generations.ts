@@ -12,7 +12,7 @@ import type { ApiReply } from '../../http/authenticated-api.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
 import { streamRun } from './event-stream.ts'
 import { findRun, waitForTurn } from './generation-state.ts'
-import { patienceOf } from './patience.ts'
+import { patienceOf } from '../segments/patience.ts'
 import { route, type RouteCall } from './route.ts'
 import * as shapes from './shapes.ts'
 

@@ -1,5 +1,7 @@
-/** What the APIs of OpenAI have in common: their error bodies, and the key of a request that may be repeated. */
+/** What the APIs of OpenAI have in common: error bodies, the key of a request that may be repeated, and settings of a run. */
 import { invalidAt, type AppError } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import type { AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import { statusOf } from '../../http/replies.ts'
 
@@ -24,4 +26,49 @@ export function keyOf({ idempotencyKey: key }: AuthenticatedRequest): string | n
   if (key !== null && (key.length === 0 || key.length > 200))
     throw invalidAt(['Idempotency-Key'], 'must have 1 to 200 characters')
   return key
+}
+
+export interface GivenSettings {
+  /** Texts of system and developer messages; empty for none. */
+  instructions: string
+  functions: {
+    name: string
+    description?: string | null | undefined
+    parameters?: JsonObject | null | undefined
+  }[]
+  choice?: 'auto' | 'none' | 'required' | { name: string } | null | undefined
+  parallel?: boolean | null | undefined
+  temperature?: number | null | undefined
+  maxOutputTokens?: number | null | undefined
+  outputSchema: JsonObject | null
+}
+
+/** The overrides of a run that starts with these settings. */
+export function overridesOf(given: GivenSettings): Omit<StartGenerationInput, 'agentId'> {
+  const { instructions, functions, choice, maxOutputTokens, outputSchema } = given
+  const rule =
+    choice === 'required'
+      ? { mode: 'REQUIRED' as const }
+      : typeof choice === 'object' && choice
+        ? { tool: choice.name }
+        : null
+  return {
+    ...(instructions ? { instructions } : {}),
+    ...(functions.length > 0
+      ? {
+          clientTools: functions.map(({ name, description, parameters }) => ({
+            name,
+            description,
+            inputSchema: parameters,
+          })),
+        }
+      : {}),
+    // In every step it would never end: OpenAI's tool_choice is about the first one.
+    ...(rule ? { stepRules: [{ step: 1, toolChoice: rule }] } : {}),
+    ...(choice === 'none' ? { toolChoice: { mode: 'NONE' as const } } : {}),
+    ...(given.parallel === false ? { parallelToolCalls: false } : {}),
+    ...(typeof given.temperature === 'number' ? { temperature: given.temperature } : {}),
+    ...(maxOutputTokens ? { maxOutputTokens } : {}),
+    ...(outputSchema ? { outputSchema } : {}),
+  }
 }

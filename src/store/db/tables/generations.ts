@@ -158,6 +158,26 @@ export const awaitedRequests = pgTable(
   ],
 )
 
+/** Conversations of clients that send all of their messages: how far a caller's conversation goes, and the run that is there. */
+export const conversationPlaces = pgTable(
+  'conversation_places',
+  {
+    projectId: projectId(),
+    principalId: text('principal_id').notNull(),
+    /** Hash of the agent and of the messages up to here. */
+    hash: text('hash').notNull(),
+    generationId: text('generation_id').notNull(),
+    /** The number of the event of the run after which what follows begins. */
+    after: integer('after').notNull(),
+    /** When the caller was told how the run went on from here; null while that is owed. */
+    toldAt: moment('told_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'conversation_places_pk', columns: [t.projectId, t.principalId, t.hash] }),
+    index('conversation_places_of').on(t.generationId),
+  ],
+)
+
 export const steps = pgTable(
   'steps',
   {

@@ -11,7 +11,7 @@ import { query } from '../../../../src/store/db/database.ts'
 import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
-import { openClient } from './clients.ts'
+import { openClient } from '../../../support/openai-clients.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])]
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
-import { majors, openClient } from './clients.ts'
+import { majors, openClient } from '../../../support/openai-clients.ts'
 
 let h: Harness
 let fixtures: Fixtures

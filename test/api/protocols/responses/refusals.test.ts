@@ -59,7 +59,7 @@ const cases: [string, Sent, number, string][] = [
     400,
     'invalid',
   ],
-  ['an unknown path', { method: 'GET', path: '/chat/completions' }, 404, 'not_found'],
+  ['an unknown path', { method: 'GET', path: '/completions' }, 404, 'not_found'],
   ['a POST of models', { path: '/models', body: text('say x') }, 405, 'invalid'],
   ['a DELETE', { method: 'DELETE', path: `/responses/${id}` }, 405, 'invalid'],
   ['an unknown response', { method: 'GET', path: `/responses/${id}` }, 404, 'not_found'],
@@ -84,10 +84,16 @@ test.each(cases)('%s', async (_what, sent, status, code) => {
 })
 
 test('a path that is not served names those that are', async () => {
-  const refused = await send({ path: '/chat/completions', body: '{}' })
+  const refused = await send({ path: '/completions', body: '{}' })
   expect(refused).toMatchObject({
     status: 404,
-    body: { error: { message: expect.stringMatching(/"\/v1\/chat\/completions".*POST \/v1\/responses/) } },
+    body: {
+      error: {
+        message: expect.stringMatching(
+          /"\/v1\/completions".*POST \/v1\/responses.*POST \/v1\/chat\/completions/,
+        ),
+      },
+    },
   })
 })
 

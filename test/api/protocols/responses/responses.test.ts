@@ -3,7 +3,7 @@ import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
-import { majors, openClient } from './clients.ts'
+import { majors, openClient } from '../../../support/openai-clients.ts'
 
 let h: Harness
 let fixtures: Fixtures

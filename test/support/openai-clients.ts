@@ -1,6 +1,6 @@
-/** The clients of OpenAI that the Responses API is judged by: three majors of the same package. */
+/** The clients of OpenAI that the APIs of OpenAI are judged by: three majors of the same package. */
 import type { OpenAI } from 'openai6'
-import { hasPeers, importPeer } from '../../../support/peers.ts'
+import { hasPeers, importPeer } from './peers.ts'
 
 /** The majors that are installed. */
 export const majors = hasPeers ? ([5, 6, 7] as const) : ([6] as const)

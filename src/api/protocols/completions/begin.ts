@@ -1,0 +1,112 @@
+/** What a request for an answer begins, or goes on with: nothing runs twice, whichever request is sent again. */
+import { invalidAt, type AppError } from '../../../core/errors.ts'
+import { kindOfId } from '../../../core/ids.ts'
+import type { Ctx } from '../../../domain/access/index.ts'
+import { getGenerations, isTerminal, type Generation } from '../../../domain/generations/index.ts'
+import { getToolCalls } from '../../../domain/tool-calls/index.ts'
+import { answerSegment, type StartedSegment } from '../segments/answers.ts'
+import type { Conversation, KnownPlace } from './conversation.ts'
+import { afterLastCalls } from './failed.ts'
+import type { GivenRequest } from './input.ts'
+import type { GivenMessage } from './messages.ts'
+import { createStarter, type HowToStart, type Starter } from './start.ts'
+
+export interface AnswerSource extends StartedSegment {
+  /** Starts what follows in the same answer when this run has ended: the answer to what was said while it waited. */
+  next: (() => Promise<AnswerSource>) | null
+}
+
+/**
+ * Finds what the request is about, in this order: a request that was told all of its messages before; outputs of calls for
+ * this client; a message after a known place; and anything else, which is the history of a new run.
+ */
+export async function beginAnswer(
+  ctx: Ctx,
+  given: GivenRequest,
+  known: Conversation,
+  how: HowToStart,
+): Promise<AnswerSource> {
+  const starter = createStarter(ctx, given, known, how)
+  const again = how.joins && known.whole ? await askedAgain(ctx, known, known.whole, how, starter) : null
+  if (again) return again
+  const tail = known.messages.slice(known.messages.findLastIndex(({ role }) => role === 'assistant') + 1)
+  const answered = await answerCalls(ctx, known, tail)
+  if (answered) {
+    const said = tail.filter(({ role }) => role === 'user')
+    return { ...answered, next: nextAfter(starter, answered.generation, said) }
+  }
+  const { base, messages } = known
+  if (!base) return fromBeginning(await starter.anew(messages))
+  if (base.isEdited) return fromBeginning(await starter.fork(base.run, messages.slice(base.length)))
+  if (!isTerminal(base.run.storedStatus) && base.toldMs !== null) throw unanswered(messages, base)
+  const said = known.newFor(base)
+  if (base.toldMs === null) return { ...placeIn(base), next: nextAfter(starter, base.run, said) }
+  return fromBeginning(await starter.after(base.run, said))
+}
+
+/**
+ * A request all of whose messages are known goes on with a run whose answer is owed, gets one again that was lost, or goes on where
+ * a run failed. Null for one whose answer was told: it asks for another.
+ */
+async function askedAgain(
+  ctx: Ctx,
+  known: Conversation,
+  place: KnownPlace,
+  { isRetry }: HowToStart,
+  starter: Starter,
+): Promise<AnswerSource | null> {
+  const { run, toldMs } = place
+  const isOver = isTerminal(run.storedStatus)
+  if (run.cancelRequestedAt && !isOver) return null
+  if (toldMs === null) return { ...placeIn(place), next: nextAfter(starter, run, known.newFor(place)) }
+  if (isOver && run.storedStatus !== 'COMPLETED') {
+    const history = await afterLastCalls(ctx, run)
+    return history && fromBeginning(await starter.goOn(history))
+  }
+  const wasAnswered = known.messages.at(-1)!.role !== 'assistant'
+  const isLost = isRetry && wasAnswered && toldMs < ctx.limits.joinWindowMs
+  return isLost ? { ...placeIn(place), next: null } : null
+}
+
+const nextAfter = (starter: Starter, run: Generation, said: readonly GivenMessage[]): AnswerSource['next'] =>
+  said.length === 0 ? null : async () => fromBeginning(await starter.after(run, said))
+
+const fromBeginning = (generation: Generation): AnswerSource => ({
+  generation,
+  segment: { generationId: generation.id, after: 0 },
+  next: null,
+})
+
+const placeIn = ({ run, after }: KnownPlace): StartedSegment => ({
+  generation: run,
+  segment: { generationId: run.id, after },
+})
+
+/** The run that goes on because its calls were answered; null when the messages answer no call that this caller was given. */
+async function answerCalls(
+  ctx: Ctx,
+  { agent }: Conversation,
+  tail: readonly GivenMessage[],
+): Promise<StartedSegment | null> {
+  const given = tail.filter(({ callId }) => callId !== null && kindOfId(callId) === 'toolCall')
+  const calls = await getToolCalls(
+    ctx,
+    given.map(({ callId }) => callId!),
+  )
+  const outputs = given.flatMap(({ callId, text }, i) =>
+    calls[i]?.kind === 'client' ? [{ toolCallId: callId!, output: text }] : [],
+  )
+  const owner = calls.find((call) => call?.kind === 'client')?.generationId
+  const [run] = owner ? await getGenerations(ctx, [owner]) : []
+  const [root] = run?.rootId ? await getGenerations(ctx, [run.rootId]) : [run]
+  if (!root || root.agentId !== agent.id || root.requestedBy !== ctx.principal.id) return null
+  return answerSegment(ctx, root, { outputs, verdicts: [], callsOnly: true }, ['messages'])
+}
+
+function unanswered(messages: readonly GivenMessage[], { length }: KnownPlace): AppError {
+  const names = messages[length - 1]!.calls.map(({ id, name }) => `${id} (${name})`)
+  return invalidAt(
+    ['messages', String(length)],
+    `must be the outputs of the calls before it: ${names.join(', ')}`,
+  )
+}

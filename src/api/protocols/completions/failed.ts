@@ -1,0 +1,49 @@
+/** Runs that did not complete: how a client is told, and where another request goes on. */
+import type { Ctx } from '../../../domain/access/index.ts'
+import { showStepsOf, type Generation } from '../../../domain/generations/index.ts'
+import { callsOf } from '../../../domain/models/index.ts'
+
+export interface Failure {
+  status: number
+  body: { error: { message: string; type: string; code: string; param: null } }
+}
+
+/** The status and code of a failure; clients send a request again by themselves when waiting may help. */
+const failures: Record<string, [status: number, type: string, code: string]> = {
+  MODEL_RATE_LIMITED: [429, 'rate_limit_error', 'rate_limit_exceeded'],
+  MODEL_BAD_REQUEST: [400, 'invalid_request_error', 'invalid_prompt'],
+  CONTEXT_OVERFLOW: [400, 'invalid_request_error', 'context_length_exceeded'],
+}
+const serverError: [number, string, string] = [500, 'server_error', 'server_error']
+
+/** How the end of the run is told as an error; null for one that completed. */
+export function failureOf({ storedStatus, error }: Generation): Failure | null {
+  if (storedStatus === 'COMPLETED') return null
+  // Nobody sends a 400 again by itself: somebody has cancelled the run, or its time is over.
+  const [status, type, code] =
+    storedStatus === 'FAILED'
+      ? (failures[error?.code ?? ''] ?? serverError)
+      : [400, 'invalid_request_error', `run_${storedStatus.toLowerCase()}`]
+  const message =
+    error?.message ??
+    (storedStatus === 'CANCELLED' ? 'The run was cancelled.' : 'The time of the run is over.')
+  return { status, body: { error: { message, type, code, param: null } } }
+}
+
+/** The history with which a run goes on. */
+export interface HistoryUpTo {
+  generationId: string
+  step: number
+}
+
+/** What goes on after the last calls of a run, and repeats none of them. Null for a run that made none. */
+export async function afterLastCalls(
+  ctx: Ctx,
+  { id, input, retryOf }: Generation,
+): Promise<HistoryUpTo | null> {
+  const steps = await showStepsOf(ctx.db, [id])
+  const made = steps.filter(({ parts }) => callsOf(parts).length > 0).map(({ stepIndex }) => stepIndex)
+  if (made.length > 0) return { generationId: id, step: Math.max(...made) }
+  // It went on so itself.
+  return input.length === 0 ? retryOf : null
+}
