@@ -59,7 +59,13 @@ test('it holds only what runs, in at most 6 MB', () => {
       (path) =>
         !/^(dist\/.+\.(js|d\.ts|css|html|svg|json|gz|br|txt)|migrations\/\d{4}_[\w-]+\.sql)$/.test(path),
     )
-  expect(others.toSorted()).toEqual(['LICENSE', 'README.md', 'migrations/meta/_journal.json', 'package.json'])
+  expect(others.toSorted()).toEqual([
+    'LICENSE',
+    'README.md',
+    'client/possible-types.json',
+    'migrations/meta/_journal.json',
+    'package.json',
+  ])
 })
 
 test.each([

@@ -8,15 +8,15 @@ import { hasManyValues, maxJsonDepth, maxJsonValues, tryParseJson, type Json } f
 import type { Log } from '../../core/log.ts'
 import { asAppError, type Ctx } from '../../domain/access/index.ts'
 import { disconnectSignal, refusalHeaders, sendJson, statusOf } from './replies.ts'
-import { createTable, notAllowed, type ReadBody, type RouteGroup, type RouteHead } from './route.ts'
+import { createTable, notAllowed, pathOf, type ReadBody, type RouteGroup, type RouteHead } from './route.ts'
 
 /** One API. It is handed authenticated requests only. */
 export interface AuthenticatedApi {
   /** Its path, such as `/api/v1`: it serves everything below, and a token must be issued for it. */
   resource: string
   routes: readonly ApiRoute[]
-  /** The body of an error reply. */
-  errorBody(error: AppError): object
+  /** The body of an error reply to a request of this path. */
+  errorBody(error: AppError, path: string): object
   /** The error for a path without a route; left out: NOT_FOUND, which names the paths that there are. */
   missing?(request: AuthenticatedRequest): AppError
   /** The error for a method that the path does not have. */
@@ -78,7 +78,7 @@ export function authenticatedRoute(
   return {
     serves: (path) => path === resource || path.startsWith(`${resource}/`),
     refusal: (status, message) =>
-      api.errorBody(new AppError(status === 413 ? 'LIMITED' : 'UNAVAILABLE', message)),
+      api.errorBody(new AppError(status === 413 ? 'LIMITED' : 'UNAVAILABLE', message), resource),
     async serve(http, response, readBody) {
       try {
         const ctx = await callers.authenticatedCaller(http, resource)
@@ -90,7 +90,7 @@ export function authenticatedRoute(
             ? await match.route.run({ request, response, params: match.params })
             : {
                 status: 405,
-                body: api.errorBody(api.notAllowed ?? notAllowed),
+                body: api.errorBody(api.notAllowed ?? notAllowed, request.path),
                 headers: { allow: match.allow },
               }
         if (reply) await send(response, reply)
@@ -98,7 +98,7 @@ export function authenticatedRoute(
         if (error instanceof RefusedBodyError) return
         // Also a client that disconnected while it sent the body.
         if (response.headersSent || response.destroyed) return void response.destroy()
-        await send(response, errorReply(api, log, error))
+        await send(response, errorReply(api, log, error, pathOf(http)))
       }
     },
   }
@@ -155,7 +155,7 @@ function nothingAt(path: string, { routes }: AuthenticatedApi): AppError {
 }
 
 /** The reply to an error: errors that are no AppError are logged and masked. */
-function errorReply(api: AuthenticatedApi, log: Log, error: unknown): ApiReply {
+function errorReply(api: AuthenticatedApi, log: Log, error: unknown, path: string): ApiReply {
   const known = asAppError(error)
   if (!known) log.error({ err: error }, 'a request of an HTTP API failed with an internal error')
   const shown = known ?? new AppError('INTERNAL', 'Unexpected error.')
@@ -164,7 +164,7 @@ function errorReply(api: AuthenticatedApi, log: Log, error: unknown): ApiReply {
     // A refusal is final: clients that retry conflicts by themselves would send the same again.
     ...(statusOf(shown) === 409 ? { 'x-should-retry': 'false' } : {}),
   }
-  return { status: statusOf(shown), body: api.errorBody(shown), headers }
+  return { status: statusOf(shown), body: api.errorBody(shown, path), headers }
 }
 
 async function send(response: ServerResponse, { status, body, headers = {}, sent }: ApiReply): Promise<void> {

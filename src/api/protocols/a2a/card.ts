@@ -15,9 +15,11 @@ export async function cardOf(ctx: Ctx, named: string, publicUrl: string): Promis
     name: agent.name,
     description: `The agent ${agent.name}, served by Gatehouse.`,
     version: String(agent.version),
-    supportedInterfaces: [
-      { url: `${publicUrl}/a2a/${agent.id}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
-    ],
+    supportedInterfaces: ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
+      url: `${publicUrl}/a2a/${agent.id}`,
+      protocolBinding,
+      protocolVersion: '1.0',
+    })),
     capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
     securitySchemes: {
       bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'A key or token of Gatehouse.' } },

@@ -1,4 +1,4 @@
-/** Errors as A2A's JSON-RPC binding has them: a number, a sentence, and google.rpc details for programs. */
+/** Errors as A2A's bindings have them: a number or a status, a sentence, and google.rpc details for programs. */
 import { AppError, type ErrorCode } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { statusOf } from '../../http/replies.ts'
@@ -45,10 +45,43 @@ const ownNumbers: Partial<Record<ErrorCode, number>> = {
 }
 const otherNumber = -32000
 
-/** The body of the response to a request with this id; null when it could not be read. */
+/** The body of the JSON-RPC response to a request with this id; null when it could not be read. */
 export function errorBody(error: AppError, id: string | number | null): JsonObject {
+  const code = error instanceof A2aError ? numbers[error.reason] : (ownNumbers[error.code] ?? otherNumber)
+  return { jsonrpc: '2.0', id, error: { code, message: error.message, data: detailsOf(error) } }
+}
+
+/** Names of google.rpc.Code by HTTP status; every other one is UNKNOWN. */
+const statusNames: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'OUT_OF_RANGE',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+}
+
+/** What would be right at another time, or elsewhere. */
+const ofState: readonly A2aReason[] = [
+  'TASK_NOT_CANCELABLE',
+  'PUSH_NOTIFICATION_NOT_SUPPORTED',
+  'UNSUPPORTED_OPERATION',
+  'VERSION_NOT_SUPPORTED',
+]
+
+/** The body of an error of the HTTP+JSON binding, as google.rpc.Status has it. */
+export function statusBody(error: AppError): JsonObject {
+  const code = statusOf(error)
+  const isOfState = error instanceof A2aError && ofState.includes(error.reason)
+  const status = isOfState ? 'FAILED_PRECONDITION' : (statusNames[code] ?? 'UNKNOWN')
+  return { error: { code, status, message: error.message, details: detailsOf(error) } }
+}
+
+function detailsOf(error: AppError): JsonObject[] {
   const isNamed = error instanceof A2aError
-  const code = isNamed ? numbers[error.reason] : (ownNumbers[error.code] ?? otherNumber)
   const info = {
     '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
     reason: isNamed ? error.reason : reasonOf(error.code),
@@ -59,8 +92,7 @@ export function errorBody(error: AppError, id: string | number | null): JsonObje
     '@type': 'type.googleapis.com/google.rpc.BadRequest',
     fieldViolations: issues.map(({ path, message }) => ({ field: path.join('.'), description: message })),
   }
-  const data = issues.length > 0 ? [info, faults] : [info]
-  return { jsonrpc: '2.0', id, error: { code, message: error.message, data } }
+  return issues.length > 0 ? [info, faults] : [info]
 }
 
 /** A message to a task that has ended is an operation that A2A does not support. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
 import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../../core/json.ts'
+import type { AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../segments/given-files.ts'
 import { readQuestionId } from '../segments/question-id.ts'
@@ -100,13 +101,20 @@ export function idOf(body: Json | undefined): string | number | null {
   return typeof given === 'number' ? given : null
 }
 
-export function readOfTask(params: JsonObject): { id: string; historyLength: number | null } {
-  const given = check(ofTask, params, ['params'])
+/** A request without a version is one of 0.3, says the protocol. */
+export function assertVersion({ headers, query }: Pick<AuthenticatedRequest, 'headers' | 'query'>): void {
+  const version = headers['a2a-version']?.toString() || query.get('A2A-Version') || '0.3'
+  if (!/^1\.0(\.\d{1,5})?$/.test(version.trim()))
+    throw new A2aError('VERSION_NOT_SUPPORTED', 'Send the header "A2A-Version: 1.0"; no other one is served.')
+}
+
+export function readOfTask(params: JsonObject, at: string[]): { id: string; historyLength: number | null } {
+  const given = check(ofTask, params, at)
   return { id: given.id, historyLength: given.historyLength ?? null }
 }
 
-export function readListing(params: JsonObject): Listing {
-  return check(listing, params, ['params'])
+export function readListing(params: JsonObject, at: string[]): Listing {
+  return check(listing, params, at)
 }
 
 export interface GivenMessage {
@@ -126,8 +134,8 @@ const dataLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 const outputModes = ['text/plain', 'text/*', 'application/json', 'application/*', '*/*']
 
 /** Throws INVALID with the path of a fault, and A2A's own errors for files that were not uploaded and for push notifications. */
-export function readMessage(params: JsonObject): GivenMessage {
-  const given = check(sending, params, ['params'])
+export function readMessage(params: JsonObject, at: string[]): GivenMessage {
+  const given = check(sending, params, at)
   const { messageId, contextId, taskId, parts } = given.message
   const modes = given.configuration?.acceptedOutputModes ?? []
   if (modes.length > 0 && !modes.some((mode) => outputModes.includes(mode.toLowerCase())))
@@ -145,11 +153,11 @@ export function readMessage(params: JsonObject): GivenMessage {
     historyLength: given.configuration?.historyLength ?? null,
   }
   const texts: string[] = []
-  parts.forEach((one, i) => readPart(one, ['params', 'message', 'parts', String(i)], read, texts))
+  parts.forEach((one, i) => readPart(one, [...at, 'message', 'parts', String(i)], read, texts))
   const { outputs, verdicts } = read.answers
   const answered = [...outputs.map((one) => one.toolCallId), ...verdicts.map((one) => one.approvalId)]
   if (new Set(answered).size < answered.length)
-    throw invalidAt(['params', 'message', 'parts'], 'answers something twice')
+    throw invalidAt([...at, 'message', 'parts'], 'answers something twice')
   return { ...read, text: texts.join('\n') }
 }
 

@@ -13,7 +13,8 @@ export function createTexts(generation: Generation) {
 
   function* piece(one: Extract<RunUpdate, { type: 'text' }>) {
     const { stepIndex, attempt, offset, text } = one
-    if (open?.stepIndex !== stepIndex || open.attempt !== attempt) open = null
+    // The text of another attempt is taken back at once: this one may end without any.
+    if (open && (open.stepIndex !== stepIndex || open.attempt !== attempt)) yield* reset()
     const known = open?.text.length ?? 0
     // A piece that does not continue what was seen is part of the text when it is committed.
     if (offset > known || offset + text.length <= known) return

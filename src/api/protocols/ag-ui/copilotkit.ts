@@ -44,8 +44,8 @@ const agentOf = ({ request: { ctx }, params }: ApiCall) =>
   findAgentToStart(ctx, decoded(params['agent']!, 'agent'))
 
 /** Its client shows the message beside the error. */
-function errorBody(error: AppError): object {
-  return { ...agUiApi.errorBody(error), message: error.message }
+function errorBody(error: AppError, path: string): object {
+  return { ...agUiApi.errorBody(error, path), message: error.message }
 }
 
 /** What its client reads first. What is left out is not served. */

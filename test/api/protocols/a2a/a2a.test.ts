@@ -51,9 +51,11 @@ describe('the card', () => {
     expect(card).toMatchObject({
       name: 'plain',
       version: '1',
-      supportedInterfaces: [
-        { url: `${h.url}/a2a/${plain}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
-      ],
+      supportedInterfaces: ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
+        url: `${h.url}/a2a/${plain}`,
+        protocolBinding,
+        protocolVersion: '1.0',
+      })),
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
       securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
     })

@@ -15,8 +15,11 @@ import {
   ClientFactoryOptions,
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
+  RestTransportFactory,
   type Client,
 } from '@a2a-js/sdk/client'
+
+const transports = { JSONRPC: JsonRpcTransportFactory, 'HTTP+JSON': RestTransportFactory }
 
 /** Opens the client of an agent by its base URL, as everybody does: the card says where the agent is. */
 export async function openClient(
@@ -24,6 +27,7 @@ export async function openClient(
   agent: string,
   key: string,
   fetchImpl: typeof fetch = fetch,
+  binding: keyof typeof transports = 'JSONRPC',
 ): Promise<Client> {
   const withKey: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers)
@@ -31,7 +35,8 @@ export async function openClient(
     return fetchImpl(input, { ...init, headers })
   }
   const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-    transports: [new JsonRpcTransportFactory({ fetchImpl: withKey })],
+    transports: [new transports[binding]({ fetchImpl: withKey })],
+    preferredTransports: [binding],
     cardResolver: new DefaultAgentCardResolver({ fetchImpl: withKey }),
   })
   return new ClientFactory(options).createFromUrl(`${url}/a2a/${encodeURIComponent(agent)}/`)

@@ -103,7 +103,7 @@ const bodies: [string, Sent, number, number, unknown][] = [
   ['an unknown agent', { path: '/nobody', body: sending() }, 404, -32000, 7],
   ['a name with a broken escape', { path: '/%ff', body: sending() }, 404, -32000, null],
   ['a name with a NUL', { path: '/%00', body: sending() }, 200, -32602, 7],
-  ['a path below an agent', { path: '/plain/tasks', body: sending() }, 404, -32000, null],
+  ['a path below an agent', { path: '/plain/nothing', body: sending() }, 404, -32000, null],
   ['no agent', { path: '', body: sending() }, 404, -32000, null],
   ['a GET of the endpoint', { method: 'GET' }, 405, -32600, null],
   ['a POST of the card', { path: '/plain/.well-known/agent-card.json', body: sending() }, 405, -32600, null],

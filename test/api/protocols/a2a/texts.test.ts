@@ -43,6 +43,11 @@ test('text that is given up is taken back, also when no other comes', () => {
   expect(follow([piece(1, 1, 0, 'he'), ended]).texts).toEqual({ 'text-1': '' })
 })
 
+test('text of an attempt is taken back when the next one begins, which may end without any', () => {
+  const live = [piece(1, 1, 0, 'he'), piece(1, 2, 5, 'later')]
+  expect(follow([...live, step(1, '')]).texts).toEqual({ 'text-1': '' })
+})
+
 test('a response without text has no artifact', () => {
   expect(follow([step(1, ''), step(2, 'x')]).texts).toEqual({ 'text-2': 'x' })
 })
