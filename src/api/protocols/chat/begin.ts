@@ -1,31 +1,33 @@
-/** What a posted chat begins: a run for a new message of the user, or the next part of a run whose pause it answers. */
+/** What a posted chat begins: a run for a message of the user, or the next part of a run whose pause it answers. */
 import { invalidAt } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import type { Agent } from '../../../domain/agents/index.ts'
-import { namedThreadId } from '../../../domain/threads/index.ts'
+import { waitFor } from '../../../domain/calls/index.ts'
+import {
+  getGenerations,
+  isTerminal,
+  startGeneration,
+  ThreadMovedOnError,
+  type Generation,
+  type StartGenerationInput,
+} from '../../../domain/generations/index.ts'
 import { answerSegment, type StartedSegment } from '../segments/answers.ts'
+import { afterLastCalls } from '../segments/last-calls.ts'
 import { runOf } from '../segments/segment-log.ts'
-import { newestRun, startTurn } from '../segments/thread-runs.ts'
+import { assertOver, fingerprintOf, inputOf, keyOf, type TurnMessage } from '../segments/thread-runs.ts'
 import { runOfMessage } from './chunks.ts'
 import type { ChatRequest } from './input.ts'
+import { isHistory, isOwn, newestOfChat, notePlace, readPlace, type ChatPlace } from './place.ts'
 
-/** A repeat of the same answers goes on where they led; see `startTurn` for a message of the user. */
+const operation = 'chat:Send'
+
+/** How long a message waits for the end of a run that was stopped, in milliseconds. */
+const stopMs = 10_000
+
+/** A repeat of the same answers goes on where they led, and so does a repeat of a message. */
 export async function beginPart(ctx: Ctx, agent: Agent, given: ChatRequest): Promise<StartedSegment> {
   if (given.answers) return answerPause(ctx, agent, given)
-  const newest = await newestRun(ctx, agent, given.chatId)
-  if (given.regenerates && newest?.storedStatus === 'COMPLETED')
-    throw invalidAt(
-      ['trigger'],
-      'is not served for a run that was completed: the thread keeps what was said. Send a new message.',
-    )
-  const generation = await startTurn(ctx, agent, {
-    externalId: given.chatId,
-    messages: given.messages,
-    newest,
-    retries: given.regenerates ? (newest?.id ?? null) : null,
-    settings: given.settings,
-    operation: 'chat:Send',
-  })
+  const generation = await startMessage(ctx, agent, given)
   return { generation, segment: { generationId: generation.id, after: 0 } }
 }
 
@@ -36,7 +38,80 @@ async function answerPause(ctx: Ctx, agent: Agent, given: ChatRequest): Promise<
   const generationId = runOfMessage(id)
   if (!generationId) throw invalidAt([...at, 'id'], 'is not the id of a message of a run')
   const generation = await runOf(ctx, { generationId, after: 0 }, id)
-  if (generation.threadId !== (await namedThreadId(ctx, agent, given.chatId)))
-    throw invalidAt(['id'], 'is another chat than the one of its last message')
+  if (!isOwn(ctx, agent, generation))
+    throw invalidAt([...at, 'id'], 'is the id of a message of another agent, or of another caller')
   return answerSegment(ctx, generation, given.answers!, [...at, 'parts'])
+}
+
+/**
+ * Starts the run of the last message, with the history that the page shows before it. CONFLICT while a run of the chat
+ * goes on or waits, but for a repeat of what started it.
+ */
+async function startMessage(ctx: Ctx, agent: Agent, given: ChatRequest): Promise<Generation> {
+  const { chatId, messages, isAgain } = given
+  const last = messages.at(-1)!
+  const newest = await whenStopped(ctx, await newestOfChat(ctx, agent, chatId))
+  const place = await readPlace(ctx, agent, chatId, messages)
+  const key = isAgain ? null : keyOf(agent, chatId, last)
+  if (newest && !isTerminal(newest.storedStatus)) {
+    if (isAgain && place.asked?.id === newest.id) return newest
+    await assertOver(ctx, newest, { operation, key })
+  }
+  const generation = await startAfter(ctx, agent, given, place, { isNew: !newest, key })
+  // A late repeat does not move the chat back.
+  if (!newest || generation.createdAt >= newest.createdAt)
+    await notePlace(ctx, agent, chatId, last, generation)
+  return generation
+}
+
+/** The run once it has ended, when it was stopped: a page sends its next message right after. */
+async function whenStopped(ctx: Ctx, run: Generation | null): Promise<Generation | null> {
+  if (!run?.cancelRequestedAt || isTerminal(run.storedStatus)) return run
+  const read = async () => (await getGenerations(ctx, [run.id]))[0] ?? run
+  return waitFor(ctx, run, read, { maxMs: stopMs, enough: (seen) => isTerminal(seen.storedStatus) })
+}
+
+type Input = Omit<StartGenerationInput, 'agentId'>
+
+/** Continues the thread of the run that the page shows last while that is its newest; else begins one with what the page shows. */
+async function startAfter(
+  ctx: Ctx,
+  agent: Agent,
+  { chatId, messages, isAgain, settings }: ChatRequest,
+  { asked, shown }: ChatPlace,
+  { isNew, key }: { isNew: boolean; key: string | null },
+): Promise<Generation> {
+  const request = isAgain
+    ? { chatId, messages: messages.map(fingerprintOf) }
+    : { chatId, message: fingerprintOf(messages.at(-1)!) }
+  const start = async (said: readonly TurnMessage[], where: Input, follows?: string) =>
+    startGeneration(
+      ctx,
+      {
+        agentId: agent.id,
+        ...(said.length > 0 ? await inputOf(ctx, agent, said) : {}),
+        ...where,
+        ...settings,
+        ...(key === null ? {} : { idempotencyKey: key }),
+      },
+      { operation, request, joins: key === null, ...(follows ? { follows } : {}) },
+    )
+  const goesOn = isAgain && asked && isTerminal(asked.storedStatus) && asked.storedStatus !== 'COMPLETED'
+  const history = goesOn ? await afterLastCalls(ctx, asked) : null
+  if (history) return start([], { retryOf: history })
+  if (isNew) return start(messages, { externalThreadId: chatId })
+  const [base] = shown
+  if (base) {
+    await assertOver(ctx, base.run, { operation, key })
+    try {
+      const { id, threadId } = base.run
+      return await start(messages.slice(base.length), { threadId }, id)
+    } catch (error) {
+      if (!(error instanceof ThreadMovedOnError)) throw error
+    }
+  }
+  const fork = shown.find(({ run }) => isHistory(run))
+  if (!fork) return start(messages, {})
+  const { id: generationId, stepCount: step } = fork.run
+  return start(messages.slice(fork.length), { retryOf: { generationId, step } })
 }

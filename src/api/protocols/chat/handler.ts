@@ -1,6 +1,6 @@
 /**
  * Chat front ends of the AI SDK: the UI message stream over the runs of agents, for DefaultChatTransport and useChat. A
- * chat is a thread with the client's own id, and each of its answers a run.
+ * chat has the client's own id and is at one thread; each of its answers is a run.
  */
 import type { ServerResponse } from 'node:http'
 import type { AppError } from '../../../core/errors.ts'
@@ -11,12 +11,13 @@ import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
+import { noteDelivered } from '../segments/joins.ts'
 import { endsSegment, type RunUpdate } from '../segments/segment-log.ts'
 import { openEventStream } from '../segments/sse.ts'
-import { newestRun } from '../segments/thread-runs.ts'
 import { beginPart } from './begin.ts'
 import { MessageRendering, type Chunk } from './chunks.ts'
 import { readChat } from './input.ts'
+import { newestOfChat } from './place.ts'
 
 /** For how long a run that ended is sent to a page that asks for it again, in milliseconds: the page may have missed its end. */
 const replayMs = 10 * 60_000
@@ -45,7 +46,7 @@ const agentOf = ({ request: { ctx }, params }: ApiCall) =>
 /** The run that a page follows or stops; null when it is long over. */
 async function shownRun(call: ApiCall): Promise<Generation | null> {
   const { ctx } = call.request
-  const run = await newestRun(ctx, await agentOf(call), decoded(call.params['chat']!, 'chat'))
+  const run = await newestOfChat(ctx, await agentOf(call), decoded(call.params['chat']!, 'chat'))
   return !run || (run.finishedAt && ctx.clock.now() - run.finishedAt.getTime() > replayMs) ? null : run
 }
 
@@ -105,6 +106,7 @@ async function stream(
   if (last && endsSegment(last)) {
     await put(last.type === 'end' ? [] : rendering.pause())
     await writer.sendText('[DONE]')
+    await noteDelivered(ctx, generation)
   }
   writer.end()
   return null

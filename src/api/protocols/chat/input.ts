@@ -16,8 +16,8 @@ import type { TurnMessage } from '../segments/thread-runs.ts'
 
 export interface ChatRequest {
   chatId: string
-  /** The user asked for another answer to the last message. */
-  regenerates: boolean
+  /** The user asked for an answer to the last message again, or has edited it in its place. */
+  isAgain: boolean
   /** All of the conversation as the client has it; the last one is the user's, or ours with its answers. */
   messages: TurnMessage[]
   /** What the last message, which is ours, answers; null for a message of the user. */
@@ -80,7 +80,7 @@ export function readChat(body: Json | undefined): ChatRequest {
     )
   return {
     chatId: given.id,
-    regenerates: given.trigger === 'regenerate-message',
+    isAgain: given.trigger === 'regenerate-message' || given.messageId === last.id,
     messages,
     answers,
     // Its shape is checked with the run that it is for.

@@ -1,7 +1,5 @@
-/** Runs that did not complete: how a client is told, and where another request goes on. */
-import type { Ctx } from '../../../domain/access/index.ts'
-import { showStepsOf, type Generation } from '../../../domain/generations/index.ts'
-import { callsOf } from '../../../domain/models/index.ts'
+/** Runs that did not complete: how a client is told. */
+import type { Generation } from '../../../domain/generations/index.ts'
 
 export interface Failure {
   status: number
@@ -28,22 +26,4 @@ export function failureOf({ storedStatus, error }: Generation): Failure | null {
     error?.message ??
     (storedStatus === 'CANCELLED' ? 'The run was cancelled.' : 'The time of the run is over.')
   return { status, body: { error: { message, type, code, param: null } } }
-}
-
-/** The history with which a run goes on. */
-export interface HistoryUpTo {
-  generationId: string
-  step: number
-}
-
-/** What goes on after the last calls of a run, and repeats none of them. Null for a run that made none. */
-export async function afterLastCalls(
-  ctx: Ctx,
-  { id, input, retryOf }: Generation,
-): Promise<HistoryUpTo | null> {
-  const steps = await showStepsOf(ctx.db, [id])
-  const made = steps.filter(({ parts }) => callsOf(parts).length > 0).map(({ stepIndex }) => stepIndex)
-  if (made.length > 0) return { generationId: id, step: Math.max(...made) }
-  // It went on so itself.
-  return input.length === 0 ? retryOf : null
 }

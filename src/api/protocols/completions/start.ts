@@ -8,8 +8,8 @@ import {
   type StartGenerationInput,
 } from '../../../domain/generations/index.ts'
 import { assertOnlyLast, attachmentsOf } from '../segments/given-files.ts'
+import type { HistoryUpTo } from '../segments/last-calls.ts'
 import type { Conversation } from './conversation.ts'
-import type { HistoryUpTo } from './failed.ts'
 import type { GivenRequest } from './input.ts'
 import type { GivenMessage } from './messages.ts'
 

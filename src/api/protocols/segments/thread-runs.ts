@@ -1,6 +1,6 @@
 /** Runs of a thread that a client names by an id of its own, for protocols whose clients send the whole conversation. */
 import { AppError } from '../../../core/errors.ts'
-import { hashJson } from '../../../core/json.ts'
+import { hashJson, type JsonObject } from '../../../core/json.ts'
 import { recallRequest, type Ctx } from '../../../domain/access/index.ts'
 import type { Agent } from '../../../domain/agents/index.ts'
 import {
@@ -26,7 +26,16 @@ export async function newestRuns(
   externalId: string,
   most: number,
 ): Promise<Generation[]> {
-  const threadId = await namedThreadId(ctx, agent, externalId)
+  return newestIn(ctx, agent, await namedThreadId(ctx, agent, externalId), most)
+}
+
+/** At most so many runs of the thread with this id of ours, newest first. Action `generations:List`. */
+export async function newestIn(
+  ctx: Ctx,
+  agent: Agent,
+  threadId: string,
+  most: number,
+): Promise<Generation[]> {
   const page = { limit: most, inverted: false }
   const found = await listGenerations(ctx, { projectId: agent.projectId, filter: { threadId }, page })
   return found.slice(0, most)
@@ -46,8 +55,6 @@ export interface TurnOfUser {
   /** The conversation as the client has it; the last message is the user's. */
   messages: TurnMessage[]
   newest: Generation | null
-  /** The run that is tried again with the same message. */
-  retries?: string | null
   settings: Omit<StartGenerationInput, 'agentId'>
   /** Names the API in idempotency keys. */
   operation: string
@@ -60,35 +67,59 @@ export interface TurnOfUser {
 export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promise<Generation> {
   const { externalId, newest, settings, operation } = turn
   const last = turn.messages.at(-1)!
-  const message = { threadId: externalId, messageId: last.id, retries: turn.retries ?? null }
-  const key = hashJson({ agentId: agent.id, ...message })
-  const { id: principalId } = ctx.principal
-  const known = { projectId: agent.projectId, principalId, operation, key }
-  if (newest && !isTerminal(newest.storedStatus) && (await recallRequest(ctx.db, known)) === null)
-    throw new AppError('CONFLICT', 'The run before has not ended: answer its calls, or wait for its end.')
-  if (!newest) assertOnlyLast(turn.messages.slice(0, -1).flatMap(({ files }) => files))
-  const attachments = await attachmentsOf(ctx, agent.projectId, last.files)
-  const messages = (newest ? [last] : turn.messages).map(({ role, text }) => ({
-    role: role === 'user' ? ('USER' as const) : ('ASSISTANT' as const),
-    content: text || '(no text)',
-  }))
+  const key = keyOf(agent, externalId, last)
+  if (newest) await assertOver(ctx, newest, { operation, key })
   return startGeneration(
     ctx,
     {
       agentId: agent.id,
-      messages,
-      ...(attachments.length > 0 ? { attachments } : {}),
+      ...(await inputOf(ctx, agent, newest ? [last] : turn.messages)),
       externalThreadId: externalId,
       idempotencyKey: key,
       ...settings,
     },
-    {
-      operation,
-      request: {
-        ...message,
-        text: last.text,
-        ...(attachments.length > 0 ? { files: fingerprints(last.files) } : {}),
-      },
-    },
+    { operation, request: { threadId: externalId, message: fingerprintOf(last) } },
   )
+}
+
+/** The idempotency key of a message of the user in the thread that its client names so. */
+export function keyOf({ id: agentId }: Agent, externalId: string, { id: messageId }: TurnMessage): string {
+  return hashJson({ agentId, threadId: externalId, messageId })
+}
+
+/** What counts of a message of the user when it is sent again. */
+export function fingerprintOf({ id, text, files }: TurnMessage): JsonObject {
+  return { id, text, ...(files.length > 0 ? { files: fingerprints(files) } : {}) }
+}
+
+/** CONFLICT for a run that goes on or waits, unless the request with the key started a run before. */
+export async function assertOver(
+  ctx: Ctx,
+  { projectId, storedStatus }: Generation,
+  { operation, key }: { operation: string; key: string | null },
+): Promise<void> {
+  if (isTerminal(storedStatus)) return
+  const known = { projectId, principalId: ctx.principal.id, operation }
+  if (key === null || (await recallRequest(ctx.db, { ...known, key })) === null)
+    throw new AppError(
+      'CONFLICT',
+      'The run before has not ended: answer its calls, stop it, or wait for its end.',
+    )
+}
+
+/** The messages as the input of a run. INVALID for a file before the last one; its own are stored as files. */
+export async function inputOf(
+  ctx: Ctx,
+  agent: Agent,
+  messages: readonly TurnMessage[],
+): Promise<Pick<StartGenerationInput, 'messages' | 'attachments'>> {
+  assertOnlyLast(messages.slice(0, -1).flatMap(({ files }) => files))
+  const attachments = await attachmentsOf(ctx, agent.projectId, messages.at(-1)!.files)
+  return {
+    messages: messages.map(({ role, text }) => ({
+      role: role === 'user' ? 'USER' : 'ASSISTANT',
+      content: text || '(no text)',
+    })),
+    ...(attachments.length > 0 ? { attachments } : {}),
+  }
 }
