@@ -51,6 +51,8 @@ export class RunRendering {
   #lastText = ''
   /** Calls that the client got here to run. */
   readonly #handedOver = new Set<string>()
+  /** Calls of this run of AG-UI without a result. */
+  readonly #unanswered = new Set<string>()
   /** Questions that are open, by call. */
   readonly #interrupts = new Map<string, JsonObject>()
   readonly #generationId: string
@@ -109,8 +111,15 @@ export class RunRendering {
     const outcome =
       this.#interrupts.size > 0 && !isLater
         ? { type: 'interrupt', interrupts: [...this.#interrupts.values()] }
-        : { type: 'success' }
+        : this.#left()
     return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, outcome }]
+  }
+
+  /** AG-UI forbids an interrupt for calls of the client: the run of AG-UI is over, and names what it left. */
+  #left(): JsonObject & { type: 'success' } {
+    const pendingToolCallIds = [...this.#unanswered]
+    const names = this.#client.isCurrent && pendingToolCallIds.length > 0
+    return { type: 'success', ...(names ? { pendingToolCallIds } : {}) }
   }
 
   #closeText(): AgUiEvent[] {
@@ -166,6 +175,7 @@ export class RunRendering {
     // A client that has the beginning keeps it, and appends the arguments to none.
     if (this.#seen.calls.has(toolCallId) && !this.#seen.begun.delete(toolCallId)) return []
     this.#seen.calls.add(toolCallId)
+    this.#unanswered.add(toolCallId)
     const parent = parentMessageId === null ? {} : { parentMessageId }
     return [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName, ...parent },
@@ -208,8 +218,10 @@ export class RunRendering {
       .map((block) => (block.type === 'text' ? block.text : `[${block.type}]`))
       .join('\n')
     const messageId_ = `res_${call.id.slice('call_'.length)}`
+    const begun = this.#call(call.id, call.runtimeName, shownInput(call), null)
+    this.#unanswered.delete(call.id)
     return [
-      ...this.#call(call.id, call.runtimeName, shownInput(call), null),
+      ...begun,
       {
         type: 'TOOL_CALL_RESULT',
         messageId: messageId_,

@@ -107,7 +107,7 @@ export async function assertOver(
     )
 }
 
-/** The messages as the input of a run. INVALID for a file before the last one; its own are stored as files. */
+/** The messages as the input of a run, without those of the assistant that have no text. INVALID for a file before the last one; its own are stored as files. */
 export async function inputOf(
   ctx: Ctx,
   agent: Agent,
@@ -116,10 +116,9 @@ export async function inputOf(
   assertOnlyLast(messages.slice(0, -1).flatMap(({ files }) => files))
   const attachments = await attachmentsOf(ctx, agent.projectId, messages.at(-1)!.files)
   return {
-    messages: messages.map(({ role, text }) => ({
-      role: role === 'user' ? 'USER' : 'ASSISTANT',
-      content: text || '(no text)',
-    })),
+    messages: messages.flatMap(({ role, text }) =>
+      text ? [{ role: role === 'user' ? 'USER' : 'ASSISTANT', content: text }] : [],
+    ),
     ...(attachments.length > 0 ? { attachments } : {}),
   }
 }

@@ -85,15 +85,19 @@ peerTest('the client runs its tools, and the run goes on with their results', as
   const agent = await open('plain')
   agent.addMessage(said('call locate {"room":"a"}\ncall tell {"word":"t"}\nthen\nsay done'))
   const tools = [locate]
-  await agent.runAgent({ tools })
+  const outcomes: any[] = []
+  const watched = { onRunFinishedEvent: ({ event }: any) => void outcomes.push(event.outcome) }
+  await agent.runAgent({ tools }, watched)
   const calls = agent.messages.flatMap(({ toolCalls }) => toolCalls ?? [])
+  expect(outcomes).toEqual([{ type: 'success', pendingToolCallIds: calls.map(({ id }) => id) }])
   expect(calls.map((call: any) => [call.function.name, JSON.parse(call.function.arguments)])).toEqual([
     ['locate', { room: 'a' }],
     ['tell', { word: 't' }],
   ])
   agent.addMessage({ id: 'r1', role: 'tool', toolCallId: calls[0].id, content: '{"found":"kitchen"}' })
   agent.addMessage({ id: 'r2', role: 'tool', toolCallId: calls[1].id, content: '', error: 'nobody is there' })
-  await agent.runAgent({ tools })
+  await agent.runAgent({ tools }, watched)
+  expect(outcomes[1]).toEqual({ type: 'success' })
   expect(shown(agent).at(-1)).toEqual(['assistant', 'done'])
   const runs = await runsOf(agent, plain)
   expect(runs).toHaveLength(1)

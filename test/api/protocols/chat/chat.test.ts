@@ -48,6 +48,13 @@ async function idle(chat: FrontEnd, isDone: () => boolean): Promise<void> {
   await expect.poll(() => chat.status === 'ready' && isDone(), { interval: 5, timeout: 15_000 }).toBe(true)
 }
 
+/** What the stop button of a page sends. */
+const stopRun = (chat: FrontEnd) =>
+  fetch(`${(chat as any).transport.api}/${encodeURIComponent(chat.id)}/stream`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${adminKey}` },
+  })
+
 test('text is streamed, and the next message continues the thread', async () => {
   const chat = open('plain')
   await chat.sendMessage({ text: 'slow 5ms\nsay one two three four' })
@@ -221,17 +228,208 @@ describe('endings', () => {
     expect(chat.lastMessage!.id).not.toBe(failed)
   })
 
-  test('a run is cancelled by DELETE, and the stream ends', async () => {
+  const slow = 'slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t'
+
+  test('a run is stopped by DELETE, and the stream ends', async () => {
     const chat = open('plain')
-    const sent = chat.sendMessage({ text: 'slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t' })
+    const sent = chat.sendMessage({ text: slow })
     await expect.poll(() => chat.lastMessage?.role).toBe('assistant')
-    const response = await fetch(`${h.url}/api/chat/plain/${chat.id}/stream`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${adminKey}` },
-    })
-    expect(response.status).toBe(204)
+    expect((await stopRun(chat)).status).toBe(204)
     await sent
     expect((await runs(chat)).generations.nodes[0].status).toBe('CANCELLED')
+  })
+
+  test('the stop button of a page stops the run that the chat is at, and what is sent right after goes on', async () => {
+    const chat = open('plain')
+    await chat.sendMessage({ text: 'say one' })
+    const answer = (await runs(chat)).generations.nodes[0].id
+    const sent = chat.sendMessage({ text: slow, messageId: chat.messages[0]!.id })
+    await expect.poll(() => chat.lastMessage?.role).toBe('assistant')
+    const stopped = chat.lastMessage!.id.replace('msg_', 'gen_')
+    await stopRun(chat)
+    await chat.stop()
+    await sent
+    await chat.sendMessage({ text: 'say next' })
+    expect(chat.error).toBeUndefined()
+    expect(partsOf(chat)).toEqual(['step-start', 'next'])
+    expect(stopped).not.toBe(answer)
+    await h.until(stopped, ['CANCELLED'])
+  })
+})
+
+describe('a page that goes back', () => {
+  const runOf = async (id = '') => {
+    const { data, errors } = await h.gql(
+      `query($id: ID!) { generation(id: $id) { status thread { id } retryOf { id } retryStep
+        input { messages { content } } } }`,
+      { id: id.replace(/^msg_/, 'gen_') },
+    )
+    if (errors) throw new Error(errors[0]!.message)
+    const { input, ...run } = data['generation']
+    return { ...run, said: input.messages.map(({ content }: any) => content) }
+  }
+  const shownRun = (chat: FrontEnd) => runOf(chat.lastMessage!.id)
+  const hits = (word: string) => fixtures.upstream.seen.filter(({ url }) => url.includes(word)).length
+  /** A chat with two answers, the first with a call. */
+  const talk = async (word: string, agent = 'plain') => {
+    const chat = open(agent)
+    await chat.sendMessage({ text: `call look {"word":"${word}"}\nthen\nsay one` })
+    await chat.sendMessage({ text: 'say two' })
+    const [asked, one, again, two] = chat.messages.map(({ id }) => id) as [string, string, string, string]
+    return { chat, asked, one, again, two, thread: (await runOf(one)).thread }
+  }
+
+  test('an edit forks after the answer before it, and the chat goes on there', async () => {
+    const { chat, one, again, two, thread } = await talk('forked')
+    await chat.sendMessage({ text: 'say zwei', messageId: again })
+    expect(chat.messages.map(({ id }) => id).slice(1, 3)).toEqual([one, again])
+    const fork = await shownRun(chat)
+    expect(fork).toMatchObject({
+      retryOf: { id: one.replace('msg_', 'gen_') },
+      retryStep: 2,
+      said: ['say zwei'],
+    })
+    expect(fork.thread).not.toEqual(thread)
+    await chat.sendMessage({ text: 'say three' })
+    expect(await shownRun(chat)).toMatchObject({ thread: fork.thread, retryOf: null, said: ['say three'] })
+    // A late repeat of the first message finds its run, and does not move the chat back.
+    expect(await (await post(chat.id, [chat.messages[0]!])).text()).toContain(one)
+    // A page that is opened anew reads the thread that the chat is at now.
+    const reader = open('plain', { id: chat.id })
+    await reader.resumeStream()
+    expect(reader.lastMessage!.id).toBe(chat.lastMessage!.id)
+    expect((await runOf(two)).thread).toEqual(thread)
+    expect(hits('forked')).toBe(1)
+  })
+
+  test('another answer is a run on a fork, as often as it is asked for', async () => {
+    const { chat, one, two } = await talk('other')
+    const made = new Set([two])
+    for (let i = 0; i < 2; i++) {
+      await chat.regenerate()
+      expect(chat.error).toBeUndefined()
+      expect(partsOf(chat)).toEqual(['step-start', 'two'])
+      expect(await shownRun(chat)).toMatchObject({
+        retryOf: { id: one.replace('msg_', 'gen_') },
+        said: ['say two'],
+      })
+      made.add(chat.lastMessage!.id)
+    }
+    expect([made.size, hits('other')]).toEqual([3, 1])
+    await chat.regenerate({ messageId: one })
+    expect(chat.messages).toHaveLength(2)
+    expect(await shownRun(chat)).toMatchObject({ retryOf: null, said: [expect.stringContaining('say one')] })
+    // The call of another answer is another call.
+    expect(hits('other')).toBe(2)
+  })
+
+  test('an edit as assistant-ui makes it begins anew where the page does', async () => {
+    const { chat, one, thread } = await talk('assistant-ui')
+    const before = chat.messages
+    chat.messages = before.slice(0, 2)
+    await chat.sendMessage({ text: 'say zwei' })
+    expect(await shownRun(chat)).toMatchObject({
+      retryOf: { id: one.replace('msg_', 'gen_') },
+      said: ['say zwei'],
+    })
+    chat.messages = []
+    await chat.sendMessage({ text: 'say anew' })
+    const anew = await shownRun(chat)
+    expect(anew).toMatchObject({ retryOf: null, said: ['say anew'] })
+    expect(anew.thread).not.toEqual(thread)
+    // Back at the first branch, whose thread nothing was added to.
+    chat.messages = before
+    await chat.sendMessage({ text: 'say back' })
+    expect(await shownRun(chat)).toMatchObject({ thread, retryOf: null, said: ['say back'] })
+    await chat.resumeStream()
+    expect(partsOf(chat)).toEqual(['step-start', 'back'])
+  })
+
+  test('a message is known whose answer the page does not have, and one that failed at once is history', async () => {
+    const { chat, one, two, thread } = await talk('known')
+    chat.messages = chat.messages.slice(0, 3)
+    await chat.sendMessage({ text: 'fail 400' })
+    expect(await shownRun(chat)).toMatchObject({ thread, retryOf: null, said: ['fail 400'] })
+    await chat.sendMessage({ text: 'say on' })
+    expect(await shownRun(chat)).toMatchObject({ thread, retryOf: null, said: ['say on'] })
+    await chat.sendMessage({ text: 'say other', messageId: chat.messages.at(-2)!.id })
+    expect(await shownRun(chat)).toMatchObject({
+      retryOf: { id: two.replace('msg_', 'gen_') },
+      said: ['fail 400', 'say other'],
+    })
+    expect(one).not.toBe(two)
+  })
+
+  test('a run that failed goes on after its calls, and repeats none of them', async () => {
+    const chat = open('plain')
+    await chat.sendMessage({ text: 'call look {"word":"failing"}\nthen\nfail 400' })
+    expect(chat.status).toBe('error')
+    const failed = chat.lastMessage!.id
+    await chat.regenerate()
+    expect(await shownRun(chat)).toMatchObject({
+      retryOf: { id: failed.replace('msg_', 'gen_') },
+      retryStep: 1,
+      said: [],
+    })
+    expect(hits('failing')).toBe(1)
+  })
+
+  test('the same request again, at once or after its answer was lost, is one run', async () => {
+    const { chat, one } = await talk('lost')
+    const again = (text: string) => ({
+      trigger: 'regenerate-message',
+      messages: [...chat.messages.slice(0, 2), user('l', text)],
+    })
+    const ask = (text: string) => post(chat.id, [], again(text))
+    const idIn = (text: string) => /"messageId":"(msg_\w+)"/.exec(text)?.[1]
+    const texts = await Promise.all([1, 2, 3].map(async () => (await ask('slow 20ms\nsay a b c d')).text()))
+    expect(new Set(texts.map(idIn))).toEqual(new Set([expect.stringMatching(/^msg_/)]))
+    const cut = (await ask('slow 20ms\nsay e f g h')).body!.getReader()
+    const id = idIn(new TextDecoder().decode((await cut.read()).value))!
+    await cut.cancel()
+    await h.until(id.replace('msg_', 'gen_'), ['COMPLETED'])
+    expect(idIn(await (await ask('slow 20ms\nsay e f g h')).text())).toBe(id)
+    expect(idIn(await (await ask('slow 20ms\nsay e f g h')).text())).not.toBe(id)
+    expect(await runOf(id)).toMatchObject({ retryOf: { id: one.replace('msg_', 'gen_') } })
+  })
+
+  test('while a run waits, going back is refused until it is answered or stopped', async () => {
+    const { chat, again } = await talk('busy')
+    await chat.sendMessage({ text: 'call ask {"word":"w"}\nthen\nsay done' })
+    const waiting = chat.messages
+    await chat.sendMessage({ text: 'say zwei', messageId: again })
+    expect(chat.error?.message).toContain('CONFLICT')
+    chat.messages = waiting
+    await chat.regenerate()
+    expect(partsOf(chat)).toEqual(['step-start', 'tool-ask input-available'])
+    expect(chat.lastMessage!.id).toBe(waiting.at(-1)!.id)
+    expect((await stopRun(chat)).status).toBe(204)
+    await chat.sendMessage({ text: 'say zwei', messageId: again })
+    expect(partsOf(chat)).toEqual(['step-start', 'zwei'])
+  })
+
+  test('ids of messages of another caller, or of another agent, are unknown: their texts are history', async () => {
+    const { chat } = await talk('foreign')
+    const made = await h.mutate('createApiKey', { name: 'stranger', role: 'ADMIN' }, 'secret')
+    const messages = [...chat.messages.slice(0, 2), user('mine', 'say mine')]
+    const waits = open('plain')
+    await waits.sendMessage({ text: 'call ask {"word":"w"}\nthen\nsay done' })
+    const parts = waits.lastMessage!.parts.map((part: any) =>
+      part.toolCallId ? { ...part, state: 'output-available', output: 'stolen' } : part,
+    )
+    const answer = { id: waits.lastMessage!.id, role: 'assistant', parts }
+    const refused = await post(waits.id, [answer], {}, made['secret'])
+    expect(((await refused.json()) as any).error).toMatchObject({ code: 'INVALID', path: 'messages.0.id' })
+    for (const [key, agent] of [
+      [made['secret'], 'plain'],
+      [adminKey, 'gated'],
+    ] as const) {
+      const text = await (await post(chat.id, messages, {}, key, agent)).text()
+      expect(await runOf(/"messageId":"(msg_\w+)"/.exec(text)![1])).toMatchObject({
+        retryOf: null,
+        said: [expect.stringContaining('say one'), 'one', 'say mine'],
+      })
+    }
   })
 })
 
@@ -277,15 +475,15 @@ describe('reconnects', () => {
   })
 })
 
-describe('twice', () => {
-  const post = (id: string, messages: object[], more: object = {}, key = adminKey, agent = 'plain') =>
-    fetch(`${h.url}/api/chat/${agent}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ id, messages, trigger: 'submit-message', ...more }),
-    })
-  const user = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
+const post = (id: string, messages: object[], more: object = {}, key = adminKey, agent = 'plain') =>
+  fetch(`${h.url}/api/chat/${agent}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, messages, trigger: 'submit-message', ...more }),
+  })
+const user = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
 
+describe('twice', () => {
   test('the same message starts one run, however often it is posted', async () => {
     const texts = await Promise.all(
       [1, 2, 3].map(async () => (await post('twice', [user('m1', 'slow 5ms\nsay a b c')])).text()),
