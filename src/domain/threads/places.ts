@@ -1,6 +1,6 @@
 /**
- * Places of conversations whose clients send all of their messages each time and no id: the hash of the messages up to a place
- * names the run that is there. A caller finds only its own.
+ * Places of conversations: a hash of what the client sends, such as all messages up to a place or the id of a chat, names the
+ * run that is there. A caller finds only its own.
  */
 import { jsonb, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -9,7 +9,7 @@ import { insertSelect, recordset, rowsOf } from '../../store/db/write.ts'
 import type { Ctx } from '../access/index.ts'
 
 export interface ConversationPlace {
-  /** Of the messages up to here. */
+  /** Of what the client sends: the protocol says of what. */
   hash: string
   generationId: string
   /** The number of the event of the run after which what follows begins. */

@@ -164,7 +164,7 @@ export const conversationPlaces = pgTable(
   {
     projectId: projectId(),
     principalId: text('principal_id').notNull(),
-    /** Hash of the agent and of the messages up to here. */
+    /** Hash of the agent and of what the client sends there. */
     hash: text('hash').notNull(),
     generationId: text('generation_id').notNull(),
     /** The number of the event of the run after which what follows begins. */

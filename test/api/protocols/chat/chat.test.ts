@@ -343,6 +343,10 @@ describe('a page that goes back', () => {
     expect(await shownRun(chat)).toMatchObject({ thread, retryOf: null, said: ['say back'] })
     await chat.resumeStream()
     expect(partsOf(chat)).toEqual(['step-start', 'back'])
+    // Its last answer tells enough of what is shown.
+    chat.messages = chat.messages.slice(-1)
+    await chat.sendMessage({ text: 'say short' })
+    expect(await shownRun(chat)).toMatchObject({ thread, said: ['say short'] })
   })
 
   test('a message is known whose answer the page does not have, and one that failed at once is history', async () => {
