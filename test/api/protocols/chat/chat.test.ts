@@ -1,4 +1,5 @@
 /** Chats of the AI SDK, judged by its own chat and transport: text, tools, questions, endings, reconnects. */
+import type { ServerResponse } from 'node:http'
 import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
@@ -6,6 +7,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { startLoopback } from '../../../support/loopback.ts'
 import { openChat, partsOf, type ChatOptions, type FrontEnd } from './front-end.ts'
 
 let h: Harness
@@ -239,21 +241,33 @@ describe('endings', () => {
     expect((await runs(chat)).generations.nodes[0].status).toBe('CANCELLED')
   })
 
-  test('the stop button of a page stops the run that the chat is at, and what is sent right after goes on', async () => {
-    const chat = open('plain')
+  test('the stop button stops the run that the chat is at, and what is sent right after waits for its end', async () => {
+    const held: ServerResponse[] = []
+    const upstream = await startLoopback((_request, response) => void held.push(response))
+    const inputSchema = objectSchema({})
+    const http = { url: `${upstream.url}/hold`, method: 'POST', inputSchema }
+    const { tool } = await h.mutate('createTool', { name: 'hold', config: { http } }, 'tool { id }')
+    await fixtures.agent({ name: 'holder', toolIds: [tool.id] })
+    const chat = open('holder')
     await chat.sendMessage({ text: 'say one' })
-    const answer = (await runs(chat)).generations.nodes[0].id
-    const sent = chat.sendMessage({ text: slow, messageId: chat.messages[0]!.id })
-    await expect.poll(() => chat.lastMessage?.role).toBe('assistant')
+    const sent = chat.sendMessage({
+      text: 'call hold {}\nthen\nsay done',
+      messageId: chat.messages[0]!.id,
+    })
+    await expect.poll(() => held.length).toBe(1)
     const stopped = chat.lastMessage!.id.replace('msg_', 'gen_')
-    await stopRun(chat)
+    expect((await stopRun(chat)).status).toBe(204)
     await chat.stop()
     await sent
-    await chat.sendMessage({ text: 'say next' })
+    // The call was sent: the run ends with its result.
+    const next = chat.sendMessage({ text: 'say next' })
+    for (let i = 0; i < 3; i++) await h.gql('{ agents(first: 1) { nodes { id } } }')
+    held[0]!.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    await next
     expect(chat.error).toBeUndefined()
     expect(partsOf(chat)).toEqual(['step-start', 'next'])
-    expect(stopped).not.toBe(answer)
     await h.until(stopped, ['CANCELLED'])
+    await upstream.close()
   })
 })
 
