@@ -1,5 +1,5 @@
 /** `gatehouse backup` and `gatehouse restore`: programs of the server's package, with its settings. */
-import { note, oneLine, red } from './screen.ts'
+import { runHere } from './programs.ts'
 import { UsageError, type Command, type ParsedArguments } from './usage.ts'
 
 export const backup: Command = {
@@ -30,14 +30,6 @@ PostgreSQL needs pg_restore and psql of the server's version or newer.
 
 async function runProgram(name: 'backup' | 'restore', { words }: ParsedArguments): Promise<number> {
   if (words.length !== 1) throw new UsageError(`${name} takes one folder.`)
-  const load = (path: string) => import(new URL(path, import.meta.url).href)
-  const { main } = (await load(`../${name}.js`)) as { main(words: string[]): Promise<void> }
-  const { startFault } = (await load('../start-fault.js')) as { startFault(error: unknown): string }
-  try {
-    await main(words)
-    return 0
-  } catch (error) {
-    for (const line of startFault(error).split('\n')) note(red(oneLine(line)))
-    return 1
-  }
+  const done = await runHere<void>(name, words)
+  return done ? 0 : 1
 }

@@ -1,5 +1,7 @@
 /** `gatehouse keys`: lists, creates and revokes API keys. */
 import type { Client } from '../client/index.ts'
+import { createLocal, localHelp, localOptions } from './local-keys.ts'
+import { showNewKey } from './new-key.ts'
 import { note, oneLine, out, outJson, table } from './screen.ts'
 import { clientOf, commonHelp, textOption, UsageError, type Command, type ParsedArguments } from './usage.ts'
 
@@ -7,6 +9,7 @@ export const keys: Command = {
   summary: 'list, create and revoke API keys',
   help: `gatehouse keys list
 gatehouse keys create NAME [--role ROLE] [--expires TIME] [--agent ID] [--no-votes]
+gatehouse keys create NAME --role ROLE --local [--project ID] [--operator] [--expires TIME] [--no-votes]
 gatehouse keys revoke ID [--yes]
 
 create prints the new key, once, to the standard output and everything else to the standard error.
@@ -17,6 +20,7 @@ create prints the new key, once, to the standard output and everything else to t
   --no-votes      a key of a program, which never decides approvals
   --yes           revoke it also when it is your own key, or the last one of an admin
 
+${localHelp}
 ${commonHelp}`,
   options: {
     role: { type: 'string' },
@@ -24,9 +28,13 @@ ${commonHelp}`,
     agent: { type: 'string' },
     'no-votes': { type: 'boolean' },
     yes: { type: 'boolean' },
+    ...localOptions,
   },
   async run(given, signal) {
     const [what, ...words] = given.words
+    if (given.options['local']) return createLocal(given)
+    if (given.options['operator'] || given.options['project'] !== undefined)
+      throw new UsageError('--project and --operator go with --local.')
     const client = clientOf(given)
     if (what === 'list' && words.length === 0) return list(client, given, signal)
     if (what === 'create' && words.length === 1) return create(client, given, words[0]!, signal)
@@ -93,11 +101,7 @@ async function create(
     { input },
     { signal },
   )
-  if (given.options['json']) outJson({ ...createApiKey.apiKey, secret: createApiKey.secret })
-  else {
-    note(`${createApiKey.apiKey.id}  ${oneLine(createApiKey.apiKey.name)}; the key is shown only here:`)
-    out(`${createApiKey.secret}\n`)
-  }
+  showNewKey(given, { ...createApiKey.apiKey, secret: createApiKey.secret })
   return 0
 }
 

@@ -10,6 +10,7 @@ import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
 import type { Log } from './core/log.ts'
 import { openFolders } from './data-dir.ts'
+import { answerLocalKeys } from './local-key.ts'
 import { createLog } from './logging.ts'
 import { createMeters } from './meters.ts'
 import { openBlobs } from './open-blobs.ts'
@@ -237,6 +238,7 @@ async function openStore(config: Config, parts: AppParts, log: Log, closers: Clo
   const connection = await connect(parts.database ?? addressOf(config), log)
   closers.push(() => connection.close())
   await migrate(connection)
+  answerLocalKeys(connection)
   const pubsub = await openPubSub(config, connection)
   closers.push(() => pubsub.close())
   const schedule = startSchedule(connection.leaseDb, pubsub, connection)

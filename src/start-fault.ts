@@ -1,11 +1,13 @@
 /** Why a process could not start, as its operator reads it. */
 import { ConfigError } from './config.ts'
+import { AppError } from './core/errors.ts'
 import { isStorageError, UnusableDatabaseError } from './store/db/storage-error.ts'
 
 /** Sentences for what an operator can fix, with every cause; the stack of any other error. */
 export function startFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error instanceof ConfigError || error instanceof UnusableDatabaseError) return error.message
+  if ([ConfigError, UnusableDatabaseError, AppError].some((kind) => error instanceof kind))
+    return error.message
   if (error.name === 'DirectoryInUseError') return error.message
   const { code } = error as { code?: unknown }
   if (code === 'EADDRINUSE') return 'The port is in use. Choose another one with GATEHOUSE_PORT.'

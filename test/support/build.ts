@@ -100,11 +100,11 @@ const manifest = { name: 'gatehouse', type: 'module', exports: { './client': './
 const bundle = 'bundle'
 /** What becomes a program; the embedded database is initialised by a process of its own. */
 const isProgram = (file: string) =>
-  /^(src|cli)\/main\.ts$|^src\/(backup|restore|start-fault)\.ts$|\/initialise\.ts$|killed-process\.ts$/.test(
+  /^(src|cli)\/main\.ts$|^src\/(backup|restore|local-key|start-fault)\.ts$|\/initialise\.ts$|killed-process\.ts$/.test(
     file,
   )
 /** Modules of the server that the command line loads, where it expects them. */
-const loaded = ['main', 'backup', 'restore', 'start-fault']
+const loaded = ['main', 'backup', 'restore', 'local-key', 'start-fault']
 
 const madeName = (file: string) => file.replace(/\.ts$/, '.js')
 

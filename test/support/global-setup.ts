@@ -52,6 +52,7 @@ async function dumpEmbedded(folder: string): Promise<string> {
     kind: 'pglite',
     openSession: null,
     openPooled: null,
+    answerProcesses: null,
     health: embeddedHealth(db),
     statementCount: null,
     close: async () => {},

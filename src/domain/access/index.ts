@@ -26,6 +26,7 @@ export { keysOfAccount, type JoinedKey } from './joined-keys.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { revocationOf, type Revocation } from './key-revocation.ts'
 export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
+export { createKeyOnMachine, type KeyOnMachine } from './keys-on-machine.ts'
 export {
   createAuthenticator,
   insertKey,

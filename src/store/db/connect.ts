@@ -99,6 +99,7 @@ function connectPostgres(
     statementCount: null,
     openSession: openPatient,
     openPooled,
+    answerProcesses: null,
     close: async () => void (await Promise.all([pool.end(closingMs), leasePool.end(closingMs)])),
   }
 }

@@ -1,4 +1,5 @@
 /** A database that was opened, and the address of one. */
+import type { JsonObject } from '../../core/json.ts'
 import type { Database } from './database.ts'
 import type { DatabaseHealth } from './health.ts'
 import type { Session } from './postgres/session.ts'
@@ -17,6 +18,8 @@ export interface Connection {
   openSession: (() => Promise<Session>) | null
   /** Opens one of the address that the pools use; null on PGlite. */
   openPooled: (() => Promise<Session>) | null
+  /** Sets what answers other processes of this machine that may write the directory; null where there is none. */
+  answerProcesses: ((answer: (request: JsonObject) => Promise<object>) => void) | null
   health: DatabaseHealth
   close(): Promise<void>
 }

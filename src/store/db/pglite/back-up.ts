@@ -3,10 +3,11 @@ import { copyFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyFolder } from '../copy-folder.ts'
 import { UnusableDatabaseError } from '../storage-error.ts'
+import { reachOwner } from './ask-owner.ts'
 import { connectEmbedded } from './connect.ts'
-import { DirectoryInUseError, lockPathOf, ownerOf } from './directory-lock.ts'
-import { connectToOwner } from './lock-owner.ts'
-import { backupWords, linesOf, type BackupEnd } from './serve-backups.ts'
+import { DirectoryInUseError } from './directory-lock.ts'
+import { backupWords, type BackupEnd } from './serve-backups.ts'
+import { linesOf } from './serve-processes.ts'
 
 /**
  * Copies the database to a new folder, from which the embedded database starts as after a crash at the end of the copy:
@@ -33,9 +34,7 @@ export async function backUpEmbedded(
 }
 
 async function copyFrom(directory: string, into: string) {
-  const lock = lockPathOf(directory)
-  const owner = await ownerOf(lock)
-  const socket = owner && (await connectToOwner(lock, owner))
+  const socket = await reachOwner(directory)
   if (!socket)
     throw new UnusableDatabaseError(
       'The process that uses the database cannot be reached from here. Run the backup on its machine, or stop it first.',

@@ -6,7 +6,7 @@ import type { Connection, DatabaseAddress } from '../connection.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { initialiseDirectory } from './initialise.ts'
 import { databaseOverPglite } from './client.ts'
-import { serveBackups } from './serve-backups.ts'
+import { serveProcesses, type AnswerProcess } from './serve-processes.ts'
 
 /**
  * A quarter of PostgreSQL's default: the process holds the buffers itself, and the system caches the files beneath them.
@@ -28,8 +28,9 @@ export async function connectEmbedded(
   try {
     await initialiseDirectory(address.directory)
     const client = await PGlite.create(address.directory, embedded)
-    answer = serveBackups(client)
-    return connectionOver(client, unlock)
+    let answerProcess: AnswerProcess | null = null
+    answer = serveProcesses(client, () => answerProcess)
+    return { ...connectionOver(client, unlock), answerProcesses: (given) => void (answerProcess = given) }
   } catch (error) {
     await unlock()
     throw error
@@ -46,6 +47,7 @@ function connectionOver(client: PGlite, unlock: () => Promise<void> = async () =
     statementCount: () => statements,
     openSession: null,
     openPooled: null,
+    answerProcesses: null,
     health: embeddedHealth(db),
     close: async () => {
       if (!client.closed) await client.close()

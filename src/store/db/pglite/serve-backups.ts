@@ -20,41 +20,25 @@ export interface BackupEnd {
 /** Sent by the process that copies: before, and when all but the write-ahead log is copied. */
 export const backupWords = { begin: 'begin backup', end: 'end backup' } as const
 
-/** A connection that says nothing only asks whether the process lives. A copy may take an hour. In milliseconds. */
-const silenceMs = 1000
+/** How long a copy may take, in milliseconds. */
 const copyMs = 60 * 60_000
 
-/** One backup at a time; a second one is told so. A connection that is lost ends its backup. */
-export function serveBackups(client: PGlite): (socket: Socket) => void {
+/** One backup at a time; a second one is told so. `next` has the lines after the first one. A connection that is lost ends its backup. */
+export function serveBackups(client: PGlite): (socket: Socket, next: () => Promise<string>) => Promise<void> {
   let isBusy = false
-  return (socket) => {
-    const next = linesOf(socket)
-    socket.setTimeout(silenceMs, () => socket.destroy())
-    void serve().catch(() => {})
-    async function serve() {
-      try {
-        if ((await next()) !== backupWords.begin) return
-        if (isBusy) return say({ busy: true })
-        isBusy = true
-        await backUp()
-      } finally {
-        socket.end()
-      }
-    }
-    async function backUp() {
-      socket.setTimeout(copyMs)
-      try {
-        await client.query(`select pg_backup_start('gatehouse', fast => true)`)
-        say({ begun: true })
-        const isCopied = (await next()) === backupWords.end
-        const end = await endBackup(client)
-        if (isCopied) say(end)
-      } finally {
-        isBusy = false
-      }
-    }
-    function say(value: object) {
-      socket.write(`${JSON.stringify(value)}\n`)
+  return async (socket, next) => {
+    const say = (value: object) => void socket.write(`${JSON.stringify(value)}\n`)
+    if (isBusy) return say({ busy: true })
+    isBusy = true
+    socket.setTimeout(copyMs)
+    try {
+      await client.query(`select pg_backup_start('gatehouse', fast => true)`)
+      say({ begun: true })
+      const isCopied = (await next()) === backupWords.end
+      const end = await endBackup(client)
+      if (isCopied) say(end)
+    } finally {
+      isBusy = false
     }
   }
 }
@@ -70,30 +54,4 @@ async function endBackup(client: PGlite): Promise<BackupEnd> {
     )
     .catch(() => null)
   return { ...ended.rows[0]!, schema: null, incarnation: null, ...state?.rows[0] }
-}
-
-/** The lines of a socket, one at each call; an empty one when there are no more, or one is too long. */
-export function linesOf(socket: Socket): () => Promise<string> {
-  let text = ''
-  let isOver = false
-  let wake = () => {}
-  const end = () => {
-    isOver = true
-    wake()
-  }
-  socket.setEncoding('utf8')
-  socket.on('data', (chunk: string) => {
-    text += chunk
-    if (text.length > 10_000) socket.destroy()
-    wake()
-  })
-  socket.once('error', end).once('close', end).once('end', end)
-  return async () => {
-    while (!text.includes('\n') && !isOver) await new Promise<void>((resolve) => (wake = resolve))
-    const at = text.indexOf('\n')
-    if (at < 0) return ''
-    const line = text.slice(0, at)
-    text = text.slice(at + 1)
-    return line
-  }
 }
