@@ -99,6 +99,8 @@ export interface PlatformAction {
   name: string
   description: string
   inputSchema: JsonObject
+  /** The JSON Schema of its result. Not part of the hash. */
+  outputSchema: JsonObject
   /** MCP tool annotations. Trusted, because they come from Gatehouse itself. */
   annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }
   /** Arguments that may loosen a rule, a gate above all: a call with one of them is stopped by default. */

@@ -11,7 +11,8 @@ import {
 } from 'graphql'
 import type { JsonObject } from '../../../core/json.ts'
 
-const scalars: Record<string, JsonObject> = {
+/** The JSON Schema of each scalar. */
+export const scalars: Record<string, JsonObject> = {
   ID: { type: 'string' },
   String: { type: 'string' },
   Int: { type: 'integer' },

@@ -17,6 +17,7 @@ import { hashJson, isJsonObject, type Json, type JsonObject } from '../../../cor
 import { asAppError, type PlatformAction, type PlatformActions } from '../../../domain/access/index.ts'
 import type { Models } from '../../../domain/models/index.ts'
 import type { ActionMark } from '../builder/action-mark.ts'
+import { schemaOfResult } from '../builder/action-result.ts'
 import { schemaOfInputs } from '../builder/action-schema.ts'
 import { makeContext } from '../builder/context.ts'
 import { schemaOf } from '../types/schema.ts'
@@ -72,13 +73,15 @@ function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unkno
     annotations:
       kind === 'query' ? { readOnlyHint: true } : { destructiveHint: field.name.startsWith('delete') },
   }
+  const document = parse(documentOf(kind, field, mark.selection))
   return [
     {
       ...definition,
+      outputSchema: schemaOfResult(field, document),
       hash: hashJson(definition),
       loosening: mark.loosening,
       field: field.name,
-      document: parse(documentOf(kind, field, mark.selection)),
+      document,
       wrapsInput,
     },
   ]

@@ -45,8 +45,9 @@ function shown(agent: Agent): shapes.ShownAgent {
   }
 }
 
-function shownChoice(rule: ToolChoiceRule): unknown {
-  return 'mode' in rule ? rule.mode.toLowerCase() : { type: 'tool', name: rule.tool }
+function shownChoice(rule: ToolChoiceRule): shapes.ShownAgent['tool_choice'] {
+  if ('tool' in rule) return { type: 'tool', name: rule.tool }
+  return rule.mode.toLowerCase() as Lowercase<typeof rule.mode>
 }
 
 function choiceOf(given: NonNullable<AgentFields['tool_choice']>) {

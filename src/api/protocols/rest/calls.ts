@@ -114,10 +114,13 @@ export const callRoutes = [
       'waits, then it is 202. A repeat with the same Idempotency-Key joins the first call. Permission: tools:Call.',
     body: shapes.callTool,
     answers: {
-      200: { description: 'The output of the tool, any JSON.' },
+      200: { description: 'The output of the tool, any JSON.', schema: shapes.toolOutput },
       202: { description: 'The call is open; Location has its state.', schema: shapes.toolCall },
-      422: { description: 'A client tool, which runs in the calling application.', schema: shapes.error },
+      422: { description: 'A client tool, which runs in the calling application.', schema: shapes.callError },
+      409: { description: 'The call did not run, or is another one.', schema: shapes.callError },
+      502: { description: 'The call failed, or its outcome is unknown.', schema: shapes.callError },
     },
+    headers: ['Prefer', 'Idempotency-Key'],
     run: callOne,
   }),
   route({
@@ -127,6 +130,7 @@ export const callRoutes = [
     tag,
     summary: 'The state of a direct call, at once or after Prefer: wait=N. Permission: toolCalls:Get.',
     answers: { 200: { description: 'The state of the call.', schema: shapes.toolCall } },
+    headers: ['Prefer'],
     run: read,
   }),
 ]

@@ -10,7 +10,7 @@ import {
   type Generation,
 } from '../../../domain/generations/index.ts'
 import { loadOpenCallsOf, type ToolCall } from '../../../domain/tool-calls/index.ts'
-import type { ShownGeneration } from './shapes.ts'
+import type { ShownGeneration } from './run-shapes.ts'
 
 /** The run of this agent. NOT_FOUND, also for a run of another agent. Action `generations:Get`. */
 export async function findRun(ctx: Ctx, agentId: string, id: string): Promise<Generation> {

@@ -14,12 +14,13 @@ import { streamRun } from './event-stream.ts'
 import { findRun, waitForTurn } from './generation-state.ts'
 import { patienceOf } from '../segments/patience.ts'
 import { route, type RouteCall } from './route.ts'
-import * as shapes from './shapes.ts'
+import * as shapes from './run-shapes.ts'
 
 const path = '/api/v1/agents/{agent_id}/generate'
 const runPath = `${path}/{generation_id}`
 const tag = 'Agents'
 const state = { description: 'The state of the run, whatever it is.', schema: shapes.generation }
+const streamed = { ...state, events: shapes.streamedEvent }
 
 async function generate({
   request,
@@ -48,7 +49,9 @@ async function generate({
   } catch (error) {
     // A key may start runs and not read them; this one has started.
     if (!(error instanceof AppError) || error.code !== 'FORBIDDEN' || response.headersSent) throw error
-    return { status: 202, body: { id: generation.id, generation_id: generation.id, status: 'queued' }, sent }
+    const { id } = generation
+    const started: z.output<typeof shapes.startedGeneration> = { id, generation_id: id, status: 'queued' }
+    return { status: 202, body: started, sent }
   }
 }
 
@@ -109,9 +112,13 @@ export const generationRoutes = [
       'not read, unless Gatehouse-Join is off. Permission: generations:Start.',
     body: shapes.generate,
     answers: {
-      200: state,
-      202: { description: 'The run has started; the key may not read runs.' },
+      200: streamed,
+      202: {
+        description: 'The run has started; the key may not read runs.',
+        schema: shapes.startedGeneration,
+      },
     },
+    headers: ['Prefer', 'Idempotency-Key', 'Gatehouse-Join'],
     run: generate,
   }),
   route({
@@ -122,7 +129,8 @@ export const generationRoutes = [
     summary:
       'The state of a run, at once or after Prefer: wait=N; with Accept: text/event-stream its events after ' +
       'Last-Event-ID. Permission: generations:Get.',
-    answers: { 200: state },
+    answers: { 200: streamed },
+    headers: ['Prefer', 'Last-Event-ID'],
     run: read,
   }),
   route({
@@ -135,6 +143,7 @@ export const generationRoutes = [
       'Permission: generations:SubmitToolOutputs.',
     body: shapes.toolOutputs,
     answers: { 200: state },
+    headers: ['Prefer'],
     run: submit,
   }),
 ]

@@ -3,19 +3,14 @@ import { z } from 'zod'
 import type { JsonObject } from '../../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../../../domain/access/index.ts'
 import { namesOf } from './action-names.ts'
-import type { Route } from './route.ts'
-import { error } from './shapes.ts'
-
-type Io = 'input' | 'output'
-
-/** The JSON Schema of a shape: as it is sent, or as it is shown. */
-function schemaOf(shape: z.ZodType, io: Io): object {
-  const { $schema: _, ...schema } = z.toJSONSchema(shape, { io, unrepresentable: 'any' })
-  return schema
-}
+import { namedSchemas, refOf } from './named-shapes.ts'
+import { parametersOf } from './parameters.ts'
+import type { Route, RouteAnswer } from './route.ts'
+import { error } from './run-shapes.ts'
 
 const json = (schema: object) => ({ 'application/json': { schema } })
 const failure = { $ref: '#/components/responses/Error' }
+const ownDocument = 'OpenApiDocument'
 
 /** The document. It lists each platform action as a path of its own. */
 export function openApiOf(routes: readonly Route[], actions: PlatformActions): object {
@@ -41,46 +36,67 @@ export function openApiOf(routes: readonly Route[], actions: PlatformActions): o
     paths,
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key or a token.' } },
-      responses: {
-        Error: { description: 'Why nothing was done.', content: json(schemaOf(error, 'output')) },
+      schemas: {
+        ...namedSchemas(),
+        ...Object.fromEntries(actions.list().map((action) => [resultName(action), action.outputSchema])),
+        [ownDocument]: z.toJSONSchema(document),
       },
+      responses: { Error: { description: 'Why nothing was done.', content: json(refOf(error)) } },
     },
   }
 }
 
+const document = z.object({
+  openapi: z.string(),
+  info: z.record(z.string(), z.unknown()),
+  servers: z.array(z.object({ url: z.string() })),
+  security: z.array(z.record(z.string(), z.unknown())),
+  paths: z.record(z.string(), z.unknown()),
+  components: z.record(z.string(), z.unknown()),
+})
+
 function operationOf(route: Route): object {
-  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
-  const query = route.query
-    ? (schemaOf(route.query, 'input') as { properties: Record<string, object> })
-    : null
-  const parameters = [
-    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => ({ name, in: 'query', schema })),
-  ]
-  const answers = Object.entries(route.answers).map(([status, { description, schema }]) => {
-    const content = status === '204' ? {} : { content: json(schema ? schemaOf(schema, 'output') : {}) }
-    return [status, { description, ...content }]
-  })
+  const parameters = parametersOf(route)
+  const answers = Object.entries(route.answers).map(([status, answer]) => [
+    status,
+    { description: answer.description, ...(status === '204' ? {} : { content: contentOf(answer) }) },
+  ])
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body ? { requestBody: { content: json(schemaOf(route.body, 'input')) } } : {}),
+    ...(route.body
+      ? { requestBody: { required: !route.body.safeParse({}).success, content: json(refOf(route.body)) } }
+      : {}),
     responses: { ...Object.fromEntries(answers), default: failure },
   }
 }
 
-function actionOf({ name, description, inputSchema }: PlatformAction): object {
+function contentOf({ schema, events }: RouteAnswer): object {
+  const body = json(schema ? refOf(schema) : { $ref: `#/components/schemas/${ownDocument}` })
+  if (!events) return body
+  // OpenAPI 3.1 has no word for the events of a stream: this is the schema of all of them, parsed.
+  const contentSchema = { type: 'array', items: refOf(events) }
+  const stream = { type: 'string', contentMediaType: 'text/event-stream', contentSchema }
+  return { ...body, 'text/event-stream': { schema: stream } }
+}
+
+const resultName = ({ name }: PlatformAction) =>
+  `${name.replace(/(^|-)(\w)/g, (_all, _dash, letter: string) => letter.toUpperCase())}Result`
+
+function actionOf(action: PlatformAction): object {
+  const { name, description, inputSchema } = action
   const others = namesOf(name).slice(1)
   const also = others.length > 0 ? ` Also as ${others.join(', ')}.` : ''
+  const result = json({ $ref: `#/components/schemas/${resultName(action)}` })
   return {
     operationId: `action-${name}`,
     tags: ['Actions'],
     summary: description + also,
     requestBody: { content: json(inputSchema as JsonObject) },
     responses: {
-      200: { description: 'The result of the action.', content: json({ type: 'object' }) },
+      200: { description: 'The result of the action.', content: result },
       default: failure,
     },
   }

@@ -9,6 +9,16 @@ export interface RouteCall<Body, Query> extends ApiCall {
   query: Query
 }
 
+export type HeaderName = 'Prefer' | 'Idempotency-Key' | 'Gatehouse-Join' | 'Last-Event-ID'
+
+export interface RouteAnswer {
+  description: string
+  /** The shape of the body; left out: there is no body, or it is no shape of this API. */
+  schema?: z.ZodType
+  /** The shape of an event, where the response may be a stream of server-sent events. */
+  events?: z.ZodType
+}
+
 export interface Route<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -22,7 +32,9 @@ export interface Route<
   /** The shape of the query parameters. Left out: there are none. */
   query?: Query
   /** What it responds with, by status, beside errors. */
-  answers: Record<number, { description: string; schema?: z.ZodType; mediaType?: string }>
+  answers: Record<number, RouteAnswer>
+  /** Headers that it reads. */
+  headers?: readonly HeaderName[]
   /** A reply, or null when the response was written. */
   run(call: RouteCall<z.output<Body>, z.output<Query>>): Promise<ApiReply | null>
 }

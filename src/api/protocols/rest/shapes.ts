@@ -1,9 +1,6 @@
-/** The shapes of requests and responses: those of SOAT's SDK, as far as there is an operation for them. */
+/** The shapes of tools and agents, and of lists: those of SOAT's SDK, as far as there is an operation for them. */
 import { z } from 'zod'
-
-const object = z.record(z.string(), z.unknown())
-const time = z.iso.datetime()
-const id = (prefix: string) => z.string().describe(`An id; it begins with ${prefix}_.`)
+import { anyJson, approval, error, errorDetails, id, object, time } from './run-shapes.ts'
 
 const execute = z.strictObject({
   url: z.string().describe('The URL; {name} in it is replaced by the argument of that name.'),
@@ -41,8 +38,10 @@ export const tool = z.object({
   type: z.enum(toolTypes),
   description: z.string().nullable(),
   parameters: object.nullable(),
-  execute: object.nullable(),
-  mcp: object.nullable(),
+  execute: z
+    .object({ url: z.string(), method: z.string(), headers: object.describe('Secrets are masked.') })
+    .nullable(),
+  mcp: z.object({ url: z.string(), headers: object.describe('Secrets are masked.') }).nullable(),
   actions: z.array(z.string()).nullable(),
   preset_parameters: object.nullable(),
   created_at: time,
@@ -54,12 +53,9 @@ export const callTool = z.strictObject({
   input: object.nullish().describe('The arguments. Default: {}.'),
 })
 
-const approval = z.object({
-  approval_id: id('apr'),
-  tool_call_id: id('call'),
-  tool_name: z.string(),
-  expires_at: time,
-})
+export const toolOutput = anyJson(
+  'What the tool returned: any JSON. In the state of a call null without a result.',
+)
 export const toolCall = z.object({
   tool_call_id: id('call'),
   tool_id: id('tool'),
@@ -67,7 +63,7 @@ export const toolCall = z.object({
   status: z
     .string()
     .describe('awaiting_approval, executing, succeeded, errored, unknown, rejected, and others.'),
-  output: z.unknown().describe('What the tool returned; null without a result.'),
+  output: toolOutput,
   is_error: z.boolean().nullable(),
   approvals: z.array(approval),
   created_at: time,
@@ -114,6 +110,10 @@ export const createAgent = z.strictObject({
   ...agentFields,
 })
 export const updateAgent = z.strictObject({ name: z.string().nullish(), ...agentFields })
+const shownChoice = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.object({ type: z.literal('tool'), name: z.string() }),
+])
 export const agent = z.object({
   id: id('agt'),
   project_id: id('proj'),
@@ -123,10 +123,20 @@ export const agent = z.object({
   model: z.string().nullable(),
   tool_ids: z.array(z.string()),
   max_steps: z.number(),
-  tool_choice: z.unknown(),
-  stop_conditions: z.array(object),
+  tool_choice: shownChoice,
+  stop_conditions: z.array(z.object({ type: z.literal('hasToolCall'), tool_name: z.string() })),
   active_tool_ids: z.array(z.string()).nullable(),
-  step_rules: z.array(object),
+  step_rules: z
+    .array(
+      z.object({
+        step: z.number().optional(),
+        from_step: z.number().nullish(),
+        to_step: z.number().nullish(),
+        tool_choice: shownChoice.nullable(),
+        active_tool_ids: z.array(z.string()).nullable(),
+      }),
+    )
+    .describe('Rules for one step (step), or for several (from_step, to_step).'),
   temperature: z.number().nullable(),
   max_context_messages: z.number().nullable(),
   created_at: time,
@@ -134,53 +144,6 @@ export const agent = z.object({
 })
 export const agentList = z.array(agent)
 
-export const generate = z.strictObject({
-  messages: z
-    .array(
-      z.strictObject({
-        role: z.enum(['user', 'assistant'], 'must be user or assistant: the agent has the instructions'),
-        content: z.string('must be a text'),
-      }),
-    )
-    .describe('The conversation; the last message is the user’s.'),
-  stream: z.boolean().nullish().describe('Whether the response is a stream of server-sent events.'),
-})
-export const toolOutputs = z.strictObject({
-  tool_outputs: z
-    .array(z.strictObject({ tool_call_id: z.string(), output: z.unknown() }))
-    .describe('Outputs of open client tool calls; one that is refused refuses all.'),
-})
-const askedCall = z.object({ tool_call_id: id('call'), tool_name: z.string(), args: object })
-export const generation = z.object({
-  id: id('gen'),
-  generation_id: id('gen'),
-  agent_id: id('agt'),
-  thread_id: id('thr'),
-  status: z.enum([
-    'queued',
-    'running',
-    'requires_action',
-    'awaiting_approval',
-    'completed',
-    'failed',
-    'cancelled',
-    'expired',
-  ]),
-  text: z.string().nullable(),
-  object: z.unknown().describe('The structured output of an agent with an output schema.'),
-  tool_calls: z.array(askedCall).nullable(),
-  required_action: z
-    .object({ type: z.literal('submit_tool_outputs'), tool_calls: z.array(askedCall) })
-    .nullable(),
-  approvals: z.array(approval).describe('The approvals that people are asked for.'),
-  stop_reason: z.string().nullable(),
-  error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  created_at: time,
-  finished_at: time.nullable(),
-})
-export const error = z.object({
-  error: z.object({ code: z.string(), message: z.string(), details: object.optional() }),
-})
 export const list = z.strictObject({
   project_id: z.string().optional().describe('Default: the project of the key.'),
   limit: z
@@ -190,7 +153,10 @@ export const list = z.strictObject({
     .describe('Default: 100. With more, the Link header has the next page.'),
   after: z.string().optional().describe('Where the page begins: from the Link header.'),
 })
+/** An error of a call; that of a call which was made has its state. */
+export const callError = z.object({
+  error: z.object({ ...error.shape.error.shape, details: z.union([toolCall, errorDetails]).optional() }),
+})
 export type ShownTool = z.infer<typeof tool>
 export type ShownAgent = z.infer<typeof agent>
-export type ShownGeneration = z.infer<typeof generation>
 export type ShownToolCall = z.infer<typeof toolCall>

@@ -2,18 +2,22 @@
 import { SoatClient } from '@soat/sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { judgeRest, type RestJudge } from '../../../support/rest-judge.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 
 let h: Harness
 let fixtures: Fixtures
+let judge: RestJudge
 let soat: SoatClient
 
 beforeAll(async () => {
+  judge = await judgeRest()
   h = await openHarness()
   fixtures = await makeFixtures(h)
   soat = new SoatClient({ baseUrl: h.url, token: adminKey })
 })
 afterAll(async () => {
+  judge.stop()
   await fixtures?.close()
   await h?.stop()
 })
@@ -336,4 +340,10 @@ test('a key of another project, no key and unknown ids', async () => {
     expect(
       await errorOf(new SoatClient({ baseUrl: h.url, ...(token ? { token } : {}) }).tools.listTools()),
     ).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' })
+})
+
+test('every response so far is as the OpenAPI document says', async () => {
+  const { faults, seen } = await judge.verdict()
+  expect(faults).toEqual([])
+  expect(seen.size).toBeGreaterThan(4)
 })

@@ -3,16 +3,20 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { judgeRest, type RestJudge } from '../../../support/rest-judge.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 
 let h: Harness
 let fixtures: Fixtures
+let judge: RestJudge
 
 beforeAll(async () => {
+  judge = await judgeRest()
   h = await openHarness()
   fixtures = await makeFixtures(h)
 })
 afterAll(async () => {
+  judge.stop()
   await fixtures?.close()
   await h?.stop()
 })
@@ -205,4 +209,10 @@ test('every platform action is a path, and a refusal is an error', async () => {
     code: 'NOT_FOUND',
   })
   expect(await (await send('GET', '/api/v1/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' })
+})
+
+test('every response so far is as the OpenAPI document says', async () => {
+  const { faults, seen } = await judge.verdict()
+  expect(faults).toEqual([])
+  expect(seen.size).toBeGreaterThan(4)
 })
