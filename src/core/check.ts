@@ -17,12 +17,28 @@ export function check<Shape extends z.ZodType>(
   throw invalid(issuesOf(result.error, root))
 }
 
+/** At most 20 faults, each with its path under `root`. A field that the shape does not have is one, at its own path. */
 function issuesOf(error: z.ZodError, root: readonly string[]): Issue[] {
-  return error.issues.slice(0, 20).map((issue) => ({
-    path: [...root, ...issue.path.map(String)],
-    message: issue.message,
-  }))
+  return error.issues.flatMap((issue) => issuesAt(issue, root)).slice(0, 20)
 }
+
+function issuesAt(issue: z.core.$ZodIssue, root: readonly string[]): Issue[] {
+  const path = [...root, ...issue.path.map(String)]
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 80)], message: 'is not supported here' }))
+  if (issue.code === 'invalid_union' && issue.message === 'Invalid input') {
+    const forms = issue.errors.filter((faults) => faults.length > 0)
+    // A form that fits but for something inside is the one that was meant.
+    const meant = forms.find((faults) => faults.every((one) => one.path.length > 0))
+    if (meant) return meant.flatMap((one) => issuesAt(one, path))
+    const messages = [...new Set(forms.map(([first]) => first!.message))]
+    if (messages.length > 0) return [{ path: placeOf(path), message: messages.join(', or ') }]
+  }
+  return [{ path: placeOf(path), message: issue.message }]
+}
+
+/** A path is never empty: messages begin with it. */
+const placeOf = (path: string[]) => (path.length > 0 ? path : ['body'])
 
 /** A string of `min` to `max` characters. */
 export function text(max: number, min = 0): z.ZodString {

@@ -5,26 +5,39 @@ import { findAgentToStart } from '../../../domain/agents/index.ts'
 import { isTerminal, startGeneration, type Generation } from '../../../domain/generations/index.ts'
 import { answerSegment } from '../segments/answers.ts'
 import { attachmentsOf, fingerprints } from '../segments/given-files.ts'
+import { inNamesOf, type InputNames } from '../segments/input-names.ts'
 import { A2aError } from './errors.ts'
 import type { GivenMessage } from './request.ts'
 import { findTask } from './task.ts'
 
 const messagePath = ['params', 'message']
+const partsPath = [...messagePath, 'parts']
+/** Where a message has the inputs of the operations. */
+const names: InputNames = {
+  messages: partsPath,
+  attachments: partsPath,
+  outputs: partsPath,
+  reason: partsPath,
+  threadId: [...messagePath, 'contextId'],
+  idempotencyKey: [...messagePath, 'messageId'],
+}
 
 /**
  * The run of the task that the message begins or answers. Action `generations:Start` on the agent, or those of the
  * answers. The message id is the idempotency key of a task that it begins; answers are compared with the first ones.
  */
-export async function acceptMessage(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
-  return given.taskId
-    ? answerTask(ctx, await findTask(ctx, agentNamed, given.taskId), given)
-    : beginTask(ctx, agentNamed, given)
+export function acceptMessage(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
+  return inNamesOf(names, async () =>
+    given.taskId
+      ? answerTask(ctx, await findTask(ctx, agentNamed, given.taskId), given)
+      : beginTask(ctx, agentNamed, given),
+  )
 }
 
 async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
   const { messageId, contextId, text, files } = given
   const agent = await findAgentToStart(ctx, agentNamed)
-  if (!text) throw invalidAt([...messagePath, 'parts'], 'must have text or data')
+  if (!text) throw invalidAt(partsPath, 'must have text or data')
   const attachments = await attachmentsOf(ctx, agent.projectId, files)
   try {
     return await startGeneration(
@@ -57,8 +70,8 @@ async function answerTask(ctx: Ctx, generation: Generation, given: GivenMessage)
   const isAnswer = answers.outputs.length + answers.verdicts.length > 0
   if (isAnswer) {
     if (text || files.length > 0)
-      throw invalidAt([...messagePath, 'parts'], 'must be answers only; say why in the reason of a verdict')
-    return (await answerSegment(ctx, generation, answers, [...messagePath, 'parts'])).generation
+      throw invalidAt(partsPath, 'must be answers only; say why in the reason of a verdict')
+    return (await answerSegment(ctx, generation, answers, partsPath)).generation
   }
   throw new A2aError(
     'UNSUPPORTED_OPERATION',

@@ -7,16 +7,16 @@ import { getGenerations, type Generation } from '../../../domain/generations/ind
 import { namedThreadId } from '../../../domain/threads/index.ts'
 import { getToolCalls } from '../../../domain/tool-calls/index.ts'
 import { answerSegment, type GivenAnswers, type StartedSegment } from '../segments/answers.ts'
+import { inNamesOf } from '../segments/input-names.ts'
 import { newestRun, startTurn } from '../segments/thread-runs.ts'
-import type { AgUiInput, InterruptAnswer } from './input.ts'
+import { names, type AgUiInput, type InterruptAnswer } from './input.ts'
 
 /** A repeat of the same input goes on where it led. `isPart`: what the input answers may be a part of what is open. */
-export async function beginPart(
-  ctx: Ctx,
-  agent: Agent,
-  given: AgUiInput,
-  isPart = false,
-): Promise<StartedSegment> {
+export function beginPart(ctx: Ctx, agent: Agent, given: AgUiInput, isPart = false): Promise<StartedSegment> {
+  return inNamesOf(names, () => begin(ctx, agent, given, isPart))
+}
+
+async function begin(ctx: Ctx, agent: Agent, given: AgUiInput, isPart: boolean): Promise<StartedSegment> {
   const answered = await answersOf(ctx, given)
   if (answered) {
     const { generation, answers, at } = answered

@@ -6,6 +6,7 @@ import { kindOfId } from '../../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../segments/given-files.ts'
+import { toolField, type InputNames } from '../segments/input-names.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import type { TurnMessage } from '../segments/thread-runs.ts'
@@ -81,6 +82,19 @@ const shape = z.looseObject({
     .max(100)
     .nullish(),
 })
+
+/** Where an input has the inputs of the operations. */
+export const names: InputNames = {
+  messages: ['messages'],
+  attachments: ['messages'],
+  outputs: ['messages'],
+  clientTools: ([i, ...rest]) => (i === undefined ? ['tools'] : ['tools', i, ...toolField(rest)]),
+  instructions: ['context'],
+  threadId: ['threadId'],
+  externalThreadId: ['threadId'],
+  arguments: (rest) => ['resume', 'payload', 'editedArgs', ...rest],
+  reason: ['resume', 'payload', 'reason'],
+}
 
 /** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
 export function readInput(body: Json | undefined): AgUiInput {

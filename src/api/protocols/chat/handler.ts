@@ -11,6 +11,7 @@ import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
+import { inNamesOf } from '../segments/input-names.ts'
 import { noteDelivered } from '../segments/joins.ts'
 import { endsSegment, type RunUpdate } from '../segments/segment-log.ts'
 import { openEventStream } from '../segments/sse.ts'
@@ -68,7 +69,7 @@ async function send(call: ApiCall): Promise<null> {
   const { request, response } = call
   const agent = await agentOf(call)
   const given = readChat(await request.body())
-  const started = await beginPart(request.ctx, agent, given)
+  const started = await inNamesOf(given.names, () => beginPart(request.ctx, agent, given))
   const known = (given.answers?.outputs ?? []).map(({ toolCallId }) => toolCallId)
   return stream(request.ctx, response, started, known, ignoredHeaders(request.ctx, given.ignored))
 }

@@ -11,6 +11,7 @@ import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
 import { unknownFields } from '../segments/ignored.ts'
+import { toolField, type InputNames } from '../segments/input-names.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import type { TurnMessage } from '../segments/thread-runs.ts'
 
@@ -23,9 +24,29 @@ export interface ChatRequest {
   /** What the last message, which is ours, answers; null for a message of the user. */
   answers: GivenAnswers | null
   settings: Pick<StartGenerationInput, 'clientTools' | 'instructions'>
+  /** Where the chat has the inputs of the operations. */
+  names: InputNames
   /** Fields that change nothing of what runs. */
   ignored: string[]
 }
+
+/** `ofPage`: the names of the tools in `tools`; none: they are in `clientTools`. */
+const namesOf = (ofPage: readonly string[]): InputNames => ({
+  messages: ['messages'],
+  attachments: ['messages'],
+  outputs: ['messages'],
+  reason: ['messages'],
+  clientTools: (path) => {
+    const [i, ...rest] = path
+    if (ofPage.length === 0) return ['clientTools', ...path]
+    return i === undefined ? ['tools'] : ['tools', ofPage[Number(i)] ?? i, ...toolField(rest)]
+  },
+  retryOf: ['messages'],
+  threadId: ['id'],
+  instructions: ['system'],
+  externalThreadId: ['id'],
+  idempotencyKey: ['messages'],
+})
 
 const messageShape = z.object({
   id: text(200, 1),
@@ -83,6 +104,7 @@ export function readChat(body: Json | undefined): ChatRequest {
     isAgain: given.trigger === 'regenerate-message' || given.messageId === last.id,
     messages,
     answers,
+    names: namesOf(ofPage.map(({ name }) => name)),
     // Its shape is checked with the run that it is for.
     settings: {
       ...(given.clientTools ? { clientTools: given.clientTools as StartGenerationInput['clientTools'] } : {}),

@@ -6,6 +6,7 @@ import { asAppError, type Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
 import type { ApiCall, ApiReply, ApiRoute, AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
+import { inNamesOf } from '../segments/input-names.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
 import { keyOf, openaiError } from '../segments/openai-requests.ts'
 import { patienceOf } from '../segments/patience.ts'
@@ -13,7 +14,7 @@ import { openEventStream } from '../segments/sse.ts'
 import { Answer } from './answer.ts'
 import { beginAnswer } from './begin.ts'
 import { readConversation } from './conversation.ts'
-import { readRequest } from './input.ts'
+import { names, readRequest } from './input.ts'
 import { chunk, completion, usageChunk, type AnswerFacts } from './shapes.ts'
 import { streamAnswer, type Ending, type Deltas } from './stream-answer.ts'
 
@@ -37,11 +38,9 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   const keptUntil = performance.now() + gateMsOf(request, given.stream)
   const agent = await findAgentToStart(ctx, given.model)
   const conversation = await readConversation(ctx, agent, given)
-  const begun = await beginAnswer(ctx, given, conversation, {
-    idempotencyKey: keyOf(request),
-    joins: joinsOf(request),
-    isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
-  })
+  const isRetry = Number(headers['x-stainless-retry-count'] ?? 0) > 0
+  const how = { idempotencyKey: keyOf(request), joins: joinsOf(request), isRetry }
+  const begun = await inNamesOf(names, () => beginAnswer(ctx, given, conversation, how))
   const deltas = await streamAnswer(ctx, conversation, begun, answer, keptUntil, request.disconnected)
   const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
   return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)

@@ -6,6 +6,7 @@ import { check } from '../../../core/check.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { unknownFields } from '../segments/ignored.ts'
+import { toolField, type InputNames } from '../segments/input-names.ts'
 import { overridesOf } from '../segments/openai-requests.ts'
 import { readMessage, type GivenMessage } from './messages.ts'
 import { requestShape } from './request-shape.ts'
@@ -21,6 +22,25 @@ export interface GivenRequest {
   settings: Omit<StartGenerationInput, 'agentId'>
   /** Fields that change nothing of what runs. */
   ignored: string[]
+}
+
+/** Where a request has the inputs of the operations. */
+export const names: InputNames = {
+  agentId: ['model'],
+  messages: ['messages'],
+  attachments: ['messages'],
+  outputs: ['messages'],
+  retryOf: ['messages'],
+  threadId: ['messages'],
+  clientTools: ([i, ...rest]) => (i === undefined ? ['tools'] : ['tools', i, 'function', ...toolField(rest)]),
+  instructions: ['messages'],
+  toolChoice: ['tool_choice'],
+  stepRules: ['tool_choice'],
+  parallelToolCalls: ['parallel_tool_calls'],
+  temperature: ['temperature'],
+  maxOutputTokens: ['max_completion_tokens'],
+  outputSchema: (rest) => ['response_format', 'json_schema', 'schema', ...rest],
+  idempotencyKey: ['Idempotency-Key'],
 }
 
 /** What clients send by default, or as a wish. */

@@ -5,7 +5,9 @@ import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 const schema = z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema')
 const absent = (why: string) => z.null(why).optional()
 const noneOf = (why: string) =>
-  z.union([z.null(), z.array(z.never()).max(0), z.object({}).strict()], why).optional()
+  z
+    .custom((value) => value === null || (typeof value === 'object' && Object.keys(value).length === 0), why)
+    .optional()
 const off = (why: string) => z.literal([0, null], why).optional()
 const ignored = z.unknown().optional()
 

@@ -13,6 +13,7 @@ import {
   type AuthenticatedRequest,
 } from '../../http/authenticated-api.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
+import { inNamesOf } from '../segments/input-names.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
 import { endsSegment, readSegment, runOf } from '../segments/segment-log.ts'
 import { segmentOf } from '../segments/segments.ts'
@@ -44,10 +45,9 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   const body = (await request.body()) ?? {}
   if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
   const given = readRequest(body)
-  const { segment, generation } = await beginSegment(ctx, given, body, {
-    idempotencyKey: keyOf(request),
-    joins: joinsOf(request),
-  })
+  const { segment, generation } = await inNamesOf(given.names, () =>
+    beginSegment(ctx, given, body, { idempotencyKey: keyOf(request), joins: joinsOf(request) }),
+  )
   const { model, background, previousId } = given
   const facts: SegmentFacts = { segment, generation, model, background, previousId }
   const headers = ignoredHeaders(ctx, given.ignored)

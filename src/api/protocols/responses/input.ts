@@ -9,6 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
 import { unknownFields } from '../segments/ignored.ts'
+import { toolField, type InputNames } from '../segments/input-names.ts'
 import { overridesOf } from '../segments/openai-requests.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
@@ -43,9 +44,31 @@ export interface GivenRequest {
   input: GivenInput
   /** The overrides for a new run. */
   settings: Omit<StartGenerationInput, 'agentId'>
+  /** Where the request has the inputs of the operations. */
+  names: InputNames
   /** Fields that change nothing of what runs. */
   ignored: string[]
 }
+
+/** `places`: those of the function tools among all. */
+const namesOf = (places: readonly number[]): InputNames => ({
+  agentId: ['model'],
+  messages: ['input'],
+  attachments: ['input'],
+  outputs: ['input'],
+  reason: ['input'],
+  clientTools: ([i, ...rest]) =>
+    i === undefined ? ['tools'] : ['tools', String(places[Number(i)] ?? i), ...toolField(rest)],
+  instructions: ['instructions'],
+  toolChoice: ['tool_choice'],
+  stepRules: ['tool_choice'],
+  parallelToolCalls: ['parallel_tool_calls'],
+  temperature: ['temperature'],
+  maxOutputTokens: ['max_output_tokens'],
+  outputSchema: (rest) => ['text', 'format', 'schema', ...rest],
+  threadId: ['previous_response_id'],
+  idempotencyKey: ['Idempotency-Key'],
+})
 
 /** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
 export function readRequest(body: JsonObject): GivenRequest {
@@ -63,6 +86,7 @@ export function readRequest(body: JsonObject): GivenRequest {
     background: given.background ?? false,
     previousId: given.previous_response_id ?? null,
     input: read,
+    names: namesOf(tools.flatMap((one, i) => (one.type === 'function' ? [i] : []))),
     ignored: [
       ...unknownFields(body, requestShape.shape),
       ...(['metadata', 'include', 'reasoning'] as const).filter((name) => !isEmpty(given[name])),

@@ -26,7 +26,10 @@ const ignored = z.unknown().optional()
 /** The body of a request. What would change the run and cannot be done is refused here; other fields are not known. */
 export const requestShape = z.object({
   model: z.string().min(1).max(200),
-  input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(2000)]),
+  input: z.union([
+    z.string().min(1, 'must not be empty'),
+    z.array(z.unknown()).min(1, 'must not be empty').max(2000),
+  ]),
   instructions: z.string().nullish(),
   stream: z.boolean().nullish(),
   background: z.boolean().nullish(),
@@ -34,10 +37,10 @@ export const requestShape = z.object({
   previous_response_id: z.string().nullish(),
   tools: z.array(tool).nullish(),
   tool_choice: z
-    .union([
-      z.enum(['auto', 'none', 'required']),
-      z.object({ type: z.literal('function'), name: z.string() }),
-    ])
+    .union(
+      [z.enum(['auto', 'none', 'required']), z.object({ type: z.literal('function'), name: z.string() })],
+      'must be auto, none, required or a function',
+    )
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   temperature: z.number().nullish(),
@@ -45,10 +48,17 @@ export const requestShape = z.object({
   text: z
     .object({
       format: z
-        .union([
-          z.object({ type: z.literal('text') }),
-          z.object({ type: z.literal('json_schema'), schema: z.custom<JsonObject>((v) => isJsonObject(v)) }),
-        ])
+        .discriminatedUnion(
+          'type',
+          [
+            z.object({ type: z.literal('text') }),
+            z.object({
+              type: z.literal('json_schema'),
+              schema: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema'),
+            }),
+          ],
+          'must be text or json_schema',
+        )
         .nullish(),
       verbosity: ignored,
     })

@@ -1,9 +1,10 @@
 /** SOAT's REST API under /api/v1: finds the route, checks what was sent, and runs the operation. */
 import { z } from 'zod'
+import { check } from '../../../core/check.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { AuthenticatedApi, ApiRoute } from '../../http/authenticated-api.ts'
 import { errorBody } from './errors.ts'
-import { checked, type Route } from './route.ts'
+import type { Route } from './route.ts'
 import { routes } from './routes.ts'
 
 const noQuery = z.strictObject({})
@@ -21,8 +22,8 @@ function withShapes({ method, path, ...route }: Route): ApiRoute {
     method,
     path,
     async run(call) {
-      const query = checked(route.query ?? noQuery, Object.fromEntries(call.request.query))
-      const body = route.body ? checked(route.body, (await call.request.body()) ?? {}) : undefined
+      const query = check(route.query ?? noQuery, Object.fromEntries(call.request.query), [])
+      const body = route.body ? check(route.body, (await call.request.body()) ?? {}, []) : undefined
       return route.run({ ...call, body, query })
     },
   }

@@ -1,6 +1,5 @@
 /** What a route is: its path and method, the shapes of its input, and the operation behind it. */
-import { z } from 'zod'
-import { invalid, type Issue } from '../../../core/errors.ts'
+import type { z } from 'zod'
 import type { ApiCall, ApiReply } from '../../http/authenticated-api.ts'
 import type { RouteHead } from '../../http/route.ts'
 
@@ -45,18 +44,4 @@ export function route<
   Query extends z.ZodType = z.ZodType<unknown>,
 >(made: Route<Body, Query>): Route {
   return made as unknown as Route
-}
-
-/** The parsed value; INVALID with at most 20 faults, each at its path. A field that the shape does not have is one. */
-export function checked<Shape extends z.ZodType>(shape: Shape, value: unknown): z.output<Shape> {
-  const result = shape.safeParse(value)
-  if (result.success) return result.data
-  throw invalid(result.error.issues.flatMap(issuesOf).slice(0, 20))
-}
-
-function issuesOf(issue: z.core.$ZodIssue): Issue[] {
-  const path = issue.path.map(String)
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 80)], message: 'is not supported here' }))
-  return [{ path: path.length > 0 ? path : ['body'], message: issue.message }]
 }

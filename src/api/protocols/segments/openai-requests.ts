@@ -7,11 +7,18 @@ import { statusOf } from '../../http/replies.ts'
 
 /** The body of an error. The first input that is wrong is `param`. */
 export function openaiError(error: AppError): object {
-  const { code, message, details } = error
+  const { code, details } = error
   const status = statusOf(error)
   const named = status === 413 ? 'request_too_large' : code.toLowerCase()
-  const param = details.issues?.[0]?.path.join('.') || null
+  const [issue] = details.issues ?? []
+  const param = issue ? placeOf(issue.path) : null
+  const message = issue && code === 'INVALID' ? `${param}: ${issue.message}` : error.message
   return { error: { message, type: typeOf(status), code: named, param } }
+}
+
+/** As OpenAI writes it: `tools[0].name`. */
+function placeOf(path: readonly string[]): string {
+  return path.map((part, i) => (/^\d+$/.test(part) ? `[${part}]` : i > 0 ? `.${part}` : part)).join('')
 }
 
 function typeOf(status: number): string {

@@ -153,7 +153,7 @@ const fields: [string, string, string][] = [
   [
     'a file of nobody',
     sending({ parts: [{ text: 'x' }, { url: `file_${'a'.repeat(24)}` }] }),
-    'input.attachments.0.fileId',
+    'params.message.parts',
   ],
   ['a tenant', sending({}, { tenant: 'x' }), 'params.tenant'],
   ['a number as configuration', sending({}, { configuration: 1 }), 'params.configuration'],

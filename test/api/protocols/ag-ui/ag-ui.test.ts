@@ -312,7 +312,7 @@ describe('an input that would not be done as it says', () => {
     [
       'a tool with a bad schema',
       { tools: [{ name: 't', parameters: { type: 5 } }] },
-      'input.clientTools.0.inputSchema.type',
+      'tools.0.parameters.type',
     ],
     ['a result of no call', { messages: result({ toolCallId: 'x' }) }, 'messages.1.toolCallId'],
     ['an answer to no question', resume({ interruptId: 'x' }), 'resume.0.interruptId'],

@@ -74,11 +74,7 @@ describe('a body that would not be done as it says', () => {
     ],
     ['a message without text', chat([user([])]), 'messages.0.parts'],
     ['a part that is no object', chat([user([null])]), 'messages.0.parts.0'],
-    [
-      'tools that are none',
-      chat([user(say)], { clientTools: [{ name: '1 2' }] }),
-      'input.clientTools.0.name',
-    ],
+    ['tools that are none', chat([user(say)], { clientTools: [{ name: '1 2' }] }), 'clientTools.0.name'],
     [
       'our message without an answer',
       chat([user(say), tool({ state: 'input-available', toolCallId: call })]),

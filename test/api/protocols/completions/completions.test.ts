@@ -104,7 +104,7 @@ describe.each(majors)('openai %i', (major) => {
         message: expect.stringContaining(calls[1]!.id),
       })
       await expect(ask('plain', [...messages, user('say what')])).rejects.toMatchObject({
-        param: 'messages.2',
+        param: 'messages[2]',
         message: expect.stringContaining(`${calls[0]!.id} (locate)`),
       })
       for (const { id } of calls) messages.push({ role: 'tool', tool_call_id: id, content: 'kitchen' })
@@ -256,7 +256,7 @@ describe('the fields of a request', () => {
     ['logprobs', true],
     ['top_logprobs', 3],
     ['audio', { voice: 'alloy', format: 'wav' }],
-    ['modalities', ['audio'], 'modalities.0'],
+    ['modalities', ['audio'], 'modalities[0]'],
     ['web_search_options', {}],
     ['functions', []],
     ['function_call', 'auto'],
@@ -264,11 +264,11 @@ describe('the fields of a request', () => {
     ['temperature', 'hot'],
     ['user', 'u'.repeat(201)],
     ['response_format', { type: 'grammar' }, 'response_format.type'],
-    ['tools', [{ type: 'custom', custom: { name: 'x' } }], 'tools.0.type'],
+    ['tools', [{ type: 'custom', custom: { name: 'x' } }], 'tools[0].type'],
     ['messages', []],
     ['messages', Array.from({ length: 2001 }, () => user('say x'))],
-    ['messages', [{ role: 'function', name: 'x', content: 'y' }], 'messages.0.role'],
-    ['messages', [user(' ')], 'messages.0.content'],
+    ['messages', [{ role: 'function', name: 'x', content: 'y' }], 'messages[0].role'],
+    ['messages', [user(' ')], 'messages[0].content'],
     ['messages', [{ role: 'system', content: 'Be brief.' }]],
     ['messages', [user('say x'), { role: 'assistant', content: 'y' }]],
     [
@@ -282,22 +282,22 @@ describe('the fields of a request', () => {
     [
       'messages',
       [user('say x'), { role: 'assistant', function_call: {} }, user('y')],
-      'messages.1.function_call',
+      'messages[1].function_call',
     ],
     [
       'messages',
       [{ role: 'user', content: [image('https://example.com/a.png')] }],
-      'messages.0.content.0.image_url.url',
+      'messages[0].content[0].image_url.url',
     ],
     [
       'messages',
       [{ role: 'user', content: [{ type: 'input_audio', input_audio: {} }] }],
-      'messages.0.content.0.type',
+      'messages[0].content[0].type',
     ],
     [
       'messages',
       [{ role: 'user', content: [image('data:image/png;base64,iVBORw==')] }, user('y')],
-      'messages.0.content.0.image_url.url',
+      'messages[0].content[0].image_url.url',
     ],
   ]
   test.each(refused)('%s is refused by name: %j', async (field, value, param = field) => {

@@ -274,9 +274,14 @@ test.each([
     'a tool of another server',
     { ...run, tools: [{ type: 'mcp', server_label: 'x' }] },
     400,
-    'tools.0.server_label',
+    'tools[0].server_label',
   ],
-  ['a tool of OpenAI that works on files', { ...run, tools: [{ type: 'file_search' }] }, 400, 'tools.0.type'],
+  [
+    'a tool of OpenAI that works on files',
+    { ...run, tools: [{ type: 'file_search' }] },
+    400,
+    'tools[0].type',
+  ],
   [
     'a choice of a tool that is not served',
     { ...run, tool_choice: { type: 'web_search' } },
@@ -288,7 +293,7 @@ test.each([
   ['a member with no name', { ...run, 'a b': 1 }, 400, 'body'],
   ['a prompt of OpenAI', { ...run, prompt: { id: 'p' } }, 400, 'prompt'],
   ['a limit of calls', { ...run, max_tool_calls: 1 }, 400, 'max_tool_calls'],
-  ['an input of numbers', { ...run, input: [1] }, 400, 'input.0'],
+  ['an input of numbers', { ...run, input: [1] }, 400, 'input[0]'],
   [
     'a remote picture',
     {
@@ -296,13 +301,13 @@ test.each([
       input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'http://127.0.0.1/a' }] }],
     },
     400,
-    'input.0.content.0.image_url',
+    'input[0].content[0].image_url',
   ],
   [
     'an answer to nothing',
     { ...run, input: [{ type: 'function_call_output', call_id: 'x', output: '' }] },
     400,
-    'input.0.call_id',
+    'input[0].call_id',
   ],
   ['an unknown response', { ...run, previous_response_id: 'resp_x' }, 404, null],
 ])('refuses %s', async (_what, body, status, param) => {
