@@ -34,6 +34,7 @@ const chat = (more: object) =>
     '/api/chat/plain',
     { id: 'c', trigger: 'submit-message', messages: [{ id: 'm', role: 'user', parts: text }], ...more },
   ] as const
+const sent = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'say x' }] }
 const a2a = (message: object, more: object = {}) =>
   [
     '/a2a/plain',
@@ -42,7 +43,7 @@ const a2a = (message: object, more: object = {}) =>
       id: 1,
       method: 'SendMessage',
       params: {
-        message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'say x' }], ...message },
+        message: { ...sent, ...message },
         ...more,
       },
     },
@@ -94,6 +95,7 @@ const cases: [place: string, request: readonly [string, object]][] = [
   ['clientTools.0.name', chat({ clientTools: [{ name: 'not a name', inputSchema: { type: 'object' } }] })],
   ['messages', chat({ messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: long }] }] })],
   ['params.message.parts', a2a({ parts: [{ text: long }] })],
+  ['message.parts', ['/a2a/plain/message:send', { message: { ...sent, parts: [{ text: long }] } }]],
   ['params.message.role', a2a({ role: 'ROLE_AGENT' })],
   ['params.configuration.historyLength', a2a({}, { configuration: { historyLength: -1 } })],
   ['body', ['/ag-ui/plain', []]],
@@ -119,7 +121,7 @@ test.each(cases)('%s', async (place, [path, body]) => {
     error['param'],
     error['path'],
     error['details']?.issues?.[0]?.path.join('.'),
-    error['data']?.[1]?.fieldViolations[0].field,
+    (error['data'] ?? error['details'])?.[1]?.fieldViolations[0].field,
   ].filter((one) => typeof one === 'string')
   expect(said, JSON.stringify(error).slice(0, 300)).toEqual([place])
   expect(error['message'].slice(0, place.length + 2)).toBe(`${place}: `)

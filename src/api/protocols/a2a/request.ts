@@ -127,6 +127,8 @@ export interface GivenMessage {
   answers: GivenAnswers
   returnImmediately: boolean
   historyLength: number | null
+  /** Where the message is in the request. */
+  path: string[]
 }
 
 /** Limits of one data part. */
@@ -143,6 +145,7 @@ export function readMessage(params: JsonObject, at: string[]): GivenMessage {
   const push = given.configuration?.taskPushNotificationConfig
   if (push !== undefined && push !== null) throw noPush()
   const read: GivenMessage = {
+    path: [...at, 'message'],
     messageId,
     contextId: contextId || null,
     taskId: taskId || null,

@@ -10,24 +10,25 @@ import { A2aError } from './errors.ts'
 import type { GivenMessage } from './request.ts'
 import { findTask } from './task.ts'
 
-const messagePath = ['params', 'message']
-const partsPath = [...messagePath, 'parts']
-/** Where a message has the inputs of the operations. */
-const names: InputNames = {
-  messages: partsPath,
-  attachments: partsPath,
-  outputs: partsPath,
-  reason: partsPath,
-  threadId: [...messagePath, 'contextId'],
-  idempotencyKey: [...messagePath, 'messageId'],
-}
+const partsOf = ({ path }: GivenMessage) => [...path, 'parts']
+const contextOf = ({ path }: GivenMessage) => [...path, 'contextId']
+
+/** Where a request has the inputs of the operations. */
+const namesOf = (given: GivenMessage): InputNames => ({
+  messages: partsOf(given),
+  attachments: partsOf(given),
+  outputs: partsOf(given),
+  reason: partsOf(given),
+  threadId: contextOf(given),
+  idempotencyKey: [...given.path, 'messageId'],
+})
 
 /**
  * The run of the task that the message begins or answers. Action `generations:Start` on the agent, or those of the
  * answers. The message id is the idempotency key of a task that it begins; answers are compared with the first ones.
  */
 export function acceptMessage(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
-  return inNamesOf(names, async () =>
+  return inNamesOf(namesOf(given), async () =>
     given.taskId
       ? answerTask(ctx, await findTask(ctx, agentNamed, given.taskId), given)
       : beginTask(ctx, agentNamed, given),
@@ -37,7 +38,7 @@ export function acceptMessage(ctx: Ctx, agentNamed: string, given: GivenMessage)
 async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
   const { messageId, contextId, text, files } = given
   const agent = await findAgentToStart(ctx, agentNamed)
-  if (!text) throw invalidAt(partsPath, 'must have text or data')
+  if (!text) throw invalidAt(partsOf(given), 'must have text or data')
   const attachments = await attachmentsOf(ctx, agent.projectId, files)
   try {
     return await startGeneration(
@@ -57,21 +58,19 @@ async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Pro
     )
   } catch (error) {
     const isContext = contextId && error instanceof AppError && error.code === 'NOT_FOUND'
-    throw isContext
-      ? invalidAt([...messagePath, 'contextId'], 'is no context of yours; leave it out to begin one')
-      : error
+    throw isContext ? invalidAt(contextOf(given), 'is no context of yours; leave it out to begin one') : error
   }
 }
 
 async function answerTask(ctx: Ctx, generation: Generation, given: GivenMessage): Promise<Generation> {
   const { contextId, answers, text, files } = given
   if (contextId && contextId !== generation.threadId)
-    throw invalidAt([...messagePath, 'contextId'], 'is another context than that of the task')
+    throw invalidAt(contextOf(given), 'is another context than that of the task')
   const isAnswer = answers.outputs.length + answers.verdicts.length > 0
   if (isAnswer) {
     if (text || files.length > 0)
-      throw invalidAt(partsPath, 'must be answers only; say why in the reason of a verdict')
-    return (await answerSegment(ctx, generation, answers, partsPath)).generation
+      throw invalidAt(partsOf(given), 'must be answers only; say why in the reason of a verdict')
+    return (await answerSegment(ctx, generation, answers, partsOf(given))).generation
   }
   throw new A2aError(
     'UNSUPPORTED_OPERATION',
