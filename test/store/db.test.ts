@@ -1,9 +1,9 @@
 /** Opening a database: concurrent migrations, the order of events after a restore, the lock of the directory. */
 import { fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
@@ -172,6 +172,21 @@ describe('the lock of a directory', () => {
       await lockDirectory(directory)
     )()
     unlocks.push(await lockDirectory(directory))
+  })
+
+  test('only the user of the process may open its socket, whatever the umask', async () => {
+    const before = process.umask(0)
+    try {
+      unlocks.push(await lockDirectory(directory))
+    } finally {
+      process.umask(before)
+    }
+    const around = await readdir(dirname(directory), { withFileTypes: true })
+    const sockets = around
+      .filter((entry) => entry.isSocket())
+      .map(({ name }) => join(dirname(directory), name))
+    expect(sockets.length).toBe(1)
+    expect((await stat(sockets[0]!)).mode & 0o777).toBe(0o700)
   })
 
   /** A program that takes the lock, says so, and holds it until it is told to end. */

@@ -97,7 +97,16 @@ async function listen(path: string, answer: (socket: Socket) => void): Promise<(
     socket.unref()
     answer(socket)
   })
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    // Who may open it may have a backup and keys: only the user of this process. The file is made before `listen` returns.
+    const before = process.umask(0o077)
+    try {
+      server.listen(address, resolve)
+    } finally {
+      process.umask(before)
+    }
+  })
   server.unref()
   return async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
