@@ -46,7 +46,7 @@ const agUiContent = (value: string) => [
 ]
 const protocols: Record<string, Protocol> = {
   Responses: {
-    path: 'input.0.content.1.image_url',
+    path: 'input[0].content[1].image_url',
     async send({ url }) {
       const client = await openClient(6, h.url, adminKey)
       const content = [
@@ -57,7 +57,7 @@ const protocols: Record<string, Protocol> = {
     },
   },
   'chat completions': {
-    path: 'messages.0.content.1.image_url.url',
+    path: 'messages[0].content[1].image_url.url',
     async send({ url }) {
       const client = await openClient(6, h.url, adminKey)
       const content = [
@@ -156,7 +156,7 @@ test('a message with more files than it may have is refused before anything is s
   })
   const content = [{ type: 'input_text' as const, text: said }, ...images]
   const sent = client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
-  await expect(sent).rejects.toMatchObject({ status: 400, param: 'input.0.content.21.image_url' })
+  await expect(sent).rejects.toMatchObject({ status: 400, param: 'input[0].content[21].image_url' })
   expect(await files()).toEqual(before)
 })
 
@@ -221,7 +221,7 @@ describe('a file of a response is refused at its place', () => {
   ])('%s', async (_what, url, message) => {
     await expect(create([user(image(url))])).rejects.toMatchObject({
       status: 400,
-      param: 'input.0.content.1.image_url',
+      param: 'input[0].content[1].image_url',
       message: expect.stringMatching(message),
     })
   })
@@ -231,7 +231,7 @@ describe('a file of a response is refused at its place', () => {
     const answer = { role: 'assistant', content: [{ type: 'output_text', text: 'seen' }] }
     await expect(create([user(image(url)), answer, user()])).rejects.toMatchObject({
       status: 400,
-      param: 'input.0.content.1.image_url',
+      param: 'input[0].content[1].image_url',
     })
   })
 
