@@ -1,4 +1,4 @@
-/** An embedded database under load whose server is ended by SIGTERM and replaced by one of this release. */
+/** An embedded database under load whose server is ended by SIGTERM and replaced: by one of this release, one of that before, and this one again. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 test(
-  'an upgrade of an embedded database in the middle of work loses nothing',
+  'an embedded database is upgraded in the middle of work, goes back, and is upgraded again: nothing is lost',
   { timeout: 240_000 },
   async () => {
     const [{ entry }, before] = await Promise.all([buildServer(), buildReleaseBefore()])
@@ -52,10 +52,12 @@ test(
       anyUrl: () => server.url || 'http://127.0.0.1:9',
     })
     closers.push(() => clients.close())
-    await expect.poll(() => clients.started.size).toBeGreaterThan(generations / 2)
-    expect(await server.stop()).toBe(0)
-    server = start(entry)
-    await server.ready
+    for (const [i, program] of [entry, before ?? entry, entry].entries()) {
+      await expect.poll(() => clients.started.size).toBeGreaterThan((generations * (i + 1)) / 4)
+      expect(await server.stop()).toBe(0)
+      server = start(program)
+      await server.ready
+    }
     await clients.ended
     await clients.close()
     expect(await server.stop()).toBe(0)
