@@ -64,7 +64,7 @@ const statusNames: Record<number, string> = {
   503: 'UNAVAILABLE',
 }
 
-/** What would be right at another time, or elsewhere. */
+/** Reasons of FAILED_PRECONDITION: the request is well formed, and refused by the state of the task or by what is served. */
 const ofState: readonly A2aReason[] = [
   'TASK_NOT_CANCELABLE',
   'PUSH_NOTIFICATION_NOT_SUPPORTED',

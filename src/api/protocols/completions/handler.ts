@@ -102,7 +102,7 @@ function gateMsOf(request: AuthenticatedRequest, isStream: boolean): number {
   return patienceOf(request, !isStream && waits > 0 ? Math.min(gateMs, waits) : gateMs)
 }
 
-/** Whether calls that run here are pending too, with `Gatehouse-Tool-Calls: all`. INVALID for other values. */
+/** Whether the client is told of calls that run here too, with `Gatehouse-Tool-Calls: all`. INVALID for other values. */
 function tellsCallsOf({ headers }: AuthenticatedRequest): boolean {
   const value = headers['gatehouse-tool-calls'] ?? 'own'
   if (value !== 'own' && value !== 'all') throw invalidAt(['Gatehouse-Tool-Calls'], 'must be own or all')
