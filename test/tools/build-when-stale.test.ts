@@ -77,11 +77,11 @@ it('leaves nothing of a deleted source', async () => {
 })
 
 it('leaves dist as it was when a build fails, says why, and tries again the next time', async () => {
-  await write('src/main.ts', 'export const answer: string = 2\n')
+  await write('src/main.ts', 'export const answer =\n')
   for (const _ of ['once', 'again']) {
     const failed = run()
     expect(failed.status).toBeGreaterThan(0)
-    expect(failed.said).toContain("Type 'number' is not assignable to type 'string'")
+    expect(failed.said).toContain('Expression expected')
     expect(await built()).toContain('first')
   }
   expect((await readdir(project)).filter((name) => name.startsWith('dist'))).toEqual(['dist'])
