@@ -98,7 +98,7 @@ const projects = Object.entries({
   'long-shared': {
     isolate: false,
     include: [...longShared, ...judged],
-    exclude: [...alone, ...stateful, ...built],
+    exclude: [...alone, ...stateful, ...built, 'test/slow/**/*.test.ts'],
   },
 })
 

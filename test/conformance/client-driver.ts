@@ -1,7 +1,8 @@
-/** The client that the suite judges: our own upstream room, in a house of its own for each scenario. */
+/** The client that the suite judges: our own client of upstreams, in a project of its own for each scenario. */
 import { createApp, type App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { newId } from '../../src/core/ids.ts'
+import { createPool } from '../../src/core/pool.ts'
 import { policyOfRole, type Ctx } from '../../src/domain/access/index.ts'
 import { setSecret } from '../../src/domain/secrets/index.ts'
 import {
@@ -28,9 +29,9 @@ const publicUrl = 'https://gatehouse.example.com'
 /** A login, and one more for each time that a call needs more rights or the server another login. */
 const mostLogins = 3
 
-/** Connects to the server and uses all that it offers, as an operator would; answers what happened, line by line. */
-export async function drive(task: Task): Promise<string[]> {
-  const app = await createApp(
+/** The server whose client is judged. */
+export async function openServer(): Promise<App> {
+  return createApp(
     {
       ...loadConfig({
         GATEHOUSE_PORT: '0',
@@ -47,20 +48,30 @@ export async function drive(task: Task): Promise<string[]> {
     },
     { database: await memoryDatabase() },
   )
+}
+
+/** Connects to the scenario's server and uses all that it offers, as an operator would; answers what happened, line by line. */
+export async function drive(app: App, task: Task): Promise<string[]> {
   const lines: string[] = []
+  // A scenario ends when nobody is connected to its server any more.
+  const connections = createPool({ max: 10, idleMs: 60_000, maxAgeMs: 60_000 })
   try {
-    await useServer(app, task, (line) => lines.push(line))
+    await useServer(app, { ...app.services, connections }, task, (line) => lines.push(line))
   } catch (error) {
     lines.push(String((error as Error).stack))
   } finally {
-    await app.stop(500)
+    await connections.close()
   }
   return lines
 }
 
-async function useServer(app: App, task: Task, say: (line: string) => void): Promise<void> {
-  const { services } = app
-  const place: Place = { id: newId('tool'), projectId: 'proj_conformance' }
+async function useServer(
+  app: App,
+  services: App['services'],
+  task: Task,
+  say: (line: string) => void,
+): Promise<void> {
+  const place: Place = { id: newId('tool'), projectId: newId('project') }
   const ctx: Ctx = app.ctxOf({
     id: 'key_driver',
     name: 'driver',
