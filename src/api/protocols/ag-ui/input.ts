@@ -33,6 +33,7 @@ export interface GivenResult {
   toolCallId: string
   output: Json
   isError: boolean
+  path?: string[]
 }
 
 /** `cancelled`: the question was given up. */
@@ -208,7 +209,7 @@ function resultOf({ toolCallId, error, content }: Record<string, unknown>, at: s
     throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
   const isError = typeof error === 'string' && error !== ''
   const said = contentOf(content ?? '', [...at, 'content'], false)
-  return { toolCallId, output: said || (isError ? error : ''), isError }
+  return { toolCallId, output: said || (isError ? error : ''), isError, path: [...at, 'content'] }
 }
 
 function answerOf(
