@@ -109,7 +109,10 @@ describe.skipIf(!hasPeers).each(clients)('%s', (name, open) => {
     async (verdict) => {
       const client = await open(agent.url, agent.callerKey)
       const before = agent.paid()
-      const [result] = await Promise.all([client.call('pay', { word: verdict }), agent.decide(verdict)])
+      const [result] = await Promise.all([
+        client.call('pay', { word: `${verdict} ${name}` }),
+        agent.decide(verdict),
+      ])
       expect(result).toContain(verdict === 'APPROVE' ? 'done: /pay' : 'approval_rejected')
       expect(agent.paid() - before).toBe(verdict === 'APPROVE' ? 1 : 0)
       await client.close()
@@ -117,13 +120,15 @@ describe.skipIf(!hasPeers).each(clients)('%s', (name, open) => {
   )
 
   test('a call that it gives up and makes again gets its result, and runs once', async () => {
-    const hasty = await open(agent.url, agent.callerKey, 500)
+    const hasty = await open(agent.url, agent.callerKey, 1500)
     const before = agent.paid()
-    expect(await hasty.call('pay', { word: 'again' })).toMatch(/timed? ?out/i)
-    const [result] = await Promise.all([hasty.call('pay', { word: 'again' }), agent.decide()])
-    expect(result).toContain('done: /pay')
-    expect(agent.paid() - before).toBe(1)
+    expect(await hasty.call('pay', { word: `again ${name}` })).toMatch(/timed? ?out/i)
     await hasty.close()
+    await agent.decide()
+    const patient = await open(agent.url, agent.callerKey)
+    expect(await patient.call('pay', { word: `again ${name}` })).toContain('done: /pay')
+    expect(agent.paid() - before).toBe(1)
+    await patient.close()
   })
 
   test('a wrong key opens nothing', async () => {
