@@ -151,6 +151,37 @@ function mastra(api?: 'responses'): OpenFramework {
   }
 }
 
+/** The AI SDK of this major, with the provider for OpenAI that goes with it. */
+export function aiSdk(major: 5 | 7, provider: 2 | 4, mode: 'responses' | 'chat'): OpenFramework {
+  return async (door) => {
+    const { generateText, streamText, stepCountIs, isStepCount, tool } = await importPeer<Loose>(`ai${major}`)
+    const { createOpenAI } = await importPeer<Loose>(`ai-sdk-openai${provider}`)
+    const model = createOpenAI({ baseURL: `${door.url}/v1`, apiKey: door.key })[mode](door.agent)
+    const asking = (prompt: string, locate?: Locate) => ({
+      model,
+      prompt,
+      stopWhen: (stepCountIs ?? isStepCount)(5),
+      ...(door.maxRetries === undefined ? {} : { maxRetries: door.maxRetries }),
+      ...(door.timeout === undefined ? {} : { abortSignal: AbortSignal.timeout(door.timeout) }),
+      ...(locate
+        ? {
+            tools: {
+              locate: tool({
+                description: about.description,
+                inputSchema: parameters,
+                execute: async ({ room }: { room: string }) => locate(room),
+              }),
+            },
+          }
+        : {}),
+    })
+    return {
+      ask: async (prompt, locate) => (await generateText(asking(prompt, locate))).text,
+      stream: (prompt, locate) => streamText(asking(prompt, locate)).textStream,
+    }
+  }
+}
+
 function llamaIndex(name: 'openai' | 'openaiResponses'): OpenFramework {
   return async (door) => {
     const module = await importPeer<Loose>('@llamaindex/openai')
@@ -200,6 +231,9 @@ export const frameworks: [name: string, open: OpenFramework, givenUp: GivenUp][]
   ['@langchain/openai, responses', langChain(true), 'an error'],
   ['@mastra/core', mastra(), 'nothing'],
   ['@mastra/core, responses', mastra('responses'), 'nothing'],
+  ['ai 5 with @ai-sdk/openai 2, chat', aiSdk(5, 2, 'chat'), 'an error'],
+  ['ai 7 with @ai-sdk/openai 4, responses', aiSdk(7, 4, 'responses'), 'an error'],
+  ['ai 7 with @ai-sdk/openai 4, chat', aiSdk(7, 4, 'chat'), 'an error'],
   ['@llamaindex/openai', llamaIndex('openai'), 'words'],
   ['@llamaindex/openai, responses', llamaIndex('openaiResponses'), 'an error'],
 ]

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { hasPeers, importPeer } from '../../../support/peers.ts'
-import { agentsProvider, chatOpenAI } from './clients.ts'
+import { agentsProvider, aiSdk, chatOpenAI } from './clients.ts'
 
 let h: Harness
 let fixtures: Fixtures
@@ -114,4 +114,12 @@ describe.skipIf(!hasPeers)('@langchain/openai', () => {
       expect([done.text, acted(`message ${approve}`)]).toEqual(['went on', approve ? 1 : 0])
     },
   )
+})
+
+describe.skipIf(!hasPeers)('ai 5', () => {
+  test('responses: text is read, and a response with a call that runs here is not', async () => {
+    const client = await aiSdk(5, 2, 'responses')(door('plain'))
+    expect(await client.ask('say hello five')).toBe('hello five')
+    await expect(client.ask(acting('five'))).rejects.toThrow('Invalid JSON response')
+  })
 })
