@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Files that build pages and start programs. */
-const built = ['test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts', 'test/examples.test.ts']
+const built = [
+  'test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts',
+  'test/api/protocols/assistant-ui/*.test.ts',
+  'test/examples.test.ts',
+]
 
 /**
  * What `npm run test:all` adds to `npm test`: processes that are killed and frozen, clients that wait as long as people do,

@@ -138,7 +138,9 @@ export function decoded(text: string, kind: string): string {
 
 function jsonOf(bytes: Buffer, type: string): Json | undefined {
   if (bytes.length === 0) return undefined
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw invalidAt(['Content-Type'], 'must be application/json')
+  // Protocols have media types of their own, as `application/a2a+json`.
+  if (!/^application\/(?:[a-z\d.-]+\+)?json\s*(;|$)/i.test(type))
+    throw invalidAt(['Content-Type'], 'must be application/json')
   if (hasManyValues(bytes))
     throw new AppError('LIMITED', `The body may have at most ${maxJsonValues} values.`)
   const value = tryParseJson(bytes.toString())

@@ -30,6 +30,7 @@ export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited } from './awaited.ts'
 export { ThreadMovedOnError, type BindStart } from './bind-start.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
+export { isRefusedWithOthers } from './submit-judgement.ts'
 export {
   submitToolOutputs,
   type OutputOutcome,

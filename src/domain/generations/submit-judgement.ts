@@ -152,11 +152,18 @@ async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boo
   return checkOutput({ ...definition, projectId: call.projectId }, result)
 }
 
+const withOthers = 'Refused together with another output of this atomic submission.'
+
+/** Whether the output is refused only because another one of an atomic submission is. */
+export function isRefusedWithOthers({ error }: OutputOutcome): boolean {
+  return error?.message === withOthers
+}
+
 function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {
   if (outcome.status !== 'ACCEPTED') return outcome
   const error = {
     code: 'CONFLICT' as const,
-    message: 'Refused together with another output of this atomic submission.',
+    message: withOthers,
   }
   return { ...outcome, status: 'REFUSED', error }
 }

@@ -212,7 +212,7 @@ const verdict = z.strictObject({
 function readAnswer(data: Json, path: string[], { outputs, verdicts }: GivenAnswers): void {
   if (isJsonObject(data) && 'toolCallId' in data) {
     const { isError, ...given } = check(output, data, path)
-    outputs.push({ ...given, ...(isError ? { isError } : {}) })
+    outputs.push({ ...given, ...(isError ? { isError } : {}), path: [...path, 'output'] })
     return
   }
   if (!isJsonObject(data) || !('approvalId' in data))

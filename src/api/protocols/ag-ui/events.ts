@@ -108,18 +108,21 @@ export class RunRendering {
   /** The events with which the stream ends while the run waits for the client. */
   pause(): AgUiEvent[] {
     const isLater = this.#client.isAskedLast && this.#handedOver.size > 0
-    const outcome =
-      this.#interrupts.size > 0 && !isLater
-        ? { type: 'interrupt', interrupts: [...this.#interrupts.values()] }
-        : this.#left()
-    return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, outcome }]
+    const asks = this.#interrupts.size > 0 && !isLater
+    const outcome = asks
+      ? { outcome: { type: 'interrupt', interrupts: [...this.#interrupts.values()] } }
+      : this.#left()
+    return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, ...outcome }]
   }
 
-  /** AG-UI forbids an interrupt for calls of the client: the run of AG-UI is over, and names what it left. */
-  #left(): JsonObject & { type: 'success' } {
+  /**
+   * AG-UI forbids an interrupt for calls of the client: the run of AG-UI is over, and names what it left. Before 1.0 it has no word for
+   * that, and some clients run no call of a part that is called a success.
+   */
+  #left(): JsonObject {
     const pendingToolCallIds = [...this.#unanswered]
-    const names = this.#client.isCurrent && pendingToolCallIds.length > 0
-    return { type: 'success', ...(names ? { pendingToolCallIds } : {}) }
+    if (pendingToolCallIds.length === 0) return { outcome: { type: 'success' } }
+    return this.#client.isCurrent ? { outcome: { type: 'success', pendingToolCallIds } } : {}
   }
 
   #closeText(): AgUiEvent[] {

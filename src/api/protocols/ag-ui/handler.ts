@@ -10,7 +10,7 @@ import { beginPart } from './begin.ts'
 import { readInput } from './input.ts'
 import { sendRuns } from './send-runs.ts'
 
-const client: ClientTraits = { isCurrent: true, runsOpenCalls: false, isAskedLast: false }
+const client: Omit<ClientTraits, 'isCurrent'> = { runsOpenCalls: false, isAskedLast: false }
 
 export const agUiApi: AuthenticatedApi = {
   resource: '/ag-ui',
@@ -28,6 +28,7 @@ async function run({ request: { ctx, body }, response, params }: ApiCall): Promi
   const agent = await findAgentToStart(ctx, decoded(params['agent']!, 'agent'))
   const given = readInput(await body())
   const { generation, segment } = await beginPart(ctx, agent, given)
-  const rendering = new RunRendering(given, given.seen, generation.id, client)
+  const { isCurrent, seen } = given
+  const rendering = new RunRendering(given, seen, generation.id, { ...client, isCurrent })
   return sendRuns(ctx, response, [{ generation, segment, rendering, opening: rendering.begin() }])
 }

@@ -27,12 +27,15 @@ export interface AgUiInput {
   /** What the client has already. */
   seen: ClientHistory
   settings: Omit<StartGenerationInput, 'agentId'>
+  /** Whether the client says that it speaks 1.0 or later: those before say nothing, and refuse what they do not know. */
+  isCurrent: boolean
 }
 
 export interface GivenResult {
   toolCallId: string
   output: Json
   isError: boolean
+  path?: string[]
 }
 
 /** `cancelled`: the question was given up. */
@@ -56,6 +59,7 @@ const messageShape = z.looseObject({ id: text(200, 1), role: z.string().max(40),
 const shape = z.looseObject({
   threadId: text(200, 1),
   runId: text(200, 1),
+  protocolVersion: json.optional(),
   messages: z.array(messageShape).max(2000),
   tools: z
     .array(
@@ -136,6 +140,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     earlierResults: () => earlierResults(given.messages),
     answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
     seen,
+    isCurrent: typeof given.protocolVersion === 'string',
     settings: {
       ...(tools.length > 0 ? { clientTools: tools } : {}),
       ...(instructions.length > 0 ? { instructions: instructions.join('\n\n') } : {}),
@@ -208,7 +213,7 @@ function resultOf({ toolCallId, error, content }: Record<string, unknown>, at: s
     throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
   const isError = typeof error === 'string' && error !== ''
   const said = contentOf(content ?? '', [...at, 'content'], false)
-  return { toolCallId, output: said || (isError ? error : ''), isError }
+  return { toolCallId, output: said || (isError ? error : ''), isError, path: [...at, 'content'] }
 }
 
 function answerOf(

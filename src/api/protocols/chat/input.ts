@@ -156,9 +156,9 @@ function outputOf(part: JsonObject, at: string[]): GivenAnswers['outputs'][numbe
   const { toolCallId, state, output, errorText } = part
   if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
     throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
-  if (state === 'output-available') return { toolCallId, output: output ?? null }
+  if (state === 'output-available') return { toolCallId, output: output ?? null, path: [...at, 'output'] }
   if (typeof errorText !== 'string') throw invalidAt([...at, 'errorText'], 'must be a text')
-  return { toolCallId, output: errorText, isError: true }
+  return { toolCallId, output: errorText, isError: true, path: [...at, 'errorText'] }
 }
 
 function verdictOf(part: JsonObject, at: string[]): GivenAnswers['verdicts'][number] {

@@ -94,7 +94,9 @@ async function answerCalls(
     given.map(({ callId }) => callId!),
   )
   const outputs = given.flatMap(({ callId, text }, i) =>
-    calls[i]?.kind === 'client' ? [{ toolCallId: callId!, output: text }] : [],
+    calls[i]?.kind === 'client'
+      ? [{ toolCallId: callId!, output: text, path: [...given[i]!.path, 'content'] }]
+      : [],
   )
   const owner = calls.find((call) => call?.kind === 'client')?.generationId
   const [run] = owner ? await getGenerations(ctx, [owner]) : []

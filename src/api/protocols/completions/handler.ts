@@ -4,6 +4,7 @@ import { AppError, invalidAt } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { asAppError, type Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
+import type { Generation } from '../../../domain/generations/index.ts'
 import type { ApiCall, ApiReply, ApiRoute, AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
 import { inNamesOf } from '../segments/input-names.ts'
@@ -35,12 +36,15 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
   const given = readRequest(body)
   const answer = new Answer(tellsCallsOf(request))
-  const keptUntil = performance.now() + gateMsOf(request, given.stream)
+  const asked = performance.now()
+  const gateMs = gateMsOf(request, given.stream)
   const agent = await findAgentToStart(ctx, given.model)
   const conversation = await readConversation(ctx, agent, given)
-  const isRetry = Number(headers['x-stainless-retry-count'] ?? 0) > 0
-  const how = { idempotencyKey: keyOf(request), joins: joinsOf(request), isRetry }
+  const retries = Number(headers['x-stainless-retry-count'] ?? 0)
+  const how = { idempotencyKey: keyOf(request), joins: joinsOf(request), isRetry: retries > 0 }
   const begun = await inNamesOf(names, () => beginAnswer(ctx, given, conversation, how))
+  const repeats = !given.stream && headers['prefer'] === undefined ? retries : 0
+  const keptUntil = asked + Math.min(gateMs, shownMs(repeats, begun.generation))
   const deltas = await streamAnswer(ctx, conversation, begun, answer, keptUntil, request.disconnected)
   const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
   return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)
@@ -90,8 +94,17 @@ async function noteAnswered(ctx: Ctx, { answered }: Ending): Promise<void> {
   for (const run of answered) await noteDelivered(ctx, run)
 }
 
+/**
+ * How long a client waits that repeats its request by itself, as its tries have shown: those of OpenAI keep the time limit that they
+ * were opened with to themselves. A little less than that, since pauses are between the tries. Milliseconds; Infinity when nothing is known.
+ */
+function shownMs(retries: number, { createdAt }: Generation): number {
+  const shown = retries > 0 ? ((Date.now() - createdAt.getTime()) / retries) * 0.9 - 1000 : 0
+  return shown > 0 ? shown : Infinity
+}
+
 /** How long a gate keeps a client by default, in milliseconds: Node's fetch and Open WebUI give up after five minutes. */
-const gateMs = 270_000
+const longestGateMs = 270_000
 
 /**
  * How long a gate keeps this client: as it prefers, or a little less than it says that it waits for the first byte, which a stream
@@ -99,7 +112,7 @@ const gateMs = 270_000
  */
 function gateMsOf(request: AuthenticatedRequest, isStream: boolean): number {
   const waits = Number(request.headers['x-stainless-timeout'] ?? 0) * 900
-  return patienceOf(request, !isStream && waits > 0 ? Math.min(gateMs, waits) : gateMs)
+  return patienceOf(request, !isStream && waits > 0 ? Math.min(longestGateMs, waits) : longestGateMs)
 }
 
 /** Whether the client is told of calls that run here too, with `Gatehouse-Tool-Calls: all`. INVALID for other values. */

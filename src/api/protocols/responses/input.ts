@@ -10,7 +10,7 @@ import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
 import { unknownFields } from '../segments/ignored.ts'
 import { toolField, type InputNames } from '../segments/input-names.ts'
-import { overridesOf } from '../segments/openai-requests.ts'
+import { overridesOf, placeOf } from '../segments/openai-requests.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import { callOfItem } from './items.ts'
@@ -27,7 +27,7 @@ export interface GivenInput {
   /** Files of the last message, and of those before it. */
   files: GivenFile[]
   earlierFiles: GivenFile[]
-  outputs: { toolCallId: string; output: Json }[]
+  outputs: { toolCallId: string; output: Json; path: string[] }[]
   verdicts: { approvalId: string; digest: string | null; approve: boolean; reason: string | null }[]
   /** The newest call, and the run of the newest message, that the input names as ours. */
   callId: string | null
@@ -92,7 +92,7 @@ export function readRequest(body: JsonObject): GivenRequest {
       ...(['metadata', 'include', 'reasoning'] as const).filter((name) => !isEmpty(given[name])),
       // Every run is stored.
       ...(given.store === false ? ['store'] : []),
-      ...tools.flatMap((one, i) => (one.type === 'function' || one.type === 'mcp' ? [] : `tools.${i}`)),
+      ...tools.flatMap((one, i) => (one.type === 'function' || one.type === 'mcp' ? [] : `tools[${i}]`)),
       ...read.ignored,
     ],
     settings: overridesOf({
@@ -136,7 +136,7 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
   if (typeof id === 'string') noteOwn(id, read)
   if (type === 'item_reference') return
   // The thoughts of another model.
-  if (type === 'reasoning') return void read.ignored.push(path.join('.'))
+  if (type === 'reasoning') return void read.ignored.push(placeOf(path))
   if (type === 'function_call' || type === 'mcp_call' || type === 'mcp_approval_request') {
     if (typeof item['call_id'] === 'string') noteCall(item['call_id'], read)
     return
@@ -144,7 +144,8 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
   if (type === 'function_call_output') {
     const toolCallId = idAt(item, 'call_id', 'toolCall', path)
     noteCall(toolCallId, read)
-    read.outputs.push({ toolCallId, output: outputOf(item['output'] ?? null, path) })
+    const output = outputOf(item['output'] ?? null, path)
+    read.outputs.push({ toolCallId, output, path: [...path, 'output'] })
     return
   }
   if (type === 'mcp_approval_response') {

@@ -6,7 +6,12 @@ import { AppError, invalidAt, notFound, type ErrorCode } from '../../../core/err
 import { hashJson, type Json, type JsonObject } from '../../../core/json.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { decideApproval, getApprovals, type Approval } from '../../../domain/approvals/index.ts'
-import { getGenerations, submitToolOutputs, type Generation } from '../../../domain/generations/index.ts'
+import {
+  getGenerations,
+  isRefusedWithOthers,
+  submitToolOutputs,
+  type Generation,
+} from '../../../domain/generations/index.ts'
 import { getToolCalls } from '../../../domain/tool-calls/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
 import { endsSegment, readSegment, type RunUpdate } from './segment-log.ts'
@@ -28,7 +33,8 @@ export interface GivenVerdict {
 }
 
 export interface GivenAnswers {
-  outputs: { toolCallId: string; output: Json; isError?: boolean | undefined }[]
+  /** `path`: where the request has it; without it, where it has the answers. */
+  outputs: { toolCallId: string; output: Json; isError?: boolean | undefined; path?: string[] }[]
   verdicts: GivenVerdict[]
   /** Questions that were settled without this caller: they only say which segment is answered. */
   settled?: string[]
@@ -67,18 +73,36 @@ export async function answerSegment(
   const stray = given.outputs.find(({ toolCallId }) => !asked.has(toolCallId))
   if (stray && given.verdicts.length > 0) throw notFound('call', stray.toolCallId)
   for (const verdict of given.verdicts) await decide(ctx, verdict, earlier.has(verdict.approvalId))
-  if (given.outputs.length > 0) {
-    const { outcomes } = await submitToolOutputs(ctx, {
-      generationId: generation.id,
-      outputs: given.outputs,
-      atomic: true,
-    })
-    const refused = outcomes.find(({ error }) => error)?.error
-    if (refused) throw new AppError(refused.code, refused.message)
-  }
+  if (given.outputs.length > 0) await submit(ctx, generation.id, given.outputs, at)
   const [now] = await getGenerations(ctx, [generation.id])
   const place = open.length > 0 ? from : after
   return { generation: now ?? generation, segment: { generationId: generation.id, after: place } }
+}
+
+/** Submits all or none. What is refused says where the request has it. */
+async function submit(
+  ctx: Ctx,
+  generationId: string,
+  given: GivenAnswers['outputs'],
+  at: string[],
+): Promise<void> {
+  const outputs = given.map(({ path: _path, ...output }) => output)
+  const places = given.map(({ path }) => path ?? at)
+  try {
+    const { outcomes } = await submitToolOutputs(ctx, { generationId, outputs, atomic: true })
+    const refused = outcomes.findIndex((one) => one.error && !isRefusedWithOthers(one))
+    const error = outcomes[refused]?.error
+    if (error) throw refusalAt(places[refused]!, error)
+  } catch (error) {
+    const isOver = error instanceof AppError && error.code === 'GENERATION_TERMINAL'
+    throw isOver ? refusalAt(places.length === 1 ? places[0]! : at, error) : error
+  }
+}
+
+function refusalAt(path: string[], { code, message }: { code: ErrorCode; message: string }): AppError {
+  return code === 'INVALID'
+    ? invalidAt(path, message)
+    : new AppError(code, message, { issues: [{ path, message }] })
 }
 
 /**

@@ -17,7 +17,7 @@ export function openaiError(error: AppError): object {
 }
 
 /** As OpenAI writes it: `tools[0].name`. */
-function placeOf(path: readonly string[]): string {
+export function placeOf(path: readonly string[]): string {
   return path.map((part, i) => (/^\d+$/.test(part) ? `[${part}]` : i > 0 ? `.${part}` : part)).join('')
 }
 

@@ -166,3 +166,16 @@ test.each(refusals)('%s is refused as google.rpc.Status', async (_what, sent, co
   expect(error.details[0]).toMatchObject({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo' })
   expect(await runs()).toEqual(before)
 })
+
+test('the media type of A2A is taken too', async () => {
+  const response = await fetch(`${h.url}/a2a/plain/message:send`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${adminKey}`,
+      'a2a-version': '1.0',
+      'content-type': 'application/a2a+json',
+    },
+    body: '{"message":{"messageId":"typed","role":"ROLE_USER","parts":[{"text":"say typed"}]}}',
+  })
+  expect(await response.json()).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' } } })
+})

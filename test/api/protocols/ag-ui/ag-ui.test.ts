@@ -343,3 +343,23 @@ describe('an input that would not be done as it says', () => {
     expect((await fetch(`${h.url}/ag-ui/plain`, { headers })).status).toBe(405)
   })
 })
+
+test('a client before 1.0 gets no word of it: calls that are left to it have no outcome', async () => {
+  const outcomeFor = async (version: object, runId: string) => {
+    const response = await fetch(`${h.url}/ag-ui/plain`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        threadId: runId,
+        runId,
+        messages: [{ id: runId, role: 'user', content: 'call ask {"word":"a"}' }],
+        ...version,
+      }),
+    })
+    const [last] = (await response.text()).trim().split('\n').slice(-1)
+    return JSON.parse(last!.slice('data: '.length)).outcome
+  }
+  const pendingToolCallIds = [expect.stringMatching(/^call_/)]
+  expect(await outcomeFor({ protocolVersion: '1.0' }, 'new')).toEqual({ type: 'success', pendingToolCallIds })
+  expect(await outcomeFor({}, 'old')).toBeUndefined()
+})

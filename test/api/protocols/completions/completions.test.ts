@@ -115,7 +115,7 @@ describe.each(majors)('openai %i', (major) => {
         ...messages.slice(0, -1),
         { role: 'tool' as const, tool_call_id: calls[1]!.id, content: 'attic' },
       ]
-      await expect(ask('plain', other)).rejects.toMatchObject({ status: 409 })
+      await expect(ask('plain', other)).rejects.toMatchObject({ status: 409, param: 'messages' })
       messages.push(second.choices[0]!.message, user('say on'))
       expect((await ask('plain', messages)).choices[0]!.message.content).toBe('on')
     },

@@ -145,3 +145,33 @@ test('a key beyond its rate is told when to come again', async () => {
     await slow.stop()
   }
 })
+
+test('of several outputs the one that is refused is named, and none is taken', async () => {
+  const tools = [{ type: 'function', name: 'locate', parameters: { type: 'object' } }]
+  const input = 'call locate {"room": "a"}\ncall locate {"room": "b"}\nthen\nsay found'
+  const asked = await send({ body: JSON.stringify({ model: 'plain', input, tools }) })
+  const { output: calls } = asked.body as { output: { call_id: string }[] }
+  const outputs = (...given: [of: number, output: string][]) =>
+    send({
+      body: JSON.stringify({
+        model: 'plain',
+        input: given.map(([of, output]) => ({
+          type: 'function_call_output',
+          call_id: calls[of]!.call_id,
+          output,
+        })),
+      }),
+    })
+  const refused = await outputs([0, 'attic'], [1, 'cellar'], [1, 'kitchen'])
+  expect(refused).toMatchObject({
+    status: 409,
+    body: {
+      error: {
+        code: 'conflict',
+        param: 'input[2].output',
+        message: expect.stringContaining('the first one holds'),
+      },
+    },
+  })
+  expect(await outputs([0, 'hall'], [1, 'kitchen'])).toMatchObject({ body: { status: 'completed' } })
+})

@@ -96,7 +96,7 @@ describe.each(majors)('openai %i', (major) => {
     expect((await client.responses.create(next)).id).toBe(second.id)
     expect((await client.responses.create({ model: 'plain', input })).id).toBe(second.id)
     const other = client.responses.create({ ...next, input: [{ ...input[0]!, output: 'attic' }] })
-    await expect(other).rejects.toMatchObject({ status: 409 })
+    await expect(other).rejects.toMatchObject({ status: 409, param: 'input[0].output' })
     const third = await client.responses.create({
       model: 'plain',
       previous_response_id: second.id,
@@ -331,9 +331,9 @@ test.each([
   ['reasoning', { reasoning: { effort: 'medium', summary: 'auto' } }, 'reasoning'],
   ['metadata', { metadata: { a: 'b' } }, 'metadata'],
   ['unknown members', { client_metadata: {}, surprise: 1 }, 'client_metadata, surprise'],
-  ['tools that run elsewhere', { tools: [locate, { type: 'web_search' }, namespace] }, 'tools.1, tools.2'],
+  ['tools that run elsewhere', { tools: [locate, { type: 'web_search' }, namespace] }, 'tools[1], tools[2]'],
   ['the tools of the agent', { tools: [{ type: 'mcp', server_label: 'gatehouse' }] }, null],
-  ['thoughts of another model', { input: [thoughts, { role: 'user', content: 'say x' }] }, 'input.0'],
+  ['thoughts of another model', { input: [thoughts, { role: 'user', content: 'say x' }] }, 'input[0]'],
   ['fields that say nothing', { store: true, include: [], metadata: {}, reasoning: null }, null],
   [
     'more than are named',
