@@ -18,6 +18,8 @@ vi.setConfig({ testTimeout: 120_000 })
 
 /** A message waits for a share of it to be taken. */
 const leaseMs = 6000
+/** Longer than a test: what ends before has ended by what it is about. */
+const toolTimeoutMs = 600_000
 const program = resolve(import.meta.dirname, '../support/stdio-server.mjs')
 let replicas: { h: Harness; gates: GateFixtures }[]
 let folder: string
@@ -33,7 +35,11 @@ beforeAll(async () => {
   if (database) closers.push(() => database.drop())
   replicas = []
   for (const _ of database ? [1, 2] : [1]) {
-    const h = await openHarness({ leaseMs, ...(database ? { databaseUrl: database.url } : {}) })
+    const h = await openHarness({
+      leaseMs,
+      toolTimeoutMs,
+      ...(database ? { databaseUrl: database.url } : {}),
+    })
     closers.push(() => h.stop())
     replicas.push({ h, gates: gateFixtures(h, null as unknown as Fixtures) })
   }
@@ -188,7 +194,7 @@ test('a new tool is listed, noise is ignored, and a cancelled call is cancelled 
   await expect.poll(lines, patience).toContain('cancelled mind changed')
 })
 
-test('a connection that is cut during a call costs nothing: the answer goes over the next one', async () => {
+test('a connection that is cut during a call costs nothing, and a message that comes twice is run once', async () => {
   const proxy = await startCuttable(dialled().h.url)
   closers.push(() => proxy.close())
   const { lines } = await connected('cut', proxy.url)
@@ -196,6 +202,21 @@ test('a connection that is cut during a call costs nothing: the answer goes over
   const file = join(folder, 'exists')
   const calling = call(toolId, 'until', { text: file })
   await expect.poll(lines, patience).toContain(`until ${file}`)
+  // As if the database had forgotten that it was taken.
+  await query(
+    dialled().h.app.services.db,
+    sql`update connector_messages set taken_at = null, take_by = now() + interval '1 minute' where connector = 'cut'`,
+  )
+  await expect
+    .poll(
+      () =>
+        query(
+          dialled().h.app.services.db,
+          sql`select 1 from connector_messages where connector = 'cut' and taken_at is null`,
+        ),
+      patience,
+    )
+    .toEqual([])
   expect(proxy.cut()).toBeGreaterThan(0)
   await writeFile(file, '')
   expect(await calling).toMatchObject({ status: 'SUCCEEDED', attempts: [{ outcome: 'SUCCEEDED' }] })
@@ -295,6 +316,12 @@ test('keys of another project reach nothing, others are refused, and so are wron
   expect(await call(toolId, 'note', { text: 'mine' })).toMatchObject({ status: 'SUCCEEDED' })
   expect(await beside.lines()).toEqual(['started without a key'])
   expect(await lines()).toContain('note mine')
+
+  const ended = await asked().gates.key({ policy: policyFor('revoked') })
+  const revoked = await connect('revoked', ended.secret)
+  await revoked.connector.until('Connected as revoked')
+  await asked().h.mutate('revokeApiKey', { id: ended.id }, 'apiKey { id }')
+  expect(await revoked.connector.ended).toBe(4)
 
   for (const wrong of [{ role: 'CALLER' }, { policy: policyFor('other') }]) {
     const { secret } = await asked().gates.key(wrong)
