@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { connectorFetch } from '../../src/domain/upstream/connector/fetch.ts'
 import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { command, type Running } from '../cli/command.ts'
@@ -240,23 +241,42 @@ test('a message that nobody takes in time is taken back, and nobody else answers
   expect(await post('next', { instance })).toEqual({ status: 200, body: { messages: [] } })
   const unsent = await call(toolId, 'note', { text: 'nobody' })
   expect(unsent).toMatchObject({ status: 'ERRORED', structuredContent: { error: { sent: false } } })
+  // Whoever may not send that much later sends nothing.
+  const { services } = dialled().h.app
+  const [row] = await query<{ projectId: string }>(
+    services.db,
+    sql`select project_id as "projectId" from connectors where name = 'bare'`,
+  )
+  const asks: unknown[] = []
+  const withheld = connectorFetch(services, { projectId: row!.projectId, name: 'bare' })('connector:bare', {
+    method: 'POST',
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    mayStart: (delayMs) => asks.push(delayMs) === 0,
+  })
+  await expect(withheld).rejects.toMatchObject({ code: 'WITHHELD', sent: false })
+  expect(asks).toEqual([leaseMs * 0.1 * 1.5])
+
   // A message that its sender left behind is never given out; others are of the upstream, which is read again meanwhile.
-  const { db } = dialled().h.app.services
-  const [late, id] = [randomUUID(), randomUUID()]
-  for (const [one, ms] of [
-    [late, 0],
-    [id, 60_000],
-  ] as const)
-    await query(
+  const { db } = services
+  const [late, id, later] = [randomUUID(), randomUUID(), randomUUID()]
+  const put = (one: string, ms: number) =>
+    query(
       db,
       sql`insert into connector_messages (id, project_id, connector, message, take_by)
         select ${one}, project_id, name, '{}', ${nowPlus(ms)} from connectors where name = 'bare'`,
     )
+  const taken = async (): Promise<string[]> =>
+    (await post('next', { instance })).body.messages.map((one: { id: string }) => one.id)
+  await put(late, 0)
+  await put(id, 60_000)
   expect((await post('next', { instance: 'b'.repeat(32) })).status).toBe(409)
-  const { messages } = (await post('next', { instance })).body
-  const ids = messages.map((one: { id: string }) => one.id)
-  expect(ids).toContain(id)
-  expect(ids).not.toContain(late)
+  const first = await taken()
+  expect(first).toContain(id)
+  await put(later, 60_000)
+  const second = await taken()
+  expect(second).toContain(later)
+  expect([...first, ...second]).not.toContain(late)
+  expect(second).not.toContain(id)
   const read = async () =>
     (
       await query<{ answer: string | null }>(db, sql`select answer from connector_messages where id = ${id}`)
