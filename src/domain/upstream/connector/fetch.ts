@@ -34,11 +34,11 @@ export function connectorFetch(services: ConnectorServices, place: ConnectorPlac
     if (message['id'] === undefined) return new Response(null, { status: 202 })
     init.signal?.throwIfAborted()
     const at = await connectedAt(services, place)
-    if (!at) throw notConnected(place)
+    if (!at) throw notTaking(place)
     if (init.mayStart?.(takeMs(services) * 1.5) === false)
       throw new EgressError('WITHHELD', 'The request was withheld.', false)
     const id = await putRequest(services, place, message, at)
-    if (id === null) throw notTaken(place)
+    if (id === null) throw notTaking(place)
     try {
       const answer = await answerOf(services, place, id, init.signal ?? null)
       if (answer === tooLarge)
@@ -66,7 +66,7 @@ async function answerOf(
       if (withdrawing) return
       withdrawing = true
       withdraw(services, id).then(
-        (isBack) => void (isBack && reject(notTaken(place))),
+        (isBack) => void (isBack && reject(notTaking(place))),
         // Taken or not is not known; the next poll tries again.
         () => void (withdrawing = false),
       )
@@ -88,19 +88,11 @@ async function answerOf(
   return answer.finally(() => end())
 }
 
-function notConnected({ name }: ConnectorPlace): EgressError {
+/** Nothing was sent: it may be sent again as long as the call may start. */
+function notTaking({ name }: ConnectorPlace): EgressError {
   const fault = new UpstreamFault(
     'unreachable',
     `No connector named ${name} takes messages. Start it with: gatehouse connect ${name} -- COMMAND`,
-  )
-  return new EgressError('CONNECT', fault.message, false, fault)
-}
-
-/** Not repeated at once: the connector is there and has too much to do, or does not ask for messages. */
-function notTaken({ name }: ConnectorPlace): EgressError {
-  const fault = new UpstreamFault(
-    'upstream_unavailable',
-    `The connector ${name} took no messages in time. The call was not sent.`,
   )
   return new EgressError('CONNECT', fault.message, false, fault)
 }
