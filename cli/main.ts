@@ -3,6 +3,7 @@
 import { GatehouseError } from '../client/index.ts'
 import { approvals } from './approvals.ts'
 import { backup, restore } from './backups.ts'
+import { connect } from './connect.ts'
 import { keys } from './keys.ts'
 import { pause, resume } from './pauses.ts'
 import { run } from './run.ts'
@@ -18,6 +19,7 @@ const commands: Record<string, Command> = {
   pause,
   resume,
   keys,
+  connect,
   backup,
   restore,
 }

@@ -40,7 +40,8 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line, 3 server unreacha
 /** Reads the words behind the name of a command. Throws UsageError. */
 export function parse({ options }: Pick<Command, 'options'>, args: string[]): ParsedArguments {
   // Whoever else is on this machine sees the command lines of all processes.
-  if (args.some((word) => word === '--key' || word.startsWith('--key=')))
+  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
+  if (own.some((word) => word === '--key' || word.startsWith('--key=')))
     throw new UsageError(
       'A key is not given on the command line, where others can read it: use GATEHOUSE_KEY or --key-file.',
     )
@@ -64,13 +65,10 @@ export function textOption({ options }: ParsedArguments, name: string): string |
 
 /** The client that the options and the environment say. */
 export function clientOf(given: ParsedArguments): Client {
-  const url = textOption(given, 'url') ?? (process.env['GATEHOUSE_URL'] || 'http://127.0.0.1:4000')
-  const key = keyOf(given)
-  warnOfPlainText(url)
+  const address = addressOf(given)
   try {
     return createClient({
-      url,
-      key,
+      ...address,
       retryForMs: 5_000,
       onRetry: (error, waitMs) => {
         if (waitMs > 1000)
@@ -80,6 +78,14 @@ export function clientOf(given: ParsedArguments): Client {
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
+}
+
+/** The server and the key that the options and the environment say. */
+export function addressOf(given: ParsedArguments): { url: string; key: string } {
+  const url = textOption(given, 'url') ?? (process.env['GATEHOUSE_URL'] || 'http://127.0.0.1:4000')
+  const key = keyOf(given)
+  warnOfPlainText(url)
+  return { url, key }
 }
 
 function keyOf(given: ParsedArguments): string {

@@ -30,6 +30,7 @@ import { copilotKitApi } from './api/protocols/ag-ui/copilotkit.ts'
 import { agUiApi } from './api/protocols/ag-ui/handler.ts'
 import { a2aApi } from './api/protocols/a2a/handler.ts'
 import { chatApi } from './api/protocols/chat/handler.ts'
+import { connectorsApi } from './api/http/connectors.ts'
 import { authenticatedRoute } from './api/http/authenticated-api.ts'
 import { restApi } from './api/protocols/rest/handler.ts'
 import { completionRoutes } from './api/protocols/completions/handler.ts'
@@ -127,7 +128,7 @@ export async function openServers(
 function knownRoutes(address: Address, callers: Callers, sessions: SessionParts): RouteGroup[] {
   const { services } = sessions
   const openaiApi = { ...responsesApi, routes: [...responsesApi.routes, ...completionRoutes] }
-  const apis = [restApi, openaiApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
+  const apis = [restApi, openaiApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url), connectorsApi]
   return [
     makeFiles(services, callers),
     ...apis.map((api) => authenticatedRoute(api, callers, services.log)),

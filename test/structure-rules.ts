@@ -81,6 +81,7 @@ const apiEntryPoints = [
   'api/graphql/transport/yoga.ts',
   'api/http/bodies.ts',
   'api/http/browser-session.ts',
+  'api/http/connectors.ts',
   'api/http/files.ts',
   'api/http/invitation.ts',
   'api/http/oauth.ts',

@@ -32,7 +32,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line))
 
 test('every command has its help, and a wrong command line ends with 2', async () => {
-  for (const name of ['start', 'demo', 'run', 'approvals', 'pause', 'resume', 'keys']) {
+  for (const name of ['start', 'demo', 'run', 'approvals', 'pause', 'resume', 'keys', 'connect']) {
     const { code, out } = await finished([name, '--help'])
     expect(code).toBe(0)
     expect(out).toContain(`gatehouse ${name}`)
@@ -47,6 +47,7 @@ test('every command has its help, and a wrong command line ends with 2', async (
     ['run', 'demo'],
     ['keys', 'list', '--nonsense'],
     ['start', 'x'],
+    ['connect', 'files'],
   ])
     expect((await finished(args, env)).code, args.join(' ')).toBe(2)
 })

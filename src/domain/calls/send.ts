@@ -60,8 +60,8 @@ export async function send<Settled>(
     requestedBy: call.requestedBy,
     requester: call.requester,
     signal: isIdempotent(callable) ? signal : new AbortController().signal,
-    mayStart() {
-      isLate = !free || elapsedSince(free) >= sendWithinMs
+    mayStart(delayMs = 0) {
+      isLate = !free || elapsedSince(free) + delayMs >= sendWithinMs
       const may = lease.isSure() && !isLate
       if (may) store.onSend(call)
       return may

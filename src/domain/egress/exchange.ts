@@ -7,8 +7,11 @@ import type { Hop } from './redirects.ts'
 
 /** A condition under which a request may be sent, such as a valid lease. */
 export interface SendGuard {
-  /** Called right before the first byte is sent. When it returns false, nothing is sent and the error is WITHHELD. */
-  mayStart?: (() => boolean) | undefined
+  /**
+   * Called right before the first byte is sent. When it returns false, nothing is sent and the error is WITHHELD.
+   * `delayMs`: whether it may be sent up to so many milliseconds from now; default: 0.
+   */
+  mayStart?: ((delayMs?: number) => boolean) | undefined
 }
 
 /** `sent` is set right before the first byte is sent and never reset. One trace covers all redirects of a request. */

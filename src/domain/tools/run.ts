@@ -37,9 +37,9 @@ export interface Run {
   /**
    * Called just before the call is sent; nothing is sent when it returns false. It must return true only while this
    * process certainly holds the row of the call: otherwise another process may have reported the call UNKNOWN, and a
-   * person may have run it again.
+   * person may have run it again. `delayMs`: it is sent up to so many milliseconds from now; default: 0.
    */
-  mayStart(): boolean
+  mayStart(delayMs?: number): boolean
 }
 
 /**
@@ -55,8 +55,8 @@ export async function runTool(services: Services, run: Run): Promise<Finished> {
 /** Like `runTool`, for a caller that receives progress and can supply input that an upstream requests. */
 export async function runToolFor(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
   let withheld = false
-  const mayStart = () => {
-    const may = run.mayStart()
+  const mayStart = (delayMs?: number) => {
+    const may = run.mayStart(delayMs)
     withheld = !may
     return may
   }

@@ -44,7 +44,7 @@ export interface AuthorizationCode {
 export type UpstreamAuth = ClientCredentials | PrivateKeyJwt | AuthorizationCode
 
 export interface UpstreamConfig {
-  /** May contain `{{secret:NAME}}` after the host and port. */
+  /** `connector:NAME`, or may contain `{{secret:NAME}}` after the host and port. */
   url: string
   /** Values may contain `{{secret:NAME}}`. */
   headers: Record<string, string>
@@ -60,6 +60,20 @@ export const openAuth: AuthorizationCode = {
   issuer: null,
   scopes: [],
   allowedScopes: [],
+}
+
+/** The name of a connector. */
+export const connectorName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+const connectorScheme = 'connector:'
+
+/** The URL of the server behind a connector. */
+export function connectorUrl(name: string): string {
+  return `${connectorScheme}${name}`
+}
+
+/** The name of the connector that the URL names; null for any other URL. */
+export function connectorIn(url: string): string | null {
+  return url.startsWith(connectorScheme) ? url.slice(connectorScheme.length) : null
 }
 
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
@@ -124,6 +138,11 @@ export function checkUpstreamConfig(
         .map(({ path, message }) => ({ path: path.map(String), message })),
     }
   const config = parsed.data
+  const connector = connectorIn(config.url)
+  if (connector !== null) {
+    const wrong = connectorFaults(config, connector)
+    return wrong.length > 0 ? { faults: wrong } : { config }
+  }
   const faults = [
     ...urlFaults(services.egress, config.url),
     ...headerFaults(config),
@@ -137,6 +156,23 @@ export function secretsOf({ url, headers, auth }: UpstreamConfig): string[] {
   const own =
     auth?.kind === 'private_key_jwt' ? [auth.privateKey] : auth?.clientSecret ? [auth.clientSecret] : []
   return [...new Set([...[url, ...Object.values(headers)].flatMap(secretNames), ...own])]
+}
+
+/** A connector has the credentials of its server, and an API key for ours: there is nothing to send. */
+function connectorFaults({ headers, auth }: UpstreamConfig, name: string): Issue[] {
+  const fault = (path: string, message: string): Issue[] => [{ path: [path], message }]
+  return [
+    ...(connectorName.test(name)
+      ? []
+      : fault(
+          'url',
+          'must be connector:NAME, with a name of at most 63 lower-case letters, digits and hyphens',
+        )),
+    ...(Object.keys(headers).length > 0
+      ? fault('headers', 'must be empty: a connector gets no headers')
+      : []),
+    ...(auth ? fault('auth', 'must be left out: the connector itself has the credentials') : []),
+  ]
 }
 
 function urlFaults(egress: Pick<Egress, 'checkUrl'>, url: string): Issue[] {

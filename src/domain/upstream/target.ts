@@ -6,6 +6,7 @@ import type { UpstreamConfig } from './config.ts'
 import { UpstreamFault } from './fault.ts'
 
 export interface UpstreamTarget {
+  projectId: string
   url: URL
   headers: Record<string, string>
   /** The secrets' values that the URL and the headers contain. */
@@ -47,7 +48,13 @@ export async function targetOf(
         `The header ${name} contains characters that no header may contain.`,
       )
   }
-  return { url: new URL(address), headers, secrets: [...values.values()], key: hashJson([address, headers]) }
+  return {
+    projectId,
+    url: new URL(address),
+    headers,
+    secrets: [...values.values()],
+    key: hashJson([address, headers]),
+  }
 }
 
 function fillWith(template: string): string {

@@ -45,6 +45,7 @@ export type Hint =
    * was closed. `called-off`: an MCP client cancelled a request. `answered`: an MCP client answered an elicitation;
    * the id is its name, a space and the answer. `subscribed`: a conversation watches other resources than before.
    * `limits`: the rate limits of a project were changed. `log-level`: an MCP session set its level of logs.
+   * `connector`: a message for a connector, named by project and name. `connector-answered`: it was answered.
    */
   | {
       kind: 'signal'
@@ -59,6 +60,8 @@ export type Hint =
         | 'subscribed'
         | 'limits'
         | 'log-level'
+        | 'connector'
+        | 'connector-answered'
       id: string
     }
   /** Hints may have been lost: poll everything. */

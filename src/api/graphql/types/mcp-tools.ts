@@ -129,7 +129,7 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
       url: t.string({
         required: true,
         description:
-          'The absolute URL of the server. {{secret:NAME}} after the host is replaced by the secret when a ' +
+          'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the host is replaced by the secret when a ' +
           'request is sent.',
       }),
       headers: t.field({

@@ -260,7 +260,7 @@ function addTrial(refs: Refs, { Status, Fault, Era, Transport }: Shared, Auth: U
         url: t.string({
           required: true,
           description:
-            'The absolute URL of the server. {{secret:NAME}} after the host is replaced by the secret.',
+            'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the host is replaced by the secret.',
         }),
         headers: t.field({
           type: 'JSONObject',

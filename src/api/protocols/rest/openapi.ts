@@ -10,6 +10,14 @@ import { error } from './run-shapes.ts'
 
 const json = (schema: object) => ({ 'application/json': { schema } })
 const failure = { $ref: '#/components/responses/Error' }
+const failures = { '4XX': failure, default: failure }
+/** What the operations of a tag are about. */
+const tags: Record<Route['tag'], string> = {
+  Tools: 'Tools, and direct calls of them.',
+  Agents: 'Agents and their runs.',
+  Actions: 'Every platform action, with its arguments as the body.',
+  OpenAPI: 'This document.',
+}
 const ownDocument = 'OpenApiDocument'
 
 /** The document. It lists each platform action as a path of its own. */
@@ -32,6 +40,7 @@ export function openApiOf(routes: readonly Route[], actions: PlatformActions): o
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     security: [{ key: [] }],
     paths,
     components: {
@@ -50,6 +59,7 @@ const document = z.object({
   openapi: z.string(),
   info: z.record(z.string(), z.unknown()),
   servers: z.array(z.object({ url: z.string() })),
+  tags: z.array(z.object({ name: z.string(), description: z.string() })),
   security: z.array(z.record(z.string(), z.unknown())),
   paths: z.record(z.string(), z.unknown()),
   components: z.record(z.string(), z.unknown()),
@@ -64,13 +74,18 @@ function operationOf(route: Route): object {
   return {
     operationId: route.operationId,
     tags: [route.tag],
-    summary: route.summary,
+    ...textOf(route.summary),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body
       ? { requestBody: { required: !route.body.safeParse({}).success, content: json(refOf(route.body)) } }
       : {}),
-    responses: { ...Object.fromEntries(answers), default: failure },
+    responses: { ...Object.fromEntries(answers), ...failures },
   }
+}
+
+/** The first sentence of a text for lists of operations, and all of it. */
+function textOf(text: string): { summary: string; description: string } {
+  return { summary: /^.*?\.(?= [A-Z]|$)/s.exec(text)?.[0] ?? text, description: text }
 }
 
 function contentOf({ schema, events }: RouteAnswer): object {
@@ -93,11 +108,11 @@ function actionOf(action: PlatformAction): object {
   return {
     operationId: `action-${name}`,
     tags: ['Actions'],
-    summary: description + also,
+    ...textOf(description + also),
     requestBody: { content: json(inputSchema as JsonObject) },
     responses: {
       200: { description: 'The result of the action.', content: result },
-      default: failure,
+      ...failures,
     },
   }
 }

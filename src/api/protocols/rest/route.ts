@@ -24,7 +24,7 @@ export interface Route<
 > extends RouteHead {
   /** The name of the operation in generated clients. */
   operationId: string
-  tag: string
+  tag: 'Tools' | 'Agents' | 'Actions' | 'OpenAPI'
   summary: string
   /** The shape of the JSON body; an empty body counts as {}. Left out: no body is read. */
   body?: Body

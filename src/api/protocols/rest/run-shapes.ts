@@ -4,7 +4,9 @@ import { errorCodes } from '../../../core/errors.ts'
 
 /** Any JSON, with the description of what it is. */
 export const anyJson = (description: string) =>
-  z.unknown().meta({ description, type: ['object', 'array', 'string', 'number', 'boolean', 'null'] })
+  z
+    .unknown()
+    .meta({ description, type: ['object', 'array', 'string', 'number', 'boolean', 'null'], items: {} })
 export const object = z.record(z.string(), z.unknown())
 export const time = z.iso.datetime()
 export const id = (prefix: string) => z.string().describe(`An id; it begins with ${prefix}_.`)

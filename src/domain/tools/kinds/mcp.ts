@@ -26,7 +26,7 @@ export interface McpRun {
   timeoutMs: number
   signal: AbortSignal
   /** Called just before the call is sent; nothing is sent when it returns false. */
-  mayStart(): boolean
+  mayStart(delayMs?: number): boolean
   /** Sent in `_meta`. */
   trace?: TraceContext | undefined
   caller: CallerChannel | null

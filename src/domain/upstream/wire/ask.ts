@@ -36,7 +36,7 @@ export interface UpstreamRequest {
   /** Sent in `_meta`. */
   trace?: TraceContext | undefined
   /** Called just before the request is sent; nothing is sent when it returns false. */
-  mayStart?: (() => boolean) | undefined
+  mayStart?: ((delayMs?: number) => boolean) | undefined
 }
 
 /** Sends the request over this connection. `timeoutMs` is the time that remains. */

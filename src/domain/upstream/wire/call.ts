@@ -28,7 +28,7 @@ export interface UpstreamCall extends UpstreamRequest {
   progressExtends?: boolean
   onProgress?(progress: UpstreamProgress): void
   /** Called just before the call is sent; nothing is sent when it returns false. */
-  mayStart?: (() => boolean) | undefined
+  mayStart?: ((delayMs?: number) => boolean) | undefined
 }
 
 /**

@@ -16,6 +16,8 @@ import { onAbort } from '../../../core/abort.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Pooled } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
+import { connectorIn } from '../config.ts'
+import { connectorFetch } from '../connector/fetch.ts'
 import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from '../catalog/collect.ts'
 import type { Era, UpstreamTransport, NegotiatedProtocol } from '../state.ts'
@@ -108,7 +110,7 @@ async function openHttp(
   signal: AbortSignal,
 ): Promise<Link> {
   const hidden = hiddenValues(target.secrets)
-  const stream = watchStream(fetchFor(services, hidden))
+  const stream = watchStream(fetchFor(services, target, hidden))
   const transport = new StreamableHTTPClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
@@ -152,7 +154,7 @@ async function openSse(
   const transport = new SSEClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
-    fetch: fetchFor(services, hidden),
+    fetch: fetchFor(services, target, hidden),
   })
   cleanMessages(transport, hidden)
   const client = clientFor(options)
@@ -169,8 +171,11 @@ async function openSse(
   return linkOf(client, { era: 'legacy', transport: 'sse', hidden }, options, async () => {}).link
 }
 
-function fetchFor(services: Services, hidden: Hidden): typeof globalThis.fetch {
-  const fetch = wireFetch(services.egress, Math.max(services.limits.maxResponseBytes, maxCatalogBytes))
+function fetchFor(services: Services, target: UpstreamTarget, hidden: Hidden): typeof globalThis.fetch {
+  const { projectId } = target
+  const name = connectorIn(target.url.href)
+  const way = name === null ? services.egress : { fetch: connectorFetch(services, { projectId, name }) }
+  const fetch = wireFetch(way, Math.max(services.limits.maxResponseBytes, maxCatalogBytes))
   return hidingCredentials(fetch, hidden)
 }
 

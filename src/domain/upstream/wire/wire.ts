@@ -14,8 +14,8 @@ export interface Delivery {
    * (4xx).
    */
   mayHaveRun: boolean
-  /** Called before anything of the call is sent; nothing is sent when it returns false. */
-  mayStart?: (() => boolean) | undefined
+  /** Called before anything of the call is sent; nothing is sent when it returns false. As in SendGuard. */
+  mayStart?: ((delayMs?: number) => boolean) | undefined
 }
 
 interface Tracker {
@@ -92,7 +92,7 @@ export function untracked<Result>(work: () => Promise<Result>): Promise<Result> 
  * A message larger than `maxBytes`, or nested too deep, fails with TOO_LARGE while it is read; the length of a stream is not
  * limited.
  */
-export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.fetch {
+export function wireFetch(egress: Pick<Egress, 'fetch'>, maxBytes: number): typeof globalThis.fetch {
   return async (input, init) => {
     const tracker = currentTracker.getStore() ?? null
     const isPost = init?.method === 'POST'
@@ -106,6 +106,8 @@ export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.f
     try {
       response = await egress.fetch(input, { ...init, signal, mayStart: sending?.mayStart })
     } catch (error) {
+      // What waited to be sent may have been taken back.
+      if (error instanceof EgressError && !error.sent) sending?.refused()
       if (!isPost) tracker?.streamEnded(true, error as Error)
       throw error
     }
@@ -120,11 +122,11 @@ export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.f
  * A call may have run from the moment in which the first byte of a request may leave: the caller may stop waiting before
  * anything comes back.
  */
-function beginSending(delivery: Delivery): { mayStart(): boolean; refused(): void } {
+function beginSending(delivery: Delivery): { mayStart(delayMs?: number): boolean; refused(): void } {
   const before = delivery.mayHaveRun
   return {
-    mayStart() {
-      if (!delivery.mayHaveRun && delivery.mayStart?.() === false) return false
+    mayStart(delayMs) {
+      if (!delivery.mayHaveRun && delivery.mayStart?.(delayMs) === false) return false
       return (delivery.mayHaveRun = true)
     },
     refused: () => void (delivery.mayHaveRun = before),
