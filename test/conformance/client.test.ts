@@ -14,10 +14,8 @@ type Revision = '2025-11-25' | '2026-07-28'
 
 /** Only ever lowered. */
 const mostExpected = { '2025-11-25': 5, '2026-07-28': 5 }
-/** Scenarios at a time: the suite by itself would start all of them at once. */
-const atOnce = 2
-/** For one scenario, on a busy machine; in milliseconds. */
-const patienceMs = 60_000
+/** For all scenarios of a revision, on a busy machine; in milliseconds. */
+const patienceMs = 300_000
 
 interface Judged {
   checks: Check[]
@@ -52,12 +50,9 @@ async function judgeClient(revision: Revision): Promise<void> {
     const output = mkdtempSync(join(tmpdir(), 'gatehouse-client-'))
     let judged: Map<string, Judged>
 
-    beforeAll(
-      async () => {
-        judged = await runAll(revision, scenarios, output)
-      },
-      120_000 + scenarios.length * patienceMs,
-    )
+    beforeAll(async () => {
+      judged = await runAll(revision, scenarios, output)
+    }, patienceMs + 60_000)
     afterAll(() => rmSync(output, { recursive: true, force: true }))
 
     test('has scenarios, and its list of expected failures has reasons and only shrinks', () => {
@@ -94,17 +89,27 @@ async function runAll(revision: Revision, scenarios: string[], output: string): 
   const driver = await startDriver(app)
   // The suite hands its own environment on to the program that it starts.
   process.env['DRIVER_URL'] = driver.url
-  const judged = new Map<string, Judged>()
-  const left = [...scenarios]
-  const runner = async () => {
-    for (let next = left.shift(); next; next = left.shift())
-      judged.set(next, await runOne(revision, next, output))
-  }
-  await Promise.all(Array.from({ length: atOnce }, runner)).finally(async () => {
+  const command = `${process.execPath} ${join(import.meta.dirname, 'client-messenger.mjs')}`
+  const within = ['--timeout', String(patienceMs), '-o', output]
+  try {
+    const said = await runSuite(['client', '--requirements', revision, '--command', command, ...within])
+    const files = readdirSync(output, { recursive: true, encoding: 'utf8' })
+    return new Map(scenarios.map((scenario) => [scenario, judgedOf(scenario, output, files, said)]))
+  } finally {
     await driver.close()
     await app.stop(500)
-  })
-  return judged
+  }
+}
+
+/** What the suite wrote of a scenario, into a folder whose name ends with the time. */
+function judgedOf(scenario: string, output: string, files: string[], said: string): Judged {
+  const read = (name: string) => {
+    const path = files.find((one) => one.startsWith(`${scenario}-20`) && one.endsWith(`/${name}`))
+    if (!path) throw new Error(`no ${name} of ${scenario}: ${said}`)
+    return readFileSync(join(output, path), 'utf8')
+  }
+  const lines = `${read('stderr.txt')}\n${read('stdout.txt')}`.split('\n').filter(Boolean)
+  return { checks: JSON.parse(read('checks.json')) as Check[], lines }
 }
 
 /** Our client lives in this process: the suite starts a messenger for each scenario, which brings the task here. */
@@ -119,21 +124,4 @@ async function startDriver(app: App): Promise<{ url: string; close(): Promise<vo
     url: `http://127.0.0.1:${port}/`,
     close: () => new Promise((resolve) => void server.close(() => resolve())),
   }
-}
-
-/** As `--requirements` runs it: at the wire of the revision, whatever the scenario would choose. */
-async function runOne(revision: Revision, scenario: string, output: string): Promise<Judged> {
-  const folder = join(output, scenario.replaceAll('/', ' '))
-  const command = `${process.execPath} ${join(import.meta.dirname, 'client-messenger.mjs')}`
-  const asRequired = ['--scenario', scenario, '--spec-version', revision, '--force']
-  const within = ['--timeout', String(patienceMs), '-o', folder]
-  const said = await runSuite(['client', '--command', command, ...asRequired, ...within])
-  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const read = (name: string) => {
-    const path = found.find((one) => one.endsWith(name))
-    if (!path) throw new Error(`no ${name} of ${scenario}: ${said}`)
-    return readFileSync(join(folder, path), 'utf8')
-  }
-  const lines = `${read('stderr.txt')}\n${read('stdout.txt')}`.split('\n').filter(Boolean)
-  return { checks: JSON.parse(read('checks.json')) as Check[], lines }
 }
