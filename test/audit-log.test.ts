@@ -18,10 +18,7 @@ describe.each(kinds)('on %s', (kind) => {
   beforeAll(async () => {
     const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
     drop = database && (() => database.drop())
-    h = await openHarness(
-      { auditLog: true, ...(database ? { databaseUrl: database.url } : {}) },
-      { writeAudit },
-    )
+    h = await openHarness({ auditLog: true, databaseUrl: database?.url ?? null }, { writeAudit })
   })
   afterAll(async () => {
     await h?.stop()

@@ -41,7 +41,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
   beforeAll(async () => {
     if (kind === 'PostgreSQL') ({ url, drop } = await postgresDatabase())
     // A lease that is longer than any test: nothing here may be saved by its end.
-    h = await openHarness({ leaseMs: 300_000, ...(url ? { databaseUrl: url } : {}) })
+    h = await openHarness({ leaseMs: 300_000, databaseUrl: url || null })
     fixtures = await makeFixtures(h)
     const { data } = await h.gql('{ viewer { project { id } } }')
     ctx = h.app.ctxOf(principalOf({ projectId: data['viewer'].project.id }))

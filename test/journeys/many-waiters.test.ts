@@ -17,7 +17,7 @@ beforeAll(async () => {
   slow = await startLoopback(
     (request, response) => void answers.push(() => response.end(`did ${request.body}`)),
   )
-  h = await openHarness({}, { mcp: { inlineHoldMs: 60_000 } })
+  h = await openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } })
   fixtures = await makeFixtures(h)
   gate = gateFixtures(h, fixtures)
 })

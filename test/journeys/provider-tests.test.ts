@@ -16,7 +16,11 @@ beforeAll(async () => {
   silent = await startLoopback(() => {})
   const none = { apiKey: null, baseUrl: null }
   const google = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
-  h = await openHarness({ models: { openai: none, anthropic: none, google, compatible: none } })
+  // The only process of its database counts exactly.
+  h = await openHarness({
+    databaseUrl: null,
+    models: { openai: none, anthropic: none, google, compatible: none },
+  })
   await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 })
 afterEach(() => expect(provider.clear()).toBe(0))

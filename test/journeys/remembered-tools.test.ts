@@ -18,7 +18,7 @@ let upstream: ModernServer
 let reached: unknown[]
 
 beforeAll(async () => {
-  h = await openHarness()
+  h = await openHarness({ databaseUrl: null })
   fixtures = await makeFixtures(h)
   gate = gateFixtures(h, fixtures)
   upstream = await startModern()

@@ -24,7 +24,7 @@ interface AskedCall {
 }
 
 async function open(databaseUrl: string | null): Promise<{ h: Harness; toolId: string; projectId: string }> {
-  const h = await openHarness(databaseUrl ? { databaseUrl } : {})
+  const h = await openHarness({ databaseUrl })
   closers.push(() => h.stop())
   const inputSchema = { type: 'object', properties: { round: { type: 'number' } } }
   // Every question is rejected, so nothing is ever sent there.

@@ -20,7 +20,7 @@ beforeAll(async () => {
   upstream = await startLoopback((_request, response) => {
     answerPay = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('paid')
   })
-  h = await openHarness()
+  h = await openHarness({ databaseUrl: null })
 })
 afterAll(async () => {
   await h?.stop()

@@ -17,7 +17,7 @@ const servers: Services[] = [
   {
     name: 'PGlite',
     open: async () => {
-      const one = await openHarness()
+      const one = await openHarness({ databaseUrl: null })
       return { replicas: [one], close: () => one.stop() }
     },
   },

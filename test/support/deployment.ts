@@ -28,7 +28,7 @@ export async function openDeployment(
   const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
   const opening = database
     ? Array.from({ length: many }, () => openHarness({ ...config, databaseUrl: database.url }))
-    : [openHarness(config)]
+    : [openHarness({ ...config, databaseUrl: null })]
   const replicas = await Promise.all(opening)
   const [first] = replicas
   const fixtures = await makeFixtures(first!)

@@ -3,7 +3,7 @@ import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { createApp, type App, type AppParts } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
-import { memoryDatabase } from './databases.ts'
+import { hasPostgres, memoryDatabase, postgresDatabase } from './databases.ts'
 import { fewConnections } from './postgres-server.ts'
 
 export const adminKey = 'gh_test_operator_0123456789012345678901234567890123'
@@ -34,9 +34,14 @@ export interface GraphQLResult<Data> {
   errors?: { message: string; path?: string[]; extensions?: Record<string, any> }[]
 }
 
-/** Starts one on an in-memory database, without the demo, on a free port. Close it with `stop`. */
+/**
+ * Starts one on a database of its own, without the demo, on a free port: on PostgreSQL where it is reachable, which takes a
+ * quarter of the time of an embedded one; with `databaseUrl: null` on an embedded one. Close it with `stop`.
+ */
 export async function openHarness(config: Partial<Config> = {}, parts: AppParts = {}): Promise<Harness> {
-  const database = parts.database ?? (config.databaseUrl ? undefined : await memoryDatabase())
+  const isOpen = config.databaseUrl !== undefined || parts.database !== undefined
+  const own = !isOpen && hasPostgres ? await postgresDatabase() : null
+  const database = parts.database ?? (own || config.databaseUrl ? undefined : await memoryDatabase())
   const base = loadConfig({
     GATEHOUSE_PORT: '0',
     GATEHOUSE_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent',
@@ -57,10 +62,19 @@ export async function openHarness(config: Partial<Config> = {}, parts: AppParts 
       secretKey: Buffer.alloc(32, 7),
       databasePool: fewConnections,
       ...config,
+      ...(own ? { databaseUrl: own.url } : {}),
     },
     { ...parts, ...(database ? { database } : {}) },
   )
-  return harnessOf(app)
+  const harness = harnessOf(app)
+  if (!own) return harness
+  return {
+    ...harness,
+    async stop() {
+      await harness.stop()
+      await own.drop()
+    },
+  }
 }
 
 /** A harness for a running app. */

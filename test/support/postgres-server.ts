@@ -16,7 +16,12 @@ export interface TestDatabase {
 /** Creates a database with a name of its own; with a template a copy of that. */
 export async function createDatabase(template: string | null): Promise<TestDatabase> {
   const name = `gatehouse_test_${randomBytes(6).toString('hex')}`
-  await asServer((sql) => sql.unsafe(`create database ${name}${template ? ` template ${template}` : ''}`))
+  await asServer(async (sql) => {
+    // The files as they are take a sixth of the time that their pages take through the log; before 15 it is the only way.
+    const [server] = await sql<[{ number: string }]>`select current_setting('server_version_num') as number`
+    const strategy = Number(server.number) < 150_000 ? '' : 'strategy file_copy'
+    await sql.unsafe(`create database ${name} ${template ? `template ${template} ${strategy}` : ''}`)
+  })
   const url = new URL(server)
   url.pathname = `/${name}`
   return {

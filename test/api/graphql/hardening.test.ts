@@ -260,7 +260,7 @@ describe('errors tell no internals', () => {
   test('an unexpected error is masked over HTTP, SSE and sockets, with a number that is also in the log', async () => {
     const logged: { errorId?: string; err?: unknown }[] = []
     const log: Log = { debug() {}, info() {}, warn() {}, error: (fields) => void logged.push(fields) }
-    const broken = await openHarness({}, { log })
+    const broken = await openHarness({ databaseUrl: null }, { log })
     const socket = await openAcknowledged(broken.url, adminKey)
     await broken.gql('{ viewer { id } }')
     await (broken.app.services.db as any).$client.close()

@@ -6,7 +6,7 @@ import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 
 let h: Harness
 beforeAll(async () => {
-  h = await openHarness({ corsOrigins: ['https://app.example', 'https://b.example'] })
+  h = await openHarness({ databaseUrl: null, corsOrigins: ['https://app.example', 'https://b.example'] })
   await h.mutate('createAgent', { name: 'long', instructions: 'tell '.repeat(4000) }, 'agent { id }')
 })
 afterAll(() => h?.stop())

@@ -31,7 +31,7 @@ describe.each([
       const database = await postgresDatabase()
       drop = database.drop
       h = await openHarness({ databaseUrl: database.url })
-    } else h = await openHarness()
+    } else h = await openHarness({ databaseUrl: null })
     for (let i = 0; i < total; i++) await h.mutate('createAgent', { name: `agent ${i}` }, 'agent { id }')
     // Only two creation times, so that most neighbours have the same time and the id decides the order.
     await query(

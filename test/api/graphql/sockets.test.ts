@@ -69,7 +69,7 @@ describe('a socket is closed with the code of the protocol', () => {
   })
 
   test('1013 when its key cannot be looked up in time', async () => {
-    const small = await openHarness({}, { sockets: { initTimeoutMs: 300 } })
+    const small = await openHarness({ databaseUrl: null }, { sockets: { initTimeoutMs: 300 } })
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     let isHeld = () => {}
@@ -232,7 +232,7 @@ describe('an acknowledged socket', () => {
     socket.send(subscribe('4', feed))
     await newKey()
     await socket.next((m) => m.id === '4')
-    expect(h.app.services.broadcaster.topicCount()).toBe(1)
+    await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(1)
     socket.ws.terminate()
     await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(0)
   })

@@ -69,8 +69,8 @@ beforeAll(async () => {
     response.end(body === undefined ? '' : JSON.stringify(body))
   })
   h = await openHarness(
-    // Only the hostile upstream itself may be reached.
-    { egressAllowPrivate: false, egressAllow: [`upstream.test:${site.port}`] },
+    // Only the hostile upstream itself may be reached: there is no other socket, to a database either.
+    { databaseUrl: null, egressAllowPrivate: false, egressAllow: [`upstream.test:${site.port}`] },
     {
       egress: {
         lookup: async (host) => {

@@ -30,7 +30,7 @@ describe.each([
       const made = await postgresDatabase()
       drop = made.drop
       h = await openHarness({ ...config, databaseUrl: made.url })
-    } else h = await openHarness(config)
+    } else h = await openHarness({ ...config, databaseUrl: null })
     fixtures = await makeFixtures(h)
     gate = gateFixtures(h, fixtures)
     keys = {

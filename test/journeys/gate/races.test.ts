@@ -26,7 +26,7 @@ describe.each([
       const made = await postgresDatabase()
       drop = made.drop
       h = await openHarness({ databaseUrl: made.url })
-    } else h = await openHarness()
+    } else h = await openHarness({ databaseUrl: null })
     fixtures = await makeFixtures(h)
     gate = gateFixtures(h, fixtures)
   })

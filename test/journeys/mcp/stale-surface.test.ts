@@ -15,7 +15,7 @@ let count = 0
 
 beforeAll(async () => {
   upstream = await startLoopback((request, response) => response.end(`answered ${request.url}`))
-  h = await openHarness()
+  h = await openHarness({ databaseUrl: null })
 })
 afterAll(async () => {
   await h?.stop()

@@ -50,7 +50,7 @@ describe.each(kinds)('resource subscriptions, in %s', (_kind, makeDatabase) => {
 
   beforeAll(async () => {
     ;[modern, legacy, database] = await Promise.all([startModern(), startLegacy(), makeDatabase()])
-    listener = await openHarness(database ? { databaseUrl: database.url } : {})
+    listener = await openHarness({ databaseUrl: database?.url ?? null })
     asked = database ? await openHarness({ databaseUrl: database.url }) : listener
     const make = async (name: string, url: string) => {
       const relay = { resources: ['*'] }

@@ -172,7 +172,8 @@ test('an endpoint that answers 410 is disabled at once, and enabled again it get
   receiver.received.length = 0
   await h.mutate('updateWebhook', { webhookId: id, enabled: true }, 'webhook { status }')
   await receiver.until(() => namesIn(receiver).length === 2)
-  expect(namesIn(receiver)).toEqual(['x', 'y'])
+  // Only a webhook that asks for it gets its events in order.
+  expect(namesIn(receiver).toSorted()).toEqual(['x', 'y'])
   const log = await h.gql(`{ auditEntries(first: 5) { nodes { action resource outcome principalId } } }`)
   expect(log.data['auditEntries'].nodes).toContainEqual({
     action: 'webhooks:Update',

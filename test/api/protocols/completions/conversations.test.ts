@@ -32,7 +32,7 @@ describe.each(kinds)('on %s', (kind) => {
 
   beforeAll(async () => {
     const postgres = kind === 'PostgreSQL' ? await postgresDatabase() : null
-    const config = postgres ? { databaseUrl: postgres.url } : {}
+    const config = { databaseUrl: postgres?.url ?? null }
     drop = async () => postgres?.drop()
     h = await openHarness(config)
     // The embedded database has one process: there, both requests reach it.

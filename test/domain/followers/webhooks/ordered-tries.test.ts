@@ -59,7 +59,7 @@ describe.each(kinds)('on %s', (kind) => {
     drop = async () => postgres?.drop()
     receiver = await openReceiver()
     // No worker of its own: the test runs each round.
-    h = await openHarness({ role: 'api', ...(postgres ? { databaseUrl: postgres.url } : {}) })
+    h = await openHarness({ role: 'api', databaseUrl: postgres?.url ?? null })
   })
   afterAll(async () => {
     await h?.stop()
