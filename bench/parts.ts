@@ -10,6 +10,7 @@ import { measureInboxes } from './inbox.ts'
 import { measureLimit } from './limit.ts'
 import { measurePage } from './page.ts'
 import { measurePageSize } from './page-size.ts'
+import { measurePeers } from './peers.ts'
 import { measureQuery } from './query.ts'
 import { measureReplicas } from './replicas.ts'
 import { measureRetention } from './retention.ts'
@@ -23,6 +24,7 @@ import { measureWebhooks } from './webhooks.ts'
 export const parts: Record<string, (given: Pick<BenchArguments, 'runs'>) => Promise<void>> = {
   limit: measureLimit,
   units: measureUnits,
+  peers: measurePeers,
   statements: measureStatements,
   decision: measureDecision,
   idle: measureIdle,

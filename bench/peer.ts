@@ -5,7 +5,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Usage } from './server.ts'
 
-export type PeerName = 'plain-yoga' | 'sdk-bridge' | 'sdk-upstream' | 'http-service' | 'raw-broadcast'
+export type PeerName =
+  'plain-yoga' | 'sdk-bridge' | 'sdk-upstream' | 'http-service' | 'raw-broadcast' | 'model' | 'framework'
 
 export interface Peer {
   url: string
@@ -19,8 +20,11 @@ export interface Peer {
 export async function startPeer(name: PeerName, argument = ''): Promise<Peer> {
   const child = fork(new URL(`peers/${name}.ts`, import.meta.url), [argument], {
     env: { ...process.env, NODE_ENV: 'production' },
+    execArgv: ['--import', 'tsx'],
   })
-  const hear = async () => (await once(child, 'message'))[0] as unknown
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`The peer ${name} has ended.`)))
+  ended.catch(() => {})
+  const hear = async () => (await Promise.race([once(child, 'message'), ended]))[0] as unknown
   const say = (message: object) => {
     const heard = hear()
     child.send(message)
@@ -32,14 +36,14 @@ export async function startPeer(name: PeerName, argument = ''): Promise<Peer> {
     act: async (done) => void (await say({ ask: 'act', argument: done })),
     async close() {
       child.kill()
-      await once(child, 'exit')
+      await ended.catch(() => {})
     },
   }
 }
 
-/** In the process of a peer: listens with `server`, tells the parent its URL and responds to it. */
+/** In the process of a peer: listens with `server`, or has its URL when it listens already; tells the parent and responds to it. */
 export function serveAsPeer(
-  server: Server = createServer(),
+  server: Server | string = createServer(),
   act: (argument: string) => void = () => {},
 ): void {
   process.on('message', (message: { ask: string; argument: string }) => {
@@ -52,6 +56,10 @@ export function serveAsPeer(
     process.send!({ cpuMs: (user + system) / 1000, rss: process.memoryUsage().rss } satisfies Usage)
   })
   process.on('disconnect', () => process.exit(0))
+  if (typeof server === 'string') {
+    process.send!(server)
+    return
+  }
   server.listen(0, '127.0.0.1', () =>
     process.send!(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
   )

@@ -37,6 +37,25 @@ export async function inLanes(
   return (performance.now() - started) / 1000
 }
 
+/** Runs `work` in lanes that begin another until the time is over; each runs at least once. Rejects with the first failure. */
+export async function inTime(
+  seconds: number,
+  concurrency: number,
+  work: () => Promise<unknown>,
+): Promise<{ done: number; seconds: number }> {
+  const started = performance.now()
+  const passed = () => (performance.now() - started) / 1000
+  let done = 0
+  const lane = async () => {
+    do {
+      await work()
+      done++
+    } while (passed() < seconds)
+  }
+  await Promise.all(Array.from({ length: concurrency }, lane))
+  return { done, seconds: passed() }
+}
+
 /** The milliseconds that `work` takes. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now()

@@ -51,16 +51,18 @@ export interface Units {
   startOne(): Promise<void>
   /** Milliseconds from the request to REQUIRES_ACTION, of each unit since the array was emptied. */
   waits: number[]
+  /** Milliseconds from the submission to GENERATION_COMPLETED, in the same way. */
+  ends: number[]
   close(): Promise<void>
 }
 
 /** Creates tool and agent on a server and subscribes to its events. */
-export async function unitsOn(server: BenchServer): Promise<Units> {
-  return unitsOf(server, await createAgent(server))
+export async function unitsOn(server: BenchServer, model?: string): Promise<Units> {
+  return unitsOf(server, await createAgent(server, model))
 }
 
 /** Creates an agent with a client tool, and returns its id. */
-export async function createAgent(server: BenchServer): Promise<string> {
+export async function createAgent(server: BenchServer, model = 'builtin/rehearsal'): Promise<string> {
   const inputSchema = { type: 'object', properties: { word: { type: 'string' } } }
   const made = await server.gql(
     'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } } }',
@@ -68,7 +70,7 @@ export async function createAgent(server: BenchServer): Promise<string> {
   )
   const agent = await server.gql(
     'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
-    { i: { name: 'bench', model: 'builtin/rehearsal', toolIds: [made['createTool'].tool.id] } },
+    { i: { name: 'bench', model, toolIds: [made['createTool'].tool.id] } },
   )
   return agent['createAgent'].agent.id as string
 }
@@ -78,6 +80,7 @@ export async function unitsOf(server: BenchServer, agentId: string): Promise<Uni
   const news = listen(server)
   await pause(200)
   const waits: number[] = []
+  const ends: number[] = []
   const begin = async () => {
     const began = performance.now()
     const { startGeneration } = await server.gql(start, { i: { agentId, prompt } })
@@ -88,11 +91,14 @@ export async function unitsOf(server: BenchServer, agentId: string): Promise<Uni
   }
   return {
     waits,
+    ends,
     startOne: async () => void (await begin()),
     async one() {
       const { generationId, toolCallId } = await begin()
+      const began = performance.now()
       await server.gql(submit, { i: { generationId, outputs: [{ toolCallId, output: 'ok' }] } })
       await news.event(generationId, 'GENERATION_COMPLETED')
+      ends.push(performance.now() - began)
     },
     close: async () => void (await news.close()),
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { benchArguments, compareArguments } from '../../bench/arguments.ts'
 import { compared } from '../../bench/comparison.ts'
 import { tableOf, type Run } from '../../bench/report.ts'
-import { inLanes, median, percentile, rounded } from '../../bench/statistics.ts'
+import { inLanes, inTime, median, percentile, rounded } from '../../bench/statistics.ts'
 
 const known = ['limit', 'units', 'query']
 const run = (value: number, label = 'postgres'): Run => ({
@@ -50,6 +50,11 @@ describe('statistics', () => {
 
   it('fails with the first failure', async () => {
     await expect(inLanes(3, 2, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    await expect(inTime(1, 2, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  })
+
+  it('runs each lane once when there is no time, and counts what is done', async () => {
+    expect(await inTime(0, 4, () => Promise.resolve())).toEqual({ done: 4, seconds: expect.any(Number) })
   })
 })
 
