@@ -18,8 +18,8 @@ export async function createDatabase(template: string | null): Promise<TestDatab
   const name = `gatehouse_test_${randomBytes(6).toString('hex')}`
   await asServer(async (sql) => {
     // The files as they are take a sixth of the time that their pages take through the log; before 15 it is the only way.
-    const [server] = await sql<[{ number: string }]>`select current_setting('server_version_num') as number`
-    const strategy = Number(server.number) < 150_000 ? '' : 'strategy file_copy'
+    const [release] = await sql<[{ number: string }]>`select current_setting('server_version_num') as number`
+    const strategy = Number(release.number) < 150_000 ? '' : 'strategy file_copy'
     await sql.unsafe(`create database ${name} ${template ? `template ${template} ${strategy}` : ''}`)
   })
   const url = new URL(server)
