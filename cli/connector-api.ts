@@ -19,8 +19,13 @@ export interface ConnectorApi {
   leave(): Promise<void>
 }
 
-/** Longer than the server waits for a message, in milliseconds. */
-const timeoutMs = 20_000
+/**
+ * Time for a request for messages, in milliseconds: more than the server waits for one, and so little that after two connections to
+ * a replica that hangs there is time for a third, before this process counts as gone.
+ */
+const nextMs = 6000
+/** Time for any other request, in milliseconds. */
+const otherMs = 10_000
 const leaveMs = 2000
 /** Pauses between tries, in milliseconds. */
 const firstPauseMs = 200
@@ -42,7 +47,7 @@ export function connectorApi(
       method: 'POST',
       headers,
       body: JSON.stringify({ instance, ...body }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(what === 'next' ? nextMs : otherMs)]),
       redirect: 'error',
     })
   const send = (what: string, body: object, signal: AbortSignal) =>
