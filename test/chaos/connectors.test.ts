@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ import { startReplica, type Replica } from '../support/replica.ts'
 
 const random = randomSchedule()
 const key = 'gh_conn_operator_0123456789012345678901234567890123456'
-const program = resolve(import.meta.dirname, '../support/stdio-server.mjs')
+const program = join(import.meta.dirname, '../support/stdio-server.mjs')
 const patience = { timeout: 60_000 }
 const rounds = dose(6, 60)
 const closers: (() => unknown)[] = []
