@@ -42,14 +42,26 @@ export function connectorApi(
 ): ConnectorApi {
   const base = `${url.replace(/\/(graphql\/?)?$/, '')}/connectors/${encodeURIComponent(name)}`
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const post: Post = (what, body, signal) =>
-    fetch(`${base}/${what}`, {
+  const post: Post = (what, body, signal) => {
+    // Not AbortSignal.any: in Node 20 it forgets a time limit once garbage was collected.
+    const limit = new AbortController()
+    const stop = () => limit.abort(signal.reason)
+    const end = () => {
+      signal.removeEventListener('abort', stop)
+      limit.abort(new Error('The server did not answer in time.'))
+    }
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    setTimeout(end, what === 'next' ? nextMs : otherMs).unref()
+    const text = JSON.stringify({ instance, ...body })
+    return fetch(`${base}/${what}`, {
       method: 'POST',
       headers,
-      body: JSON.stringify({ instance, ...body }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(what === 'next' ? nextMs : otherMs)]),
+      body: text,
+      signal: limit.signal,
       redirect: 'error',
     })
+  }
   const send = (what: string, body: object, signal: AbortSignal) =>
     sendUntil(post, onRetry, what, body, signal)
   return {

@@ -118,6 +118,18 @@ async function placeOf(ctx: Ctx, { name, instance }: ConnectorInput): Promise<Co
  */
 async function hold(ctx: Ctx, place: ConnectorPlace, instance: string): Promise<boolean> {
   const { projectId, name } = place
+  // Without a transaction: a process that hangs must not keep the row locked, which says that the connector is there.
+  const kept = await query(
+    ctx.db,
+    sql`
+      update connectors
+      set seen_at = now()
+      where project_id = ${projectId}
+        and name = ${name}
+        and instance = ${instance}
+      returning name`,
+  )
+  if (kept.length > 0) return false
   const isNew = await atomically(ctx.db, async (tx) => {
     const [row] = await query<{ isNew: boolean; isFirst: boolean }>(
       tx,
