@@ -33,7 +33,7 @@ async function post(name: string, what: string, body: object, key = adminKey) {
   return { status: response.status, body: await response.json().catch(() => null) }
 }
 
-interface Asked {
+interface Taken {
   id: string
   /** The text of the call of `note`. */
   text: string
@@ -43,7 +43,7 @@ interface Asked {
 interface Hostile {
   instance: string
   /** Sends one more request for messages; returns the calls that it brought. What else came is answered. */
-  next(): Promise<Asked[]>
+  next(): Promise<Taken[]>
   stop(): Promise<void>
 }
 
@@ -55,12 +55,12 @@ const handshake = {
 }
 
 /** Connects by hand. With `act` it goes on to ask for messages, and hands over each call. */
-async function connect(name: string, act?: (asked: Asked) => Promise<unknown>): Promise<Hostile> {
+async function connect(name: string, act?: (asked: Taken) => Promise<unknown>): Promise<Hostile> {
   const instance = randomUUID().replaceAll('-', '')
   let stopped = false
   const next = async () => {
     const { body } = await post(name, 'next', { instance })
-    const calls: Asked[] = []
+    const calls: Taken[] = []
     for (const { id, message } of (body?.messages ?? []) as { id: string; message: string }[]) {
       const { method, params } = JSON.parse(message)
       const answer = async (given: object | null, to = id) =>
@@ -130,7 +130,7 @@ test('answers of any shape end calls, and answers to what is not its own do noth
     { jsonrpc: '2.0', id: 'other', method: 'tools/call', result: {} },
     null,
   ]
-  const taken: Asked[] = []
+  const taken: Taken[] = []
   await connect('odd', async (asked) => {
     taken.push(asked)
     // The thief knows the id, and even the instance; it has another name.
@@ -184,8 +184,8 @@ test('what lost senders and lost connectors left behind is in nobody’s way, an
 })
 
 test('a database that did not answer for a while makes no call UNKNOWN, and one that fails before it is sent is not sent', async () => {
-  let release = (_asked: Asked) => {}
-  const taken = new Promise<Asked>((resolve) => (release = resolve))
+  let release = (_asked: Taken) => {}
+  const taken = new Promise<Taken>((resolve) => (release = resolve))
   await connect('outage', async (asked) => release(asked))
   const toolId = await toolFor('outage')
   const calling = note(toolId, 'under way')
@@ -234,15 +234,15 @@ test('a replica that was frozen between the taking and the reply gives back what
   expect({ takes, ran }).toEqual({ takes: 2, ran: ['given back'] })
 })
 
-test('many connectors that wait cost one look together', async () => {
+test('many connectors that wait cost one poll together', async () => {
   const many = await Promise.all(Array.from({ length: 20 }, (_, n) => connect(`idle-${n}`)))
   const { db } = h.app.services
-  let [looks, takes, over] = [0, 0, () => {}]
+  let [polls, takes, over] = [0, 0, () => {}]
   const enough = new Promise<void>((resolve) => (over = resolve))
   const undo = aroundStatements(db, ({ text, execute }) => {
-    if (text.includes('select distinct project_id as')) looks++
+    if (text.includes('select distinct project_id as')) polls++
     if (text.includes('set taken_at = now()')) takes++
-    if (looks === 4) over()
+    if (polls === 4) over()
     return execute()
   })
   const waiting = many.map((one) => one.next())

@@ -37,7 +37,7 @@ const maxOpen = 64
 const maxTaken = 16
 /** Messages whose sender was lost, and connectors that do not come back, are deleted after this time, in milliseconds. */
 const forgottenMs = 60 * 60_000
-/** Older messages are taken already, or never: those that were left behind are not read at each look. In milliseconds. */
+/** Older messages are taken already, or never: those that were left behind are not read at each poll. In milliseconds. */
 export const takenByMs = 60_000
 
 /** The name of a connector among those of all projects. */
