@@ -8,6 +8,8 @@ import { addressOf, commonHelp, UsageError, type Command } from './usage.ts'
 
 /** How long calls that were begun may take when the command is to end, in milliseconds. */
 const drainMs = 5000
+/** The pause between two times that the server of Gatehouse is told of changed lists, in milliseconds. */
+const changedEveryMs = 1000
 
 export const connect: Command = {
   summary: 'offer a stdio MCP server of this machine to the tools of a project',
@@ -50,7 +52,7 @@ async function serve(
 ): Promise<number> {
   const polling = new AbortController()
   const underWay = new Set<Promise<void>>()
-  server.onChanged = () => void api.changed(polling.signal).catch(() => {})
+  server.onChanged = oneAtATime(() => api.changed(polling.signal))
   const run = (message: Message) => {
     const work = answer(api, server, message, polling.signal).finally(() => underWay.delete(work))
     underWay.add(work)
@@ -70,6 +72,24 @@ async function serve(
   } finally {
     polling.abort()
     await api.leave().catch(() => {})
+  }
+}
+
+/** However often it is called: one runs, and after a pause one more. */
+function oneAtATime(work: () => Promise<void>): () => void {
+  let [isRunning, isWanted] = [false, false]
+  const run = async () => {
+    isRunning = true
+    while (isWanted) {
+      isWanted = false
+      await work().catch(() => {})
+      await pause(changedEveryMs, undefined, { ref: false })
+    }
+    isRunning = false
+  }
+  return () => {
+    isWanted = true
+    if (!isRunning) void run()
   }
 }
 

@@ -19,8 +19,13 @@ export interface ConnectorApi {
   leave(): Promise<void>
 }
 
-/** Longer than the server waits for a message, in milliseconds. */
-const timeoutMs = 20_000
+/**
+ * Time for a request for messages, in milliseconds: more than the server waits for one, and so little that after two connections to
+ * a replica that hangs there is time for a third, before this process counts as gone.
+ */
+const nextMs = 6000
+/** Time for any other request, in milliseconds. */
+const otherMs = 10_000
 const leaveMs = 2000
 /** Pauses between tries, in milliseconds. */
 const firstPauseMs = 200
@@ -37,14 +42,26 @@ export function connectorApi(
 ): ConnectorApi {
   const base = `${url.replace(/\/(graphql\/?)?$/, '')}/connectors/${encodeURIComponent(name)}`
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const post: Post = (what, body, signal) =>
-    fetch(`${base}/${what}`, {
+  const post: Post = (what, body, signal) => {
+    // Not AbortSignal.any: in Node 20 it forgets a time limit once garbage was collected.
+    const limit = new AbortController()
+    const stop = () => limit.abort(signal.reason)
+    const end = () => {
+      signal.removeEventListener('abort', stop)
+      limit.abort(new Error('The server did not answer in time.'))
+    }
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    setTimeout(end, what === 'next' ? nextMs : otherMs).unref()
+    const text = JSON.stringify({ instance, ...body })
+    return fetch(`${base}/${what}`, {
       method: 'POST',
       headers,
-      body: JSON.stringify({ instance, ...body }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      body: text,
+      signal: limit.signal,
       redirect: 'error',
     })
+  }
   const send = (what: string, body: object, signal: AbortSignal) =>
     sendUntil(post, onRetry, what, body, signal)
   return {

@@ -12,8 +12,11 @@ type Settled = Answer | null | undefined
 
 /** The time that the process has to end when its input ends, and again at SIGTERM. Milliseconds. */
 const graceMs = 2000
+/** Bytes that wait until the process reads them; a request that comes then is not sent. */
+const mostUnread = 16 * 1024 * 1024
 
 const notServed: Answer = { error: { code: -32601, message: 'Method not found' } }
+const notRead: Answer = { error: { code: -32000, message: 'The server does not read its input.' } }
 
 export class StdioServer {
   /** Resolves with the reason when the process has ended. */
@@ -22,6 +25,7 @@ export class StdioServer {
   onChanged = () => {}
   readonly #command: string
   readonly #child: ChildProcess
+  readonly #exited: Promise<void>
   readonly #open = new Map<string, (answer: Settled) => void>()
   /** The server's answer to the handshake. */
   #began: Settled
@@ -32,8 +36,8 @@ export class StdioServer {
     const { GATEHOUSE_KEY: _key, ...env } = process.env
     // In a group of its own, an interrupt at the terminal does not reach it before this process is done with it.
     this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], env, detached: true })
+    this.#exited = new Promise((resolve) => this.#child.once('exit', () => resolve()))
     this.ended = this.#end()
-    this.#child.stdin!.on('error', () => {})
     const lines = new Lines(
       (line) => this.#receive(line),
       (ends) => {
@@ -63,7 +67,11 @@ export class StdioServer {
     if (method === 'server/discover') return notServed
     if (method === 'ping') return { result: {} }
     if (message['id'] !== undefined) return this.#request(id, message)
+    if (this.#isBehind()) return undefined
     this.#write(message)
+    // Whoever asked is gone, and many servers do not answer what was cancelled.
+    if (method === 'notifications/cancelled')
+      this.#settle((message['params'] as Wire | undefined)?.['requestId'], undefined)
     return undefined
   }
 
@@ -74,7 +82,7 @@ export class StdioServer {
     this.#child.stdin!.end()
     for (const name of [null, 'SIGTERM'] as const) {
       if (name) signalGroup(pid, name)
-      const isOver = this.ended.then(() => true)
+      const isOver = this.#exited.then(() => true)
       if (await Promise.race([isOver, pause(graceMs, false, { ref: false })])) break
     }
     // Also what it has left behind.
@@ -87,6 +95,11 @@ export class StdioServer {
       this.#child.once('exit', (code, signal) =>
         resolve(`${this.#command} has ended: ${signal ?? `exit code ${code}`}.`),
       )
+      // One that lives on without them serves nobody. Most end at that moment, and their end says more.
+      const closed = (what: string) => () =>
+        void setTimeout(() => resolve(`${this.#command} has closed its ${what}.`), graceMs).unref()
+      this.#child.stdin!.on('error', closed('input'))
+      this.#child.stdout!.once('close', closed('output'))
     })
     for (const settle of this.#open.values()) settle(undefined)
     this.#open.clear()
@@ -94,6 +107,7 @@ export class StdioServer {
   }
 
   #request(id: string, message: Wire): Promise<Settled> {
+    if (this.#isBehind()) return Promise.resolve(notRead)
     return new Promise((resolve) => {
       this.#open.set(id, resolve)
       this.#write({ ...message, id })
@@ -104,7 +118,11 @@ export class StdioServer {
     this.#child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   }
 
-  #settle(id: unknown, answer: Answer | null): void {
+  #isBehind(): boolean {
+    return this.#child.stdin!.writableLength > mostUnread
+  }
+
+  #settle(id: unknown, answer: Settled): void {
     if (typeof id !== 'string') return
     const settle = this.#open.get(id)
     this.#open.delete(id)
@@ -117,8 +135,11 @@ export class StdioServer {
     const { id, method } = message
     if (typeof method !== 'string')
       this.#settle(id, 'result' in message ? { result: message['result'] } : { error: message['error'] })
-    else if (id !== undefined) this.#write({ id, ...(method === 'ping' ? { result: {} } : notServed) })
-    else if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) this.onChanged()
+    // One that asks and does not read gets no answers.
+    else if (id !== undefined) {
+      if (!this.#child.stdin!.writableNeedDrain)
+        this.#write({ id, ...(method === 'ping' ? { result: {} } : notServed) })
+    } else if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) this.onChanged()
   }
 }
 

@@ -7,7 +7,7 @@ import { forgetAwaited, startGenerationWorker } from './domain/generations/index
 import type { Models } from './domain/models/index.ts'
 import { forgetOldStarts, startTriggers } from './domain/triggers/index.ts'
 import { startRetention, type RetentionWorker } from './domain/retention/index.ts'
-import { forgetConnectorMessages, startUpstreams } from './domain/upstream/index.ts'
+import { forgetConnectors, startUpstreams } from './domain/upstream/index.ts'
 import {
   forgetOldDeliveries,
   forgetOldMessages,
@@ -55,7 +55,7 @@ export function startWorkers(services: Services, models: Models, options: Worker
     void forgetExpiredKeys(services.db).catch(() => {})
     void forgetAwaited(services.db).catch(() => {})
     void forgetExpiredSessions(services.db).catch(() => {})
-    void forgetConnectorMessages(services.db).catch(() => {})
+    void forgetConnectors(services.db).catch(() => {})
     void forgetOldMessages(services.db).catch(() => {})
     void forgetOldTries(services.db).catch(() => {})
     void forgetOldDeliveries(services.db).catch(() => {})

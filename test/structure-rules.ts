@@ -357,6 +357,23 @@ export const rules: readonly Rule[] = [
     planted: planted('domain/tools/run.ts', 'undici', 'domain/tools/run.ts -> undici'),
   },
   {
+    name: 'time limits are joined with other signals by withinTime: AbortSignal.any forgets them in Node 20',
+    violations: (sources) =>
+      sources
+        .filter(({ text }) => /AbortSignal\.any\(/.test(text) && /AbortSignal\.timeout\(/.test(text))
+        .map(({ path }) => path),
+    planted: {
+      sources: [
+        {
+          path: 'core/a.ts',
+          text: 'fetch(url, { signal: AbortSignal.any([gone, AbortSignal.timeout(5)]) })',
+        },
+        { path: 'core/b.ts', text: 'fetch(url, { signal: AbortSignal.timeout(5) })' },
+      ],
+      found: ['core/a.ts'],
+    },
+  },
+  {
     name: 'a large package that most servers never use is not loaded at the start',
     violations: (sources) =>
       sources.flatMap(({ path, text }) =>

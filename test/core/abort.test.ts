@@ -1,6 +1,11 @@
 /** Callbacks of abort signals. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { onAbort } from '../../src/core/abort.ts'
+import { onAbort, withinTime } from '../../src/core/abort.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 test('calls back once when the signal fires, and not after the listener was removed', () => {
   const abort = new AbortController()
@@ -22,4 +27,17 @@ test('calls back at once when the signal has already fired', () => {
 
 test('without a signal it never calls back', () => {
   expect(() => onAbort(null, () => expect.unreachable())()).not.toThrow()
+})
+
+test('a time limit beside another signal comes, also when garbage was collected', async () => {
+  const other = new AbortController()
+  const signal = withinTime(50, other.signal)
+  const fired = new Promise((resolve) => signal.addEventListener('abort', resolve))
+  collectGarbage()
+  await fired
+  expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
+  const stopped = withinTime(60_000, other.signal)
+  other.abort(new Error('enough'))
+  expect(stopped.reason).toMatchObject({ message: 'enough' })
+  expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
 })

@@ -8,6 +8,7 @@ import { connectorFetch } from '../../src/domain/upstream/connector/fetch.ts'
 import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { command, type Running } from '../cli/command.ts'
+import { aroundStatements } from '../support/around-statements.ts'
 import { startCuttable } from '../support/cuttable.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import type { Fixtures } from '../support/fixtures.ts'
@@ -190,6 +191,23 @@ test('a new tool is listed, noise is ignored, and a cancelled call is cancelled 
   await asked().h.mutate('cancelToolCall', { toolCallId: data['toolCalls'].nodes[0].id }, 'toolCall { id }')
   await calling
   await expect.poll(lines, patience).toContain('cancelled mind changed')
+})
+
+test('a server that says again and again that its lists changed is read now and then', async () => {
+  await connected('stormy')
+  const toolId = await toolFor('stormy')
+  let told = 0
+  const undo = aroundStatements(dialled().h.app.services.db, ({ text, execute }) => {
+    if (text.includes('update upstreams set wake_at = now() where project_id')) told++
+    return execute()
+  })
+  expect(await call(toolId, 'storm')).toMatchObject({ status: 'SUCCEEDED' })
+  // It is heard after the storm as before.
+  await call(toolId, 'grow')
+  await expect.poll(async () => (await stateOf(toolId)).names, patience).toContain('grown')
+  undo()
+  expect(told).toBeGreaterThan(0)
+  expect(told).toBeLessThan(20)
 })
 
 test('a connection that is cut during a call costs nothing, and a message that comes twice is run once', async () => {

@@ -39,6 +39,10 @@ server.registerTool('grow', {}, () => {
   server.registerTool('grown', {}, () => said('grown'))
   return said('one more')
 })
+server.registerTool('storm', {}, () => {
+  for (let n = 0; n < 200; n++) server.sendToolListChanged()
+  return said('all changed')
+})
 server.registerTool('end', {}, () => process.exit(3))
 
 await server.connect(new StdioServerTransport())

@@ -50,7 +50,9 @@ function route<Shape extends z.ZodType<object>>(
     path: `/connectors/{name}/${what}`,
     async run(call) {
       const body = check(shape, (await call.request.body()) ?? {}, [])
-      return run(call, { ...body, name: call.params['name']! })
+      const reply = await run(call, { ...body, name: call.params['name']! })
+      // Kept open, connections to a replica that hangs would each cost a request its whole time.
+      return { ...reply, headers: { connection: 'close' } }
     },
   }
 }

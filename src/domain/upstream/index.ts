@@ -3,7 +3,7 @@ export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProg
 export type { InputRequired } from './wire/ask.ts'
 export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog/catalog.ts'
 export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
-export { forgetConnectorMessages } from './connector/messages.ts'
+export { forgetConnectors } from './connector/messages.ts'
 export { answerMessage, leave, nextMessages, noteChange, type ConnectorInput } from './connector/serve.ts'
 export { checkUpstreamConfig, secretsOf, type UpstreamAuth, type UpstreamConfig } from './config.ts'
 export { completeArgument, getPrompt, readResource, type UpstreamReading } from './wire/reads.ts'

@@ -40,7 +40,7 @@ export interface CallerChannel {
   onProgress?(progress: UpstreamProgress): void
 }
 
-/** Never throws. Without a caller, input that the upstream requests is an error. */
+/** Throws only errors of the database, before anything is sent. Without a caller, input that the upstream requests is an error. */
 export async function runMcpTool(
   services: Services,
   run: McpRun,

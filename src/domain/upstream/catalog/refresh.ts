@@ -1,4 +1,5 @@
 /** Refreshes an upstream: reads its lists and stores the catalog, or the reason why there is no newer one. */
+import { withinTime } from '../../../core/abort.ts'
 import { notFound } from '../../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -78,11 +79,9 @@ export async function refreshHeld(services: Services, held: Held, signal: AbortS
   )
   if (!row) throw new LeaseLostError(held.id)
   const known = (await loadCatalogs(services.db, [row])).get(row.id)!
-  const limit = AbortSignal.timeout(refreshMs)
-  const stop = signal ? AbortSignal.any([limit, signal]) : limit
   let found: Discovery
   try {
-    found = await discover(services, row, known, stop)
+    found = await discover(services, row, known, withinTime(refreshMs, signal))
   } catch (error) {
     if (signal?.aborted) throw error
     return writeFailure(services, held, row, faultOf(error))

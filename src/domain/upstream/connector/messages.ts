@@ -35,8 +35,15 @@ export const goneMs = 15_000
 const maxOpen = 64
 /** The most messages that are taken at once. */
 const maxTaken = 16
-/** Messages whose sender was lost are deleted after this time, in milliseconds. */
+/** Messages whose sender was lost, and connectors that do not come back, are deleted after this time, in milliseconds. */
 const forgottenMs = 60 * 60_000
+/** Older messages are taken already, or never: those that were left behind are not read at each poll. In milliseconds. */
+export const takenByMs = 60_000
+
+/** The name of a connector among those of all projects. */
+export function connectorKey({ projectId, name }: ConnectorPlace): string {
+  return `${projectId} ${name}`
+}
 
 const isHere = sql`seen_at > ${nowPlus(-goneMs)}`
 
@@ -97,9 +104,10 @@ export async function cancel(
 
 async function put(
   services: Pick<Services, 'db' | 'pubsub' | 'limits'>,
-  { projectId, name }: ConnectorPlace,
+  place: ConnectorPlace,
   { id, message, answer, at }: { id: string; message: string; answer: string | null; at: Date },
 ): Promise<boolean> {
+  const { projectId, name } = place
   const takeBy = new Date(at.getTime() + takeMs(services)).toISOString()
   const rows = await query(
     services.db,
@@ -112,15 +120,16 @@ async function put(
         and ${isHere}
         and (
           select count(*)
-          from connector_messages
-          where project_id = ${projectId}
-            and connector = ${name}
-            and answer is null
+          from connector_messages m
+          where m.project_id = ${projectId}
+            and m.connector = ${name}
+            and m.answer is null
+            and (m.taken_by = connectors.instance or m.taken_at is null and m.take_by > now())
         ) < ${maxOpen}
       returning id`,
   )
   if (rows.length > 0)
-    services.pubsub.publish([{ kind: 'signal', name: 'connector', id: `${projectId} ${name}` }])
+    services.pubsub.publish([{ kind: 'signal', name: 'connector', id: connectorKey(place) }])
   return rows.length > 0
 }
 
@@ -138,6 +147,7 @@ export function takeMessages(
         from connector_messages
         where project_id = ${projectId}
           and connector = ${name}
+          and created_at > ${nowPlus(-takenByMs)}
           and taken_at is null
           and take_by > now()
           and exists (
@@ -232,7 +242,8 @@ export function readStates(services: Pick<Services, 'db'>, ids: readonly string[
   )
 }
 
-/** Deletes messages whose sender was lost. */
-export async function forgetConnectorMessages(db: Services['db']): Promise<void> {
+/** Deletes messages whose sender was lost, and connectors that ended without a word. */
+export async function forgetConnectors(db: Services['db']): Promise<void> {
   await query(db, sql`delete from connector_messages where created_at < ${nowPlus(-forgottenMs)}`)
+  await query(db, sql`delete from connectors where seen_at < ${nowPlus(-forgottenMs)}`)
 }

@@ -9,13 +9,12 @@ import { connectors } from '../../../store/db/tables/connectors.ts'
 import { assertMay, assertQuota, recordChange, unauthenticated, type Ctx } from '../../access/index.ts'
 import { connectorName, connectorUrl } from '../config.ts'
 import { tooLarge } from './fetch.ts'
-import { answerTaken, giveBack, goneMs, takeMessages, takeMs } from './messages.ts'
+import { arrivalWatch } from './arrivals.ts'
+import { answerTaken, connectorKey, giveBack, goneMs, takeMessages, takeMs } from './messages.ts'
 import type { ConnectorPlace, TakenMessage } from './messages.ts'
 
 /** How long a request for messages waits for one, in milliseconds. */
-const waitMs = 5000
-/** Time between two looks for messages without a hint, in milliseconds. */
-const lookMs = 500
+const waitMs = 3000
 const instanceShape = /^[A-Za-z0-9_-]{16,64}$/
 
 /** One process that serves a connector. */
@@ -45,7 +44,7 @@ export async function nextMessages(
       const found = disconnected.aborted ? [] : await takeInTime(ctx, place, input.instance, disconnected)
       const left = until - Date.now()
       if (found.length > 0 || left <= 0 || disconnected.aborted) return found
-      await news.next(Math.min(lookMs, left))
+      await news.next(left)
     }
   } finally {
     news.end()
@@ -119,6 +118,18 @@ async function placeOf(ctx: Ctx, { name, instance }: ConnectorInput): Promise<Co
  */
 async function hold(ctx: Ctx, place: ConnectorPlace, instance: string): Promise<boolean> {
   const { projectId, name } = place
+  // Without a transaction: a process that hangs must not keep the row locked, which says that the connector is there.
+  const kept = await query(
+    ctx.db,
+    sql`
+      update connectors
+      set seen_at = now()
+      where project_id = ${projectId}
+        and name = ${name}
+        and instance = ${instance}
+      returning name`,
+  )
+  if (kept.length > 0) return false
   const isNew = await atomically(ctx.db, async (tx) => {
     const [row] = await query<{ isNew: boolean; isFirst: boolean }>(
       tx,
@@ -177,9 +188,8 @@ async function wake(ctx: Ctx, { projectId, name }: ConnectorPlace): Promise<void
   ctx.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }
 
-/** Wakes whoever waits for messages of a connector: at a hint, when the client is gone, and when its key is revoked. */
-function newsOf(ctx: Ctx, { projectId, name }: ConnectorPlace, disconnected: AbortSignal) {
-  const id = `${projectId} ${name}`
+/** Wakes whoever waits for messages of a connector: when there are some, when the client is gone, and when its key is revoked. */
+function newsOf(ctx: Ctx, place: ConnectorPlace, disconnected: AbortSignal) {
   let [isHinted, revoked] = [false, false]
   let act = () => {}
   const ring = () => {
@@ -192,13 +202,7 @@ function newsOf(ctx: Ctx, { projectId, name }: ConnectorPlace, disconnected: Abo
       revoked = true
       ring()
     }),
-    ctx.pubsub.subscribe((hint) => {
-      if (
-        hint.kind === 'reconnected' ||
-        (hint.kind === 'signal' && hint.name === 'connector' && hint.id === id)
-      )
-        ring()
-    }),
+    arrivalWatch(ctx)(connectorKey(place), (hasMessages) => void (hasMessages && ring())),
   ]
   return {
     isRevoked: () => revoked,

@@ -9,6 +9,7 @@ import {
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from '@modelcontextprotocol/client'
+import { withinTime } from '../../../core/abort.ts'
 import type { Services } from '../../access/index.ts'
 import { EgressError } from '../../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../../secrets/index.ts'
@@ -75,8 +76,7 @@ export function authFetch(
 ): typeof globalThis.fetch {
   const fetch = wireFetch(services.egress, maxMetadataBytes)
   return async (input, init) => {
-    const limit = AbortSignal.timeout(exchangeMs)
-    const signal = init?.signal ? AbortSignal.any([limit, init.signal]) : limit
+    const signal = withinTime(exchangeMs, init?.signal)
     const posts = (init?.method ?? 'GET').toUpperCase() !== 'GET'
     try {
       if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
+import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
@@ -54,7 +55,7 @@ const maxTries = 3
 const secondTryMs = 250
 
 /**
- * Returns what `send` returns; throws an UpstreamFault. Sets `delivery.mayHaveRun` when the upstream may have acted on
+ * Returns what `send` returns; throws an UpstreamFault, or an error of the database before anything is sent. Sets `delivery.mayHaveRun` when the upstream may have acted on
  * the request. With `harmless` a request whose connection was lost is sent again.
  */
 export async function askUpstream<Result>(
@@ -139,6 +140,8 @@ async function tryOnce<Result>(
     )
     return { result }
   } catch (error) {
+    // It says nothing about the server.
+    if (isStorageError(error) && !delivery.mayHaveRun) throw error
     return { fault: cleanFault(faultOf(error), link), link }
   } finally {
     done()

@@ -2,6 +2,7 @@
 import type { CallToolResult, Progress, Tool as WireTool } from '@modelcontextprotocol/client'
 import type { ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from '../catalog/catalog.ts'
@@ -43,7 +44,7 @@ const mostProgress = 20
 const progressEveryMs = 20
 
 /**
- * Never throws. Sends a call again only when the transport proves that the upstream did not act on it. Without `relay`
+ * Throws only errors of the database, before anything is sent. Sends a call again only when the transport proves that the upstream did not act on it. Without `relay`
  * an upstream that requests input gets the error `input_required`.
  */
 export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
@@ -66,6 +67,7 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
     if (!(error instanceof UpstreamFault))
       services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
     const sent = delivery.mayHaveRun
+    if (!sent && isStorageError(error)) throw error
     return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
   }
 }

@@ -12,7 +12,7 @@ import {
   type JsonSchemaValidator,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort, withinTime } from '../../../core/abort.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Pooled } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
@@ -83,8 +83,7 @@ const endSessionMs = 1000
 export function openLink(services: Services, target: UpstreamTarget, options: LinkOptions): Promise<Link> {
   // The connection outlives the request that opens it: it must not be aborted or tracked with it.
   return untracked(async () => {
-    const limit = AbortSignal.timeout(options.timeoutMs)
-    const signal = options.signal ? AbortSignal.any([limit, options.signal]) : limit
+    const signal = withinTime(options.timeoutMs, options.signal)
     const known = options.protocol
     if (known?.transport === 'sse') return openSse(services, target, options, signal)
     try {
