@@ -6,7 +6,7 @@ import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 
 let h: Harness
 beforeAll(async () => {
-  h = await openHarness({ databaseUrl: null, corsOrigins: ['https://app.example', 'https://b.example'] })
+  h = await openHarness({ corsOrigins: ['https://app.example', 'https://b.example'] })
   await h.mutate('createAgent', { name: 'long', instructions: 'tell '.repeat(4000) }, 'agent { id }')
 })
 afterAll(() => h?.stop())
@@ -27,6 +27,9 @@ function raw(headers: Record<string, string>, query = long) {
   })
 }
 
+/** The answer without what its caller may still ask for, which each request lowers. */
+const sameCost = (bytes: Buffer) => bytes.toString().replace(/"currentlyAvailable":\d+/, '')
+
 const paths = [
   ['without web requests', {}],
   ['of Yoga', { accept: 'application/json;q=1' }],
@@ -41,7 +44,7 @@ test.each(paths)(
     expect(plain.headers['content-encoding']).toBeUndefined()
     expect(small.headers['content-encoding']).toBe('gzip')
     expect(small.headers['content-length']).toBe(String(small.bytes.length))
-    expect(gunzipSync(small.bytes).toString()).toBe(plain.bytes.toString())
+    expect(sameCost(gunzipSync(small.bytes))).toBe(sameCost(plain.bytes))
     expect(small.bytes.length).toBeLessThan(plain.bytes.length / 10)
     for (const { headers } of [plain, small]) expect(headers['vary']).toMatch(/accept-encoding/)
     expect(small.headers['access-control-allow-origin']).toBe(more['origin'])

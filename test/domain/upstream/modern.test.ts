@@ -106,8 +106,11 @@ describe('discovery', () => {
   })
 
   it('listens to the server again after it was killed and restarted', async () => {
+    const listens = () => server.seen.filter(({ method }) => method === 'subscriptions/listen').length
+    const before = listens()
     const followed = await saveTo(h.app.services, server.url, { ring: true })
     await followed.until((state) => state.status === 'CONNECTED')
+    await expect.poll(listens, patience).toBeGreaterThan(before)
     await server.kill()
     server.tools.set('third', { tool: { name: 'third' }, run: () => text('3') })
     await server.restart()
