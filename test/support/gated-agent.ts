@@ -86,15 +86,23 @@ function nextPending(h: Harness, pending: () => Promise<string | undefined>): Pr
   const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
   return new Promise((resolve, reject) => {
     let checking: Promise<unknown> = Promise.resolve()
+    let isFound = false
     const check = async () => {
-      const id = await pending()
-      if (id) resolve((stop(), id))
+      // What follows an event that came meanwhile: the server may be gone by then.
+      const id = isFound ? undefined : await pending()
+      if (!id) return
+      isFound = true
+      resolve((stop(), id))
     }
     const stop = h
       .client()
       .subscribe(
         { query },
-        { next: () => void (checking = checking.then(check)), error: reject, complete: () => {} },
+        {
+          next: () => void (checking = checking.then(check).catch(reject)),
+          error: reject,
+          complete: () => {},
+        },
       )
   })
 }
