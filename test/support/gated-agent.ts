@@ -94,15 +94,13 @@ function nextPending(h: Harness, pending: () => Promise<string | undefined>): Pr
       isFound = true
       resolve((stop(), id))
     }
-    const stop = h
-      .client()
-      .subscribe(
-        { query },
-        {
-          next: () => void (checking = checking.then(check).catch(reject)),
-          error: reject,
-          complete: () => {},
-        },
-      )
+    const stop = h.client().subscribe(
+      { query },
+      {
+        next: () => void (checking = checking.then(check).catch(reject)),
+        error: reject,
+        complete: () => {},
+      },
+    )
   })
 }
