@@ -6,7 +6,7 @@ import { answerMessage, leave, nextMessages, noteChange } from '../../domain/ups
 import type { ApiCall, ApiReply, ApiRoute, AuthenticatedApi } from './authenticated-api.ts'
 
 const instance = text(64, 1)
-const process = z.strictObject({ instance })
+const asked = z.strictObject({ instance })
 const answered = z.strictObject({
   instance,
   id: z.uuid(),
@@ -20,7 +20,7 @@ const answered = z.strictObject({
 export const connectorsApi: AuthenticatedApi = {
   resource: '/connectors',
   routes: [
-    route('next', process, async (call, input) => {
+    route('next', asked, async (call, input) => {
       const messages = await nextMessages(call.request.ctx, input, call.request.disconnected)
       return { status: 200, body: { messages } }
     }),
@@ -28,11 +28,11 @@ export const connectorsApi: AuthenticatedApi = {
       await answerMessage(request.ctx, input)
       return { status: 204 }
     }),
-    route('changed', process, async ({ request }, input) => {
+    route('changed', asked, async ({ request }, input) => {
       await noteChange(request.ctx, input)
       return { status: 204 }
     }),
-    route('leave', process, async ({ request }, input) => {
+    route('leave', asked, async ({ request }, input) => {
       await leave(request.ctx, input)
       return { status: 204 }
     }),

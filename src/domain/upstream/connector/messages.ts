@@ -170,7 +170,7 @@ export function takeMessages(
   )
 }
 
-/** Undoes that messages were taken that have not left: their senders withdraw them, or others take them in time. */
+/** Gives back messages that were taken and have not left: their senders withdraw them, or others take them in time. */
 export async function giveBack(
   services: Pick<Services, 'db'>,
   messages: readonly TakenMessage[],

@@ -55,8 +55,8 @@ const maxTries = 3
 const secondTryMs = 250
 
 /**
- * Returns what `send` returns; throws an UpstreamFault, or an error of the database before anything is sent. Sets `delivery.mayHaveRun` when the upstream may have acted on
- * the request. With `harmless` a request whose connection was lost is sent again.
+ * Returns what `send` returns; throws an UpstreamFault, or an error of the database before anything is sent. Sets
+ * `delivery.mayHaveRun` when the upstream may have acted on the request. With `harmless` a request whose connection was lost is sent again.
  */
 export async function askUpstream<Result>(
   services: Services,

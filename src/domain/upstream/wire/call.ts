@@ -44,8 +44,8 @@ const mostProgress = 20
 const progressEveryMs = 20
 
 /**
- * Throws only errors of the database, before anything is sent. Sends a call again only when the transport proves that the upstream did not act on it. Without `relay`
- * an upstream that requests input gets the error `input_required`.
+ * Throws only errors of the database, before anything is sent. Sends a call again only when the transport proves that the
+ * upstream did not act on it. Without `relay` an upstream that requests input gets the error `input_required`.
  */
 export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
   const delivery: Delivery = { mayHaveRun: false, mayStart: call.mayStart }
