@@ -152,20 +152,19 @@ async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boo
   return checkOutput({ ...definition, projectId: call.projectId }, result)
 }
 
-const withOthers = 'Refused together with another output of this atomic submission.'
+const refusedWithOthers = {
+  code: 'CONFLICT',
+  message: 'Refused together with another output of this atomic submission.',
+} as const
 
 /** Whether the output is refused only because another one of an atomic submission is. */
 export function isRefusedWithOthers({ error }: OutputOutcome): boolean {
-  return error?.message === withOthers
+  return error === refusedWithOthers
 }
 
 function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {
   if (outcome.status !== 'ACCEPTED') return outcome
-  const error = {
-    code: 'CONFLICT' as const,
-    message: withOthers,
-  }
-  return { ...outcome, status: 'REFUSED', error }
+  return { ...outcome, status: 'REFUSED', error: refusedWithOthers }
 }
 
 function nextStepOf(given: GivenOutputs): NextStep | null {

@@ -5,6 +5,7 @@ import { inputOf, type Generation } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { questionId } from '../segments/question-id.ts'
+import { failureText } from '../segments/texts.ts'
 import { asksCaller, type RequiredInput, type TaskState } from './task.ts'
 
 export type A2aState =
@@ -126,11 +127,11 @@ function dataPart(data: JsonObject): JsonObject {
 }
 
 /** Why the run ended, where its output does not say it. */
-function endParts({ storedStatus, error, stopReason, cancelReason }: Generation): JsonObject[] {
+function endParts(ended: Generation): JsonObject[] {
+  const { storedStatus, error, stopReason, cancelReason } = ended
   if (storedStatus === 'FAILED')
     return [{ text: error?.message ?? 'The run failed.' }, dataPart({ code: error?.code ?? 'INTERNAL' })]
-  if (storedStatus === 'EXPIRED')
-    return [{ text: 'The time of the run is over.' }, dataPart({ code: 'EXPIRED' })]
+  if (storedStatus === 'EXPIRED') return [{ text: failureText(ended) }, dataPart({ code: 'EXPIRED' })]
   if (storedStatus === 'CANCELLED') return cancelReason ? [{ text: cancelReason }] : []
   const isDone = stopReason === 'END_TURN' || stopReason === 'STOP_CONDITION'
   if (storedStatus !== 'COMPLETED' || stopReason === null || isDone) return []

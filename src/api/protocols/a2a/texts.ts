@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
+import { addedBy } from '../segments/texts.ts'
 import { artifactUpdate, textArtifact } from './shapes.ts'
 
 /** Turns what happens into updates: whoever follows the rules of `append` has each committed text, and no other one. */
@@ -12,13 +13,12 @@ export function createTexts(generation: Generation) {
     artifactUpdate(generation, textArtifact(stepIndex, text), append, isLast)
 
   function* piece(one: Extract<RunUpdate, { type: 'text' }>) {
-    const { stepIndex, attempt, offset, text } = one
+    const { stepIndex, attempt } = one
     // The text of another attempt is taken back at once: this one may end without any.
     if (open && (open.stepIndex !== stepIndex || open.attempt !== attempt)) yield* reset()
     const known = open?.text.length ?? 0
-    // A piece that does not continue what was seen is part of the text when it is committed.
-    if (offset > known || offset + text.length <= known) return
-    const more = text.slice(known - offset)
+    const more = addedBy(one, known)
+    if (!more) return
     open = { stepIndex, attempt, text: (open?.text ?? '') + more }
     yield update(stepIndex, more, known > 0, false)
   }

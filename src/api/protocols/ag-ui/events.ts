@@ -5,10 +5,11 @@ import { type Generation, type Step } from '../../../domain/generations/index.ts
 import { textOf } from '../../../domain/models/index.ts'
 import type { InputMessage } from '../../../domain/threads/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
+import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
 import { messageId } from '../segments/message-ids.ts'
 import { questionId } from '../segments/question-id.ts'
+import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 
 export type AgUiEvent = JsonObject & { type: string }
 
@@ -149,9 +150,9 @@ export class RunRendering {
   #text(one: Extract<RunUpdate, { type: 'text' }>): AgUiEvent[] {
     const id = messageId(this.#generationId, one.stepIndex, one.attempt)
     const known = this.#unsettled.id === id ? this.#unsettled.text : ''
-    // A piece that does not continue what was seen is part of the text when it is committed.
-    if (one.offset > known.length || one.offset + one.text.length <= known.length) return []
-    this.#unsettled = { id, text: known + one.text.slice(known.length - one.offset) }
+    const added = addedBy(one, known.length)
+    if (!added) return []
+    this.#unsettled = { id, text: known + added }
     return this.#write(id, this.#unsettled.text)
   }
 
@@ -163,7 +164,7 @@ export class RunRendering {
     // Those of the client follow when they are its to run.
     for (const call of calls.filter(({ kind }) => kind !== 'client')) {
       if (call.approvalId === null || !this.#client.runsOpenCalls)
-        events.push(...this.#call(call.id, call.runtimeName, shownInput(call), id))
+        events.push(...this.#call(call.id, call.runtimeName, argumentsToShow(call), id))
       if (call.status === 'INVALID') events.push(...this.#result(call))
     }
     return events
@@ -189,8 +190,7 @@ export class RunRendering {
 
   #clientCall(call: ToolCall, parentMessageId: string): AgUiEvent[] {
     this.#interrupts.delete(call.id)
-    const args = call.status === 'AWAITING_CLIENT' ? (call.arguments ?? {}) : shownInput(call)
-    const events = this.#call(call.id, call.runtimeName, args, parentMessageId)
+    const events = this.#call(call.id, call.runtimeName, argumentsForClient(call), parentMessageId)
     if (events.length > 0 && call.status === 'AWAITING_CLIENT') this.#handedOver.add(call.id)
     return events
   }
@@ -217,11 +217,8 @@ export class RunRendering {
     this.#handedOver.delete(call.id)
     if (this.#seen.results.has(call.id)) return []
     this.#seen.results.add(call.id)
-    const text = (call.result?.content ?? [])
-      .map((block) => (block.type === 'text' ? block.text : `[${block.type}]`))
-      .join('\n')
     const messageId_ = `res_${call.id.slice('call_'.length)}`
-    const begun = this.#call(call.id, call.runtimeName, shownInput(call), null)
+    const begun = this.#call(call.id, call.runtimeName, argumentsToShow(call), null)
     this.#unanswered.delete(call.id)
     return [
       ...begun,
@@ -229,34 +226,31 @@ export class RunRendering {
         type: 'TOOL_CALL_RESULT',
         messageId: messageId_,
         toolCallId: call.id,
-        content: text || call.status,
+        content: resultText(call) || call.status,
         role: 'tool',
       },
     ]
   }
 
-  #end({ id, output, storedStatus, error, stepCount }: Generation): AgUiEvent[] {
-    const { object } = output ?? { object: null }
-    const whole =
-      object !== null && this.#lastText.trim() === ''
-        ? this.#write(messageId(id, stepCount + 1, 0), JSON.stringify(object))
-        : []
+  #end(ended: Generation): AgUiEvent[] {
+    const { id, output, storedStatus, error, stepCount } = ended
+    const unsaid = unsaidOutput(ended, this.#lastText)
+    const whole = unsaid === null ? [] : this.#write(messageId(id, stepCount + 1, 0), unsaid)
     const events = [...whole, ...this.#closeText()]
-    if (storedStatus === 'FAILED' || storedStatus === 'EXPIRED') {
-      const message = error?.message ?? 'The time of the run is over.'
-      return [...events, { type: 'RUN_ERROR', message, code: error?.code ?? 'EXPIRED' }]
-    }
+    if (storedStatus === 'FAILED' || storedStatus === 'EXPIRED')
+      return [...events, { type: 'RUN_ERROR', message: failureText(ended), code: error?.code ?? 'EXPIRED' }]
     const isCancelled = storedStatus === 'CANCELLED' && this.#client.isCurrent
     const outcome = { type: isCancelled ? 'cancelled' : 'success' }
     return [
       ...events,
-      { type: 'RUN_FINISHED', ...this.#names, ...(object === null ? {} : { result: object }), outcome },
+      {
+        type: 'RUN_FINISHED',
+        ...this.#names,
+        ...(output?.object == null ? {} : { result: output.object }),
+        outcome,
+      },
     ]
   }
-}
-
-function shownInput(call: ToolCall): JsonObject {
-  return masked(call.arguments ?? {}, call.masked)
 }
 
 const answerSchema = {

@@ -4,9 +4,10 @@ import { shownArguments, type Approval } from '../../../domain/approvals/index.t
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
+import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
 import { questionId } from '../segments/question-id.ts'
+import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 
 export type Chunk = JsonObject & { type: string }
 
@@ -102,11 +103,11 @@ export class MessageRendering {
   #text(one: Extract<RunUpdate, { type: 'text' }>): Chunk[] {
     const id = textId(one)
     const sent = this.#open?.id === id ? this.#open.sent : ''
-    // A piece that does not continue what was seen is part of the text when it is committed.
-    if (one.offset > sent.length || one.offset + one.text.length <= sent.length) return []
+    const added = addedBy(one, sent.length)
+    if (!added) return []
     // The step before ends when the text of the next one begins.
     const begun = sent ? [] : this.#next()
-    return [...begun, ...this.#write(id, sent + one.text.slice(sent.length - one.offset))]
+    return [...begun, ...this.#write(id, sent + added)]
   }
 
   #next(): Chunk[] {
@@ -128,7 +129,7 @@ export class MessageRendering {
     // Those of the client follow when they are its to run.
     for (const call of calls.filter(({ kind }) => kind !== 'client')) {
       this.#here.add(call.id)
-      chunks.push(inputOf(call, shownInput(call), true))
+      chunks.push(inputOf(call, argumentsToShow(call), true))
       if (call.status === 'INVALID') chunks.push(...outputOf(call))
     }
     return chunks
@@ -136,8 +137,7 @@ export class MessageRendering {
 
   #clientCall(call: ToolCall): Chunk {
     // An answered one must not be run again by a client that reads the run from its beginning.
-    const isOpen = call.status === 'AWAITING_CLIENT'
-    return inputOf(call, isOpen ? (call.arguments ?? {}) : shownInput(call), !isOpen)
+    return inputOf(call, argumentsForClient(call), call.status !== 'AWAITING_CLIENT')
   }
 
   /** The question, on the call that it is about. Its call is shown as one that runs here until it is the client's to run. */
@@ -152,28 +152,20 @@ export class MessageRendering {
       : shown
   }
 
-  #end({
-    id,
-    output,
-    storedStatus,
-    error,
-    stopReason,
-    truncated,
-    cancelReason,
-    stepCount,
-  }: Generation): Chunk[] {
-    const { object } = output ?? { object: null }
+  #end(ended: Generation): Chunk[] {
+    const { id, storedStatus, stopReason, truncated, cancelReason, stepCount } = ended
+    const unsaid = unsaidOutput(ended, this.#lastText)
     const whole =
-      object !== null && this.#lastText.trim() === ''
-        ? [...this.#beginStep(), ...this.#write(`${id}/${stepCount + 1}`, JSON.stringify(object))]
-        : []
+      unsaid === null ? [] : [...this.#beginStep(), ...this.#write(`${id}/${stepCount + 1}`, unsaid)]
     const chunks = [...whole, ...this.#endStep()]
     if (storedStatus === 'CANCELLED')
       return [...chunks, { type: 'abort', ...(cancelReason ? { reason: cancelReason } : {}) }]
-    if (storedStatus !== 'COMPLETED') {
-      const errorText = error?.message ?? 'The time of the run is over.'
-      return [...chunks, { type: 'error', errorText }, { type: 'finish', finishReason: 'error' }]
-    }
+    if (storedStatus !== 'COMPLETED')
+      return [
+        ...chunks,
+        { type: 'error', errorText: failureText(ended) },
+        { type: 'finish', finishReason: 'error' },
+      ]
     return [...chunks, { type: 'finish', finishReason: finishReasonOf(stopReason, truncated) }]
   }
 }
@@ -187,10 +179,6 @@ function finishReasonOf(stopReason: Generation['stopReason'], truncated: boolean
   return truncated || stopReason === 'LENGTH' ? 'length' : 'stop'
 }
 
-function shownInput(call: ToolCall): JsonObject {
-  return masked(call.arguments ?? {}, call.masked)
-}
-
 /** `runsHere`: the client shows the call, and never runs it or sends it back by itself. */
 function input(toolCallId: string, toolName: string, args: JsonObject, runsHere: boolean): Chunk {
   return { type: 'tool-input-available', toolCallId, toolName, input: args, providerExecuted: runsHere }
@@ -202,15 +190,14 @@ function inputOf(call: ToolCall, args: JsonObject, runsHere: boolean): Chunk {
 
 /** An approver replaced arguments: the call is shown with those that it ran with. */
 function editedInput(call: ToolCall): Chunk[] {
-  return call.editedKeys?.length ? [inputOf(call, shownInput(call), true)] : []
+  return call.editedKeys?.length ? [inputOf(call, argumentsToShow(call), true)] : []
 }
 
-function outputOf({ id: toolCallId, status, result, kind }: ToolCall): Chunk[] {
+function outputOf(call: ToolCall): Chunk[] {
+  const { id: toolCallId, status, result, kind } = call
   const providerExecuted = kind !== 'client'
   if (status === 'REJECTED') return [{ type: 'tool-output-denied', toolCallId }]
-  const text = (result?.content ?? [])
-    .map((block) => (block.type === 'text' ? block.text : `[${block.type}]`))
-    .join('\n')
+  const text = resultText(call)
   if (status !== 'SUCCEEDED')
     return [{ type: 'tool-output-error', toolCallId, errorText: text || status, providerExecuted }]
   return [

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Generation, Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
-import { argumentsForClient } from '../segments/client-calls.ts'
+import { argumentsForClient, argumentsToShow } from '../segments/calls.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
+import { addedBy, unsaidOutput } from '../segments/texts.ts'
 import type { MessageCall } from './messages.ts'
 
 export type Delta = { content: string } | { tool_calls: JsonObject[] }
@@ -34,11 +34,14 @@ export class Answer {
   }
 
   add(one: RunUpdate): Delta[] {
-    if (one.type === 'text') return this.#onItsWay(one.offset, one.text)
+    if (one.type === 'text') {
+      const added = addedBy(one, this.#unsettled.length)
+      this.#unsettled += added
+      return this.#write(added)
+    }
     if (one.type === 'reset') return this.#reset()
     if (one.type === 'step') return this.#step(one.step)
-    if (one.type === 'call')
-      return this.#tellsCalls ? this.#call(one.call, masked(one.call.arguments ?? {}, one.call.masked)) : []
+    if (one.type === 'call') return this.#tellsCalls ? this.#call(one.call, argumentsToShow(one.call)) : []
     if (one.type === 'clientCalls') {
       // Those that were answered elsewhere are passed.
       const open = one.calls.filter(({ status }) => status === 'AWAITING_CLIENT')
@@ -85,15 +88,6 @@ export class Answer {
     return [{ content }]
   }
 
-  /** A piece that does not continue what was seen is part of the message when it is committed. */
-  #onItsWay(offset: number, text: string): Delta[] {
-    const known = this.#unsettled.length
-    if (offset > known || offset + text.length <= known) return []
-    const more = text.slice(known - offset)
-    this.#unsettled += more
-    return this.#write(more)
-  }
-
   /** What was sent of a text that will not be committed stays. */
   #reset(): Delta[] {
     this.#isApart = true
@@ -118,7 +112,8 @@ export class Answer {
     return [{ tool_calls: [{ index, ...toolCallOf(call) }] }]
   }
 
-  #end({ output, stopReason, truncated }: Generation): Delta[] {
+  #end(ended: Generation): Delta[] {
+    const { stopReason, truncated } = ended
     this.#reset()
     this.finishReason =
       stopReason === 'CONTENT_FILTER'
@@ -126,10 +121,9 @@ export class Answer {
         : truncated || stopReason === 'LENGTH'
           ? 'length'
           : 'stop'
-    const object = output?.object ?? null
-    const isSaid = this.#lastText.trim() !== ''
+    const unsaid = unsaidOutput(ended, this.#lastText)
     this.#lastText = ''
-    return object === null || isSaid ? [] : this.#write(JSON.stringify(object))
+    return this.#write(unsaid ?? '')
   }
 }
 

@@ -1,5 +1,6 @@
 /** Runs that did not complete: how a client is told. */
 import type { Generation } from '../../../domain/generations/index.ts'
+import { failureText } from '../segments/texts.ts'
 
 export interface Failure {
   status: number
@@ -15,15 +16,14 @@ const failures: Record<string, [status: number, type: string, code: string]> = {
 const serverError: [number, string, string] = [500, 'server_error', 'server_error']
 
 /** How the end of the run is told as an error; null for one that completed. */
-export function failureOf({ storedStatus, error }: Generation): Failure | null {
+export function failureOf(ended: Generation): Failure | null {
+  const { storedStatus, error } = ended
   if (storedStatus === 'COMPLETED') return null
   // Nobody sends a 400 again by itself: somebody has cancelled the run, or its time is over.
   const [status, type, code] =
     storedStatus === 'FAILED'
       ? (failures[error?.code ?? ''] ?? serverError)
       : [400, 'invalid_request_error', `run_${storedStatus.toLowerCase()}`]
-  const message =
-    error?.message ??
-    (storedStatus === 'CANCELLED' ? 'The run was cancelled.' : 'The time of the run is over.')
+  const message = storedStatus === 'CANCELLED' ? 'The run was cancelled.' : failureText(ended)
   return { status, body: { error: { message, type, code, param: null } } }
 }

@@ -2,8 +2,7 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
-import { argumentsForClient } from '../segments/client-calls.ts'
+import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
 import { questionId } from '../segments/question-id.ts'
 
 /** Calls that run here are shown as those of a remote server, which clients show and never run. */
@@ -38,16 +37,14 @@ export function functionCall(call: ToolCall): Item {
 }
 
 export function mcpCall(call: ToolCall): Item {
-  const text = (call.result?.content ?? [])
-    .map((block) => (block.type === 'text' ? block.text : `[${block.type}]`))
-    .join('\n')
+  const text = resultText(call)
   const failed = call.status !== 'SUCCEEDED'
   return {
     id: `mcp_${call.id.slice('call_'.length)}`,
     type: 'mcp_call',
     server_label: serverLabel,
     name: call.runtimeName,
-    arguments: JSON.stringify(masked(call.arguments ?? {}, call.masked)),
+    arguments: JSON.stringify(argumentsToShow(call)),
     output: failed ? null : text,
     error: failed ? text || call.status : null,
     status: failed ? 'failed' : 'completed',

@@ -13,6 +13,7 @@ import {
   textUpTo,
   type RunSegment,
 } from '../segments/segments.ts'
+import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 import { approvalRequest, functionCall, mcpCall, messageItem, textPart, type Item } from './items.ts'
 
 /** An event of the stream. */
@@ -171,13 +172,13 @@ class SegmentRendering implements Rendering {
     const { events, put } = this.#numbered(one.seq)
     const end = one.offset + one.text.length
     const known = this.#unsettled.length
-    // A piece that does not continue what was seen is part of the message when it is committed.
-    if (one.offset > known || end <= known || end > mostLiveText) return events
+    const added = addedBy(one, known)
+    if (!added || end > mostLiveText) return events
     this.#open ??= this.#openMessage(put, messageId(this.#facts.generation.id, one.stepIndex, one.attempt), [
       openingNumber(one.seq, 0),
       openingNumber(one.seq, 1),
     ])
-    this.#unsettled += one.text.slice(known - one.offset)
+    this.#unsettled += added
     this.#open.sent = end
     // A client that was cut off has a part of the text already.
     const has = this.#had.seq === one.seq ? this.#had.characters : 0
@@ -210,10 +211,10 @@ class SegmentRendering implements Rendering {
 
   #end(put: Put, ended: Generation): void {
     this.#discard(put)
-    const { object } = ended.output ?? { object: null }
-    if (object !== null && this.#lastText.trim() === '') {
+    const unsaid = unsaidOutput(ended, this.#lastText)
+    if (unsaid !== null) {
       const open = this.#openMessage(put, messageId(ended.id, ended.stepCount + 1, 0))
-      this.#closeMessage(put, open, JSON.stringify(object), 'completed')
+      this.#closeMessage(put, open, unsaid, 'completed')
     }
     this.#ending = endingOf(ended)
   }
@@ -228,11 +229,12 @@ const failures: Record<string, { code: string; type: string }> = {
   CONTEXT_OVERFLOW: invalidPrompt,
 }
 
-function endingOf({ storedStatus, error, stopReason, truncated, finishedAt }: Generation): JsonObject {
+function endingOf(ended: Generation): JsonObject {
+  const { storedStatus, error, stopReason, truncated, finishedAt } = ended
   if (storedStatus === 'CANCELLED') return { status: 'cancelled' }
   if (storedStatus !== 'COMPLETED') {
-    const message = error?.message ?? 'The time of the run is over.'
-    return { status: 'failed', error: { ...(failures[error?.code ?? ''] ?? serverError), message } }
+    const failure = failures[error?.code ?? ''] ?? serverError
+    return { status: 'failed', error: { ...failure, message: failureText(ended) } }
   }
   if (stopReason === 'CONTENT_FILTER')
     return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }

@@ -3,10 +3,10 @@ import type { z } from 'zod'
 import { AppError } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import {
+  isRefusedWithOthers,
   startGeneration,
   submitToolOutputs,
   type Generation,
-  type OutputOutcome,
 } from '../../../domain/generations/index.ts'
 import type { ApiReply } from '../../http/authenticated-api.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
@@ -88,15 +88,10 @@ async function submitAll(
   const { generation, outcomes } = await submitToolOutputs(ctx, { generationId, outputs, atomic: true })
   const refused = outcomes.flatMap((outcome, i) => (outcome.error ? [{ ...outcome.error, i }] : []))
   if (refused.length === 0) return generation
-  const first = refused.find((one) => !isForOthers(outcomes[one.i]!)) ?? refused[0]!
+  const first = refused.find((one) => !isRefusedWithOthers(outcomes[one.i]!)) ?? refused[0]!
   throw new AppError(first.code, `tool_outputs.${first.i}: ${first.message}`, {
     issues: refused.map(({ i, message }) => ({ path: ['tool_outputs', String(i)], message })),
   })
-}
-
-/** Whether an output was refused only because another one was. */
-function isForOthers({ error }: OutputOutcome): boolean {
-  return error?.code === 'CONFLICT' && error.message.startsWith('Refused together')
 }
 
 export const generationRoutes = [
