@@ -130,7 +130,10 @@ function filterOf({ facts }: Link): Filter | null {
   return Object.keys(filter).length > 0 ? filter : null
 }
 
-/** Reopens the listen stream whenever the server ends it, and refreshes the lists after each gap. */
+/**
+ * Reopens the listen stream whenever the server ends it. Each time it is open the lists are read again: what changed before,
+ * since they were last read, was not told.
+ */
 async function keepListening(
   link: Link,
   filter: Filter,
@@ -138,11 +141,13 @@ async function keepListening(
   refresh: () => void,
 ): Promise<void> {
   let pauseMs = firstPauseMs
-  for (let first = true; !signal.aborted; first = false) {
+  while (!signal.aborted) {
     const since = Date.now()
     const subscription = await link.client.listen(filter, { timeout: ackMs, signal }).catch(() => null)
-    if (subscription && !first) refresh()
-    if (subscription) await ended(subscription, signal)
+    if (subscription) {
+      refresh()
+      await ended(subscription, signal)
+    }
     if (Date.now() - since > longLifeMs) pauseMs = firstPauseMs
     await pause(pauseMs, undefined, { signal }).catch(() => {})
     pauseMs = Math.min(pauseMs * 2, longestPauseMs)

@@ -105,6 +105,16 @@ describe('discovery', () => {
       })
   })
 
+  it('has what changed between its first reading and the moment from which it listens', async () => {
+    server.guard = (_request, _response, body) => {
+      if (body.includes('subscriptions/listen'))
+        server.tools.set('between', { tool: { name: 'between' }, run: () => text('') })
+      return false
+    }
+    const followed = await saveTo(h.app.services, server.url, { ring: true })
+    await followed.until((state) => state.catalog.tools.some((tool) => tool.name === 'between'))
+  })
+
   it('listens to the server again after it was killed and restarted', async () => {
     const listens = () => server.seen.filter(({ method }) => method === 'subscriptions/listen').length
     const before = listens()
