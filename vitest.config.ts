@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 /** Files that build pages and start programs. */
 const built = [
@@ -112,6 +113,7 @@ export default defineConfig({
     ...common,
     // `npm run test:all` after `npm test` finds every module transformed.
     experimental: { fsModuleCache: true },
+    sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/global-setup.ts'],
     projects: projects.map(([name, files]) => ({ resolve, test: { ...common, name, ...files } })),
   },
