@@ -5,13 +5,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Small files that take long: begun among the last, they would keep one worker busy while the others have nothing to do. */
 const slow = new Set([
+  'test/api/protocols/frameworks/mcp.test.ts',
   'test/api/same-rights.test.ts',
+  'test/chaos/a2a.test.ts',
+  'test/chaos/chat.test.ts',
+  'test/chaos/failover-patroni.test.ts',
   'test/cli/local-keys.test.ts',
+  'test/first-start.test.ts',
+  'test/journeys/connected-servers.test.ts',
   'test/journeys/mcp/clients.test.ts',
   'test/journeys/retention/soak.test.ts',
   'test/journeys/verdicts/everywhere-at-once.test.ts',
   'test/journeys/wires.test.ts',
+  'test/slow/impatient-clients.test.ts',
   'test/store/start-on-postgres.test.ts',
+  'test/tools/packed.test.ts',
   'test/web/every-screen.test.ts',
   'test/web/german.test.ts',
   'test/web/playground.test.ts',
