@@ -65,7 +65,13 @@ async function compiled(folder: string, name: string): Promise<Untyped> {
     '--module',
     'nodenext',
   ]
-  const flags = ['--outDir', 'out', '--allowImportingTsExtensions', '--rewriteRelativeImportExtensions']
+  const flags = [
+    '--skipLibCheck',
+    '--outDir',
+    'out',
+    '--allowImportingTsExtensions',
+    '--rewriteRelativeImportExtensions',
+  ]
   const compiler = peerFile('node_modules/typescript/bin/tsc')
   const made = run(process.execPath, [compiler, ...options, ...flags, `${name}.ts`], { cwd: folder })
   expect(await made.catch((error: Untyped) => error['stdout'] as string)).toMatchObject({ stdout: '' })
