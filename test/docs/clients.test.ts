@@ -5,16 +5,22 @@ import { read } from './documents.ts'
 interface Manifest {
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
 }
 
-const manifests = ['package.json', 'tools/peers/package.json', 'tools/copilotkit/package.json']
+const apart = ['peers', 'copilotkit', 'conformance', 'coding-agents']
+const manifests = ['package.json', ...apart.map((folder) => `tools/${folder}/package.json`)]
 
-/** `name@version` of every dependency, by its own name where it has another one here. */
+/** `name@version` of every dependency, by its own name where it has another one here, and without the platform. */
 const installed = new Set(
   manifests.flatMap((path) => {
-    const { dependencies, devDependencies } = JSON.parse(read(path)) as Manifest
-    return Object.entries({ ...dependencies, ...devDependencies }).map(([name, version]) =>
-      version.startsWith('npm:') ? version.slice('npm:'.length) : `${name}@${version}`,
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read(path)) as Manifest
+    return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }).map(
+      ([name, version]) =>
+        (version.startsWith('npm:') ? version.slice('npm:'.length) : `${name}@${version}`).replace(
+          /-linux-(?:x64|arm64)/,
+          '',
+        ),
     )
   }),
 )

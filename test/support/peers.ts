@@ -38,3 +38,21 @@ if (!copilotKitPackages)
   console.warn(
     'SKIPPED LOUDLY: the pages of CopilotKit are not installed. Run: npm ci --prefix tools/copilotkit --ignore-scripts',
   )
+
+/** Coding agents, each one program of its platform, in a folder of their own. */
+const codingAgents = resolve(import.meta.dirname, '../../tools/coding-agents/node_modules')
+const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
+const programs = {
+  codex: `codex-linux-${process.arch}/vendor/${machine}-unknown-linux-musl/bin/codex`,
+  opencode: `opencode-linux-${process.arch}/bin/opencode`,
+}
+
+/** The path of this program; null where it is not installed, or not made for this platform. */
+export function codingAgent(name: keyof typeof programs): string | null {
+  const path = join(codingAgents, programs[name])
+  if (existsSync(path)) return path
+  console.warn(
+    `SKIPPED LOUDLY: ${name} is not installed. Run: npm ci --prefix tools/coding-agents --ignore-scripts`,
+  )
+  return null
+}

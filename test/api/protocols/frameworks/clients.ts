@@ -17,11 +17,17 @@ export interface Door {
 /** A tool of the program, `locate({ room })`. */
 export type Locate = (room: string) => string
 
+export interface Asking {
+  locate?: Locate
+  /** Ends the request, where the framework takes one. */
+  signal?: AbortSignal
+}
+
 export interface Framework {
   /** The text of the answer; the framework runs the tool. */
-  ask(prompt: string, locate?: Locate): Promise<string>
+  ask(prompt: string, more?: Asking): Promise<string>
   /** The same, piece by piece. */
-  stream(prompt: string, locate?: Locate): AsyncIterable<string>
+  stream(prompt: string, more?: Asking): AsyncIterable<string>
 }
 
 export type OpenFramework = (door: Door) => Promise<Framework>
@@ -51,9 +57,10 @@ function openAgents(useResponses?: boolean): OpenFramework {
           : [],
       })
     return {
-      ask: async (prompt, locate) => (await runner.run(agentWith(locate), prompt)).finalOutput,
-      async *stream(prompt, locate) {
-        const result = await runner.run(agentWith(locate), prompt, { stream: true })
+      ask: async (prompt, { locate, signal } = {}) =>
+        (await runner.run(agentWith(locate), prompt, { signal })).finalOutput,
+      async *stream(prompt, { locate, signal } = {}) {
+        const result = await runner.run(agentWith(locate), prompt, { stream: true, signal })
         yield* result.toTextStream()
         await result.completed
       },
@@ -95,21 +102,27 @@ function langChain(useResponsesApi?: boolean): OpenFramework {
       return { own, model: locate ? plain.bindTools(own) : plain }
     }
     return {
-      async ask(prompt, locate) {
+      async ask(prompt, { locate, signal } = {}) {
         const { own, model } = withTool(locate)
         const messages: Loose[] = [new HumanMessage(prompt)]
         for (;;) {
-          const answer = await model.invoke(messages)
+          const answer = await model.invoke(messages, { signal })
           if (answer.tool_calls.length === 0) return answer.text
           messages.push(answer)
           for (const call of answer.tool_calls) messages.push(await own[0]!.invoke(call))
         }
       },
-      async *stream(prompt) {
-        for await (const piece of await plain.stream(prompt)) yield piece.text
+      async *stream(prompt, { signal } = {}) {
+        for await (const piece of await plain.stream(prompt, { signal })) yield piece.text
       },
     }
   }
+}
+
+/** For those whose time limit is a signal. */
+const aborted = ({ timeout }: Door, signal?: AbortSignal) => {
+  const abortSignal = timeout === undefined ? signal : AbortSignal.timeout(timeout)
+  return abortSignal ? { abortSignal } : {}
 }
 
 function mastra(api?: 'responses'): OpenFramework {
@@ -139,12 +152,11 @@ function mastra(api?: 'responses'): OpenFramework {
             }
           : {},
       })
-    const options = () =>
-      door.timeout === undefined ? {} : { abortSignal: AbortSignal.timeout(door.timeout) }
     return {
-      ask: async (prompt, locate) => (await agentWith(locate).generate(prompt, options())).text,
-      async *stream(prompt, locate) {
-        const { textStream } = await agentWith(locate).stream(prompt, options())
+      ask: async (prompt, { locate, signal } = {}) =>
+        (await agentWith(locate).generate(prompt, aborted(door, signal))).text,
+      async *stream(prompt, { locate, signal } = {}) {
+        const { textStream } = await agentWith(locate).stream(prompt, aborted(door, signal))
         yield* textStream
       },
     }
@@ -157,12 +169,12 @@ export function aiSdk(major: 5 | 7, provider: 2 | 4, mode: 'responses' | 'chat')
     const { generateText, streamText, stepCountIs, isStepCount, tool } = await importPeer<Loose>(`ai${major}`)
     const { createOpenAI } = await importPeer<Loose>(`ai-sdk-openai${provider}`)
     const model = createOpenAI({ baseURL: `${door.url}/v1`, apiKey: door.key })[mode](door.agent)
-    const asking = (prompt: string, locate?: Locate) => ({
+    const asking = (prompt: string, { locate, signal }: Asking = {}) => ({
       model,
       prompt,
       stopWhen: (stepCountIs ?? isStepCount)(5),
       ...(door.maxRetries === undefined ? {} : { maxRetries: door.maxRetries }),
-      ...(door.timeout === undefined ? {} : { abortSignal: AbortSignal.timeout(door.timeout) }),
+      ...aborted(door, signal),
       ...(locate
         ? {
             tools: {
@@ -176,8 +188,8 @@ export function aiSdk(major: 5 | 7, provider: 2 | 4, mode: 'responses' | 'chat')
         : {}),
     })
     return {
-      ask: async (prompt, locate) => (await generateText(asking(prompt, locate))).text,
-      stream: (prompt, locate) => streamText(asking(prompt, locate)).textStream,
+      ask: async (prompt, more) => (await generateText(asking(prompt, more))).text,
+      stream: (prompt, more) => streamText(asking(prompt, more)).textStream,
     }
   }
 }
@@ -196,7 +208,7 @@ function llamaIndex(name: 'openai' | 'openaiResponses'): OpenFramework {
     const contentText = (content: string | { text: string }[]) =>
       typeof content === 'string' ? content : content.map(({ text }) => text).join('')
     return {
-      async ask(prompt, locate) {
+      async ask(prompt, { locate } = {}) {
         const run = ({ room }: { room: string }) => locate!(room)
         const tools = locate ? [tool({ ...about, parameters, execute: run })] : []
         const messages = user(prompt)

@@ -1,82 +1,46 @@
 /** Frameworks with their defaults, each against the same agents: text, streams, tools on both sides, gates, time limits and keys. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
-import { openHarness, type Harness } from '../../../support/harness.ts'
+import { describe, expect, test } from 'vitest'
 import { hasPeers } from '../../../support/peers.ts'
+import { acting, useProgramAgents, type ProgramAgents } from '../../../support/program-agents.ts'
 import { frameworks, type Door, type Locate } from './clients.ts'
 
-let h: Harness
-let fixtures: Fixtures
-/** Of a program, which may not decide. */
-let programKey: string
-
-beforeAll(async () => {
-  if (!hasPeers) return
-  // They print the errors that these tests are about.
-  for (const method of ['error', 'warn', 'log'] as const)
-    vi.spyOn(console, method).mockImplementation(() => undefined)
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' }, toolIds: [fixtures.tools.act] })
-  programKey = (await h.mutate('createApiKey', { name: 'program', role: 'CALLER' }, 'secret'))['secret']
-})
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await fixtures?.close()
-  await h?.stop()
-})
+let agents: ProgramAgents
+useProgramAgents(hasPeers, (parts) => (agents = parts))
 
 const door = (agent: string, more: Partial<Door> = {}): Door => ({
-  url: h.url,
-  key: programKey,
+  url: agents.h.url,
+  key: agents.programKey,
   agent,
   ...more,
 })
-const acting = (word: string) => `call act {"word": "${word}"}\nthen\nsay went on`
-const acted = (word: string) => fixtures.upstream.seen.filter(({ body }) => body.includes(`"${word}"`)).length
-
-/** The questions about this word, those that were answered too. */
-async function questions(word: string): Promise<{ id: string; arguments: { word: string } }[]> {
-  const { data } = await h.gql('{ approvals(first: 100) { nodes { id originalArguments arguments } } }')
-  return data['approvals'].nodes.filter((one: Record<string, any>) =>
-    [one['originalArguments'], one['arguments']].some((args) => args?.word === word),
-  )
-}
-
-/** Decides as soon as the question about this word is asked. */
-async function decide(word: string, verdict: object) {
-  const asked = async () => {
-    const [question] = await questions(word)
-    if (!question) throw new Error(`Nothing is asked about ${word}.`)
-    return question.id
-  }
-  const approvalId = await vi.waitFor(asked, { timeout: 20_000, interval: 20 })
-  await h.mutate('decideApproval', { approvalId, ...verdict }, '__typename')
-}
-
-async function runOf(text: string): Promise<{ id: string; status: string }> {
-  const { data } = await h.gql('{ generations(first: 100) { nodes { id status inputLine } } }')
-  return data['generations'].nodes.find((one: Record<string, any>) => one['inputLine'].includes(text))
-}
 
 describe.skipIf(!hasPeers).concurrent.each(frameworks)('%s', (name, open, givenUp) => {
   test('text, and a call that runs here', async () => {
     const client = await open(door('plain'))
     expect(await client.ask(`say hello ${name}`)).toBe(`hello ${name}`)
     expect(await client.ask(acting(`runs ${name}`))).toBe('went on')
-    expect(acted(`runs ${name}`)).toBe(1)
+    expect(agents.acted(`runs ${name}`)).toBe(1)
   })
 
-  test('a stream comes in pieces, and one that is broken off leaves its run, which goes on', async () => {
+  test('a stream comes in pieces: what is said before a verdict comes before it', async () => {
+    const word = `pieces ${name}`
+    const client = await open(door('gated'))
+    let text = ''
+    let deciding: Promise<void> | undefined
+    for await (const piece of client.stream(`say part\n${acting(word)}`)) {
+      text += piece
+      if (piece) deciding ??= agents.decide(word, { verdict: 'APPROVE' })
+    }
+    await deciding
+    expect(text).toMatch(/^part\s*went on$/)
+  })
+
+  test('a stream that is broken off leaves its run, which goes on', async () => {
     const client = await open(door('plain'))
-    const pieces: string[] = []
-    for await (const piece of client.stream(`slow 300ms\nsay one two ${name}`)) pieces.push(piece)
-    expect(pieces.filter(Boolean).length).toBeGreaterThan(1)
-    expect(pieces.join('')).toBe(`one two ${name}`)
     for await (const piece of client.stream(`say left ${name} in the middle\nslow 30ms`)) if (piece) break
-    const { id } = await runOf(`say left ${name} in`)
-    expect(await h.until(id, ['COMPLETED'])).toMatchObject({ output: { text: `left ${name} in the middle` } })
+    const { id } = await agents.runOf(`say left ${name} in`)
+    const ended = await agents.h.until(id, ['COMPLETED'])
+    expect(ended).toMatchObject({ output: { text: `left ${name} in the middle` } })
   })
 
   test('a tool of the program runs there, once for each call', async () => {
@@ -84,7 +48,7 @@ describe.skipIf(!hasPeers).concurrent.each(frameworks)('%s', (name, open, givenU
     const rooms: string[] = []
     const locate: Locate = (room) => `found ${rooms.push(room)}`
     const calls = `call locate {"room": "a"}\ncall locate {"room": "b"}\nthen\ncall locate {"room": "c"}`
-    expect(await client.ask(`${calls}\nthen\nsay found ${name}`, locate)).toBe(`found ${name}`)
+    expect(await client.ask(`${calls}\nthen\nsay found ${name}`, { locate })).toBe(`found ${name}`)
     expect(rooms.toSorted()).toEqual(['a', 'b', 'c'])
   })
 
@@ -95,9 +59,45 @@ describe.skipIf(!hasPeers).concurrent.each(frameworks)('%s', (name, open, givenU
   ])('a gate holds the request until a person %s', async (what, verdict, ran) => {
     const word = `${what} ${name}`
     const client = await open(door('gated'))
-    const [answer] = await Promise.all([client.ask(acting(word)), decide(word, verdict)])
+    const [answer] = await Promise.all([client.ask(acting(word)), agents.decide(word, verdict)])
     expect(answer).toBe('went on')
-    expect([acted(word), acted(`better ${word}`)]).toEqual(ran)
+    expect([agents.acted(word), agents.acted(`better ${word}`)]).toEqual(ran)
+  })
+
+  // LlamaIndex takes no signal.
+  const withSignal = name.startsWith('@llamaindex/') ? null : test
+  withSignal?.('a signal ends the request and not the run; what follows runs nothing twice', async () => {
+    const word = `aborted ${name}`
+    const client = await open(door('gated'))
+    const atGate = new AbortController()
+    const left = client.ask(acting(word), { signal: atGate.signal }).catch((error: Error) => error.message)
+    const { generation } = await agents.asked(word)
+    atGate.abort()
+    expect(await left).toEqual(givenUp === 'nothing' ? '' : expect.stringMatching(/abort/))
+    expect(await client.ask(`say next ${name}`)).toBe(`next ${name}`)
+    expect(await agents.h.until(generation.id, ['AWAITING_APPROVAL'])).toBeTruthy()
+    await agents.decide(word, { verdict: 'APPROVE' })
+    expect(await client.ask(acting(word))).toBe('went on')
+    expect([agents.acted(word), (await agents.questions(word)).length]).toEqual([1, 1])
+  })
+
+  withSignal?.('so it does in the middle of a stream', async () => {
+    const word = `streamed ${name}`
+    const client = await open(door('gated'))
+    const midway = new AbortController()
+    let seen = ''
+    const reading = async () => {
+      for await (const piece of client.stream(`say part\n${acting(word)}`, { signal: midway.signal })) {
+        seen += piece
+        if (piece) midway.abort()
+      }
+    }
+    await reading().catch(() => {})
+    expect(seen).toBe('part')
+    const { generation } = await agents.asked(word)
+    await agents.decide(word, { verdict: 'APPROVE' })
+    const ended = await agents.h.until(generation.id, ['COMPLETED'])
+    expect([ended['output'].text, agents.acted(word)]).toEqual(['went on', 1])
   })
 
   test('a person who takes longer than it waits: the same request goes on, and nothing runs twice', async () => {
@@ -108,9 +108,12 @@ describe.skipIf(!hasPeers).concurrent.each(frameworks)('%s', (name, open, givenU
     else if (givenUp === 'an error') expect(String(first)).toMatch(/timed out|timeout|aborted/i)
     else expect(first).toBe('')
     const client = await open(door('gated'))
-    const [answer] = await Promise.all([client.ask(acting(word)), decide(word, { verdict: 'APPROVE' })])
+    const [answer] = await Promise.all([
+      client.ask(acting(word)),
+      agents.decide(word, { verdict: 'APPROVE' }),
+    ])
     expect(answer).toBe('went on')
-    expect([acted(word), (await questions(word)).length]).toEqual([1, 1])
+    expect([agents.acted(word), (await agents.questions(word)).length]).toEqual([1, 1])
   })
 
   test('a wrong key and an agent that does not exist are errors that say so', async () => {

@@ -1,33 +1,16 @@
 /** What single frameworks do in ways of their own: questions before a tool runs, on either side, and structured answers. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { describe, expect, test } from 'vitest'
+import { objectSchema } from '../../../support/fixtures.ts'
+import { adminKey } from '../../../support/harness.ts'
 import { hasPeers, importPeer } from '../../../support/peers.ts'
+import { acting, useProgramAgents, type ProgramAgents } from '../../../support/program-agents.ts'
 import { agentsProvider, aiSdk, chatOpenAI } from './clients.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  if (!hasPeers) return
-  // They print the errors that these tests are about.
-  for (const method of ['error', 'warn', 'log'] as const)
-    vi.spyOn(console, method).mockImplementation(() => undefined)
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' }, toolIds: [fixtures.tools.act] })
-})
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await fixtures?.close()
-  await h?.stop()
-})
+let agents: ProgramAgents
+useProgramAgents(hasPeers, (parts) => (agents = parts))
 
 /** Of a key that decides, so that the program is asked. */
-const door = (agent: string) => ({ url: h.url, key: adminKey, agent })
-const acting = (word: string) => `call act {"word": "${word}"}\nthen\nsay went on`
-const acted = (word: string) => fixtures.upstream.seen.filter(({ body }) => body.includes(`"${word}"`)).length
+const door = (agent: string) => ({ url: agents.h.url, key: adminKey, agent })
 
 describe.skipIf(!hasPeers)('@openai/agents', () => {
   const open = async (useResponses?: boolean) => {
@@ -70,7 +53,7 @@ describe.skipIf(!hasPeers)('@openai/agents', () => {
     expect(question.rawItem).toMatchObject({ name: 'act', providerData: { server_label: 'gatehouse' } })
     asked.state[approved ? 'approve' : 'reject'](question)
     const done = await runner.run(agent, asked.state)
-    expect([done.finalOutput, acted(`hosted ${approved}`)]).toEqual(['went on', approved ? 1 : 0])
+    expect([done.finalOutput, agents.acted(`hosted ${approved}`)]).toEqual(['went on', approved ? 1 : 0])
   })
 
   test('without that tool a key that decides gets an error, and the question stays', async () => {
@@ -78,7 +61,7 @@ describe.skipIf(!hasPeers)('@openai/agents', () => {
     const agent = new Agent({ name: 'assistant', model: 'gated' })
     const asked = runner.run(agent, acting('unseen'))
     await expect(asked).rejects.toThrow('MCP server (gatehouse) not found')
-    const pending = await h.gql('{ approvals(status: PENDING) { nodes { arguments } } }')
+    const pending = await agents.h.gql('{ approvals(status: PENDING) { nodes { arguments } } }')
     expect(pending.data['approvals'].nodes).toEqual([{ arguments: { word: 'unseen' } }])
   })
 
@@ -111,7 +94,7 @@ describe.skipIf(!hasPeers)('@langchain/openai', () => {
       const done = await model.invoke([new HumanMessage({ content: [verdict] })], {
         previous_response_id: response_metadata.id,
       })
-      expect([done.text, acted(`message ${approve}`)]).toEqual(['went on', approve ? 1 : 0])
+      expect([done.text, agents.acted(`message ${approve}`)]).toEqual(['went on', approve ? 1 : 0])
     },
   )
 })
