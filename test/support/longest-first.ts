@@ -31,6 +31,7 @@ export class LongestFirst extends BaseSequencer {
     const gone = [...slow].filter((path) => !existsSync(path))
     if (gone.length > 0) throw new Error(`There is no such file any more: ${gone.join(', ')}`)
     const isSlow = ({ moduleId }: TestSpecification) => slow.has(relative(this.ctx.config.root, moduleId))
+    // oxlint-disable-next-line unicorn/no-array-sort -- not the one of arrays
     const sorted = await super.sort(files)
     const projects = [...new Set(sorted.map(({ project }) => project.name))]
     return projects.flatMap((name) => {
