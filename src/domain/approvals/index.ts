@@ -52,6 +52,7 @@ export {
 } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
+export { stateOfRow, stateOfRun, type RunState, type RunStateRow } from './run-state.ts'
 export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
