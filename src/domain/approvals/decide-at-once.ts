@@ -5,14 +5,15 @@
 import { jsonb } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
-import { sql } from '../../store/db/sql.ts'
-import type { ClaimedOwner } from '../../store/work/owner.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
 import type { Approval } from './approval.ts'
 import { judgeVerdict } from './apply-verdict.ts'
+import { afterVerdict, type DecidedRun } from './decided-run.ts'
 import type { PreparedVerdict } from './decision.ts'
 import type { Outcome } from './outcome.ts'
+import type { VerdictSnapshot } from './read.ts'
 import { writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
 
 /** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
@@ -42,7 +43,7 @@ export async function decideAtOnce(
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
   try {
     const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proofOf(ctx, ready, claim))
-    if (slot) runOrFree(slot, ready, written)
+    if (slot) runOrFree(slot, ready, verdict, written)
     if (!written) throw new StaleReadError()
     const isHint = claim ? (kind: string) => kind === 'news' : () => true
     ctx.pubsub.publish(written.hints.filter((hint) => isHint(hint.kind)))
@@ -66,9 +67,7 @@ function wakes({ owner, seen }: PreparedVerdict, { wake, call }: Outcome): boole
 function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Proof['claim']): Proof {
   const root = seen.owner.parent?.rootId
   const rows = root ? [owner.id, root] : [owner.id]
-  const isDue = claim
-    ? sql`and (id <> ${owner.id} or (status = ${seen.owner.status} and epoch = ${claim.epoch}::int))`
-    : sql``
+  const isDue = claim ? sql`and (id <> ${owner.id} or (${isAsSeen(seen)}))` : sql``
   const table = sql.raw(owner.table)
   const order = owner.table === 'generations' ? sql`depth desc, id` : sql`id`
   const key = lockValid(ctx.principal, sql`q`)
@@ -100,17 +99,24 @@ function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Pr
   }
 }
 
-function runOrFree(slot: Slot, { owner, seen }: PreparedVerdict, written: WrittenVerdict | null): void {
+/** Nobody has claimed the owner since it was read; a run that is handed over is as it was. */
+function isAsSeen({ owner: { status, epoch }, run }: VerdictSnapshot): SQL {
+  const isUnchanged = run && sql`and last_seq = ${run.row.lastSeq}::int and cancel_requested_at is null`
+  return sql`status = ${status} and epoch = ${epoch}::int ${isUnchanged ?? sql``}`
+}
+
+function runOrFree(
+  slot: Slot,
+  { owner, seen }: PreparedVerdict,
+  { outcome }: JudgedVerdict,
+  written: WrittenVerdict | null,
+): void {
   if (!written) return slot.free()
   const { id, projectId } = owner
   const { epoch, parent } = seen.owner
-  const row: ClaimedOwner = {
-    id,
-    projectId,
-    epoch: epoch + 1,
-    was: 'QUEUED',
-    lastSeq: written.owner.seq ?? 0,
-    parent,
-  }
+  const { approval, owner: now } = written
+  const seq = now.seq ?? 0
+  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: seq, parent }
+  if (seen.run) row.decided = afterVerdict(seen.run, approval, outcome, { seq, now: now.now })
   slot.run(row)
 }

@@ -73,7 +73,7 @@ export async function decideApproval(
   input: DecideApprovalInput,
   root: string[] = ['input'],
 ): Promise<Approval> {
-  const [decided] = await decideAll(ctx, [await prepare(ctx, input, root)])
+  const [decided] = await decideAll(ctx, [await prepare(ctx, input, root, true)])
   return decided!
 }
 
@@ -98,11 +98,11 @@ export async function decideApprovals(
 
 /**
  * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked
- * again under the lock.
+ * again under the lock. `isAlone`: it may be written at once.
  */
-async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<PreparedVerdict> {
+async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false): Promise<PreparedVerdict> {
   const given = check(decision, input, root)
-  const { approval, seen } = await findForVerdict(ctx, given.approvalId)
+  const { approval, seen } = await findForVerdict(ctx, given.approvalId, isAlone ? given.verdict : null)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)

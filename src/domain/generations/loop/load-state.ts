@@ -29,6 +29,16 @@ export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<
   return { generation: generationOf(row), ...stateOfRow(row, readAt) }
 }
 
+/** The state that the claim of the row came with, once; null when there is none. */
+export function takeClaimed(held: HeldGeneration): Snapshot | null {
+  const { claimed = null, decided } = held
+  delete held.claimed
+  delete held.decided
+  if (!decided) return claimed
+  const { row, ...state } = decided
+  return { generation: generationOf(row), ...state }
+}
+
 /** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */
 export async function situationOf(
   db: Database,

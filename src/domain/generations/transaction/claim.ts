@@ -4,7 +4,7 @@ import { sql } from '../../../store/db/sql.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
-import type { RunState } from '../../approvals/index.ts'
+import type { RunState, SeenRun } from '../../approvals/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
 import type { HeldRun } from './commit.ts'
 
@@ -15,6 +15,8 @@ export interface HeldGeneration extends HeldRun {
   lastSeq: number
   /** The state as the statement left it that created or woke the row as claimed; absent: it must be read. */
   claimed?: ClaimedState
+  /** The same from the statement of a verdict. */
+  decided?: SeenRun
 }
 
 /** A generation, its calls and the versions of its tools at one moment. */
