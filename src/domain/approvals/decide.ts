@@ -6,7 +6,6 @@ import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/
 import { atomically, query } from '../../store/db/database.ts'
 import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isUnavailable } from '../../store/db/storage-error.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
@@ -208,12 +207,9 @@ async function prepareAgain(ctx: Ctx, ready: PreparedVerdict[]): Promise<Prepare
 }
 
 async function decideAlone(ctx: Ctx, ready: PreparedVerdict, verdict: JudgedVerdict): Promise<Approval[]> {
-  try {
-    return [await decideAtOnce(ctx, ready, verdict)]
-  } catch (error) {
-    if (!isUnavailable(error)) throw error
-    return decideUnderLock(ctx, [{ ...ready, lost: verdict.votes.at(-1)! }])
-  }
+  const lost = verdict.votes.at(-1)!
+  const decideAgain = async () => (await decideUnderLock(ctx, [{ ...ready, lost }]))[0]!
+  return [await decideAtOnce(ctx, ready, verdict, decideAgain)]
 }
 
 async function decideUnderLock(ctx: Ctx, ready: PreparedVerdict[]): Promise<Approval[]> {

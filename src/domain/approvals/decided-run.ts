@@ -1,6 +1,6 @@
 /** The run that a verdict has claimed for a worker of this process, as the statement has left it. */
 import type { ClaimedOwner } from '../../store/work/owner.ts'
-import type { ToolCall } from '../tool-calls/index.ts'
+import type { ToolCall, UnsentAttempt } from '../tool-calls/index.ts'
 import { codeOf } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
 import type { Outcome } from './outcome.ts'
@@ -10,23 +10,32 @@ import type { SeenRun } from './run-state.ts'
 export interface DecidedRun extends ClaimedOwner {
   /** The run as it is now; absent: it must be read. */
   decided?: SeenRun
+  /** The attempt of the call that the verdict has begun, or may have begun when its statement had no response. */
+  begun?: UnsentAttempt
 }
 
-/** The run after the verdict, whose statement has claimed it. `now`: time of the transaction, in milliseconds since 1970. */
+/**
+ * The run after the verdict, whose statement has claimed it. `begun`: the call, if the statement has begun it. `now`: time of
+ * the transaction, in milliseconds since 1970.
+ */
 export function afterVerdict(
   { row, ...state }: SeenRun,
-  { toolCallId, ...approval }: Approval,
+  approval: Approval,
   { call: decided }: Outcome,
+  begun: ToolCall | null,
   written: { seq: number; now: number },
 ): SeenRun {
   const now = new Date(written.now)
-  const after = (call: ToolCall) => (call.id === toolCallId ? decidedCall(call, decided, now) : call)
-  const isAgreed = decided?.status === 'APPROVED'
+  const after = (call: ToolCall) => {
+    if (call.id !== approval.toolCallId) return call
+    return begun ? { ...begun, startedAt: call.startedAt ?? now } : decidedCall(call, decided, now)
+  }
+  const isAgreed = decided?.status === 'APPROVED' && !begun
   return {
     ...state,
     row: { ...row, status: 'RUNNING', lastSeq: written.seq },
     calls: state.calls.map(after),
-    agreed: isAgreed ? [...state.agreed, { ...approval, toolCallId }] : state.agreed,
+    agreed: isAgreed ? [...state.agreed, approval] : state.agreed,
   }
 }
 

@@ -35,6 +35,7 @@ export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, typ
 export { insertCalls, insertDirectCalls } from './inserts.ts'
 export {
   answerCaller,
+  approveAndStart,
   approveCall,
   askAgain,
   askCaller,

@@ -38,7 +38,8 @@ export async function runGeneration(
 ): Promise<void> {
   const inFlight = inFlightCalls()
   const steps = held.claimed?.steps ?? []
-  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent: new Map() }
+  const unsent = new Map(held.begun ? [[held.begun.id, held.begun]] : [])
+  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent }
   if (isOutdated) takeClaimed(held)
   try {
     const outcome = await turnsAcrossOutages(run, recheck)

@@ -5,6 +5,7 @@ import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
 import type { RunState, SeenRun } from '../../approvals/index.ts'
+import type { UnsentAttempt } from '../../tool-calls/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
 import type { HeldRun } from './commit.ts'
 
@@ -17,6 +18,8 @@ export interface HeldGeneration extends HeldRun {
   claimed?: ClaimedState
   /** The same from the statement of a verdict. */
   decided?: SeenRun
+  /** An attempt that this statement has begun. */
+  begun?: UnsentAttempt
 }
 
 /** A generation, its calls and the versions of its tools at one moment. */
