@@ -50,7 +50,7 @@ export function mayBegin({ call, basis }: Beginning): SQL {
 }
 
 /** The call, if the run would begin it first: it has time left, no pause holds it, and its other calls wait for somebody. */
-function callToBegin({ row, calls, now, paused }: SeenRun, id: string): ToolCall | null {
+export function callToBegin({ row, calls, now, paused }: SeenRun, id: string): ToolCall | null {
   const open = calls.filter(isOpen)
   const waits = ({ status }: ToolCall) => status === 'AWAITING_APPROVAL' || status === 'AWAITING_CLIENT'
   if (paused || row.deadlineAt.getTime() <= now || !open.every(waits)) return null
