@@ -8,8 +8,10 @@ import { StaleReadError } from '../../store/db/proof.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { isUnavailable } from '../../store/db/storage-error.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
+import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
-import { newestAttempt } from '../tool-calls/index.ts'
+import { isNewest, loadCall, newestAttempt } from '../tool-calls/index.ts'
 import type { Approval } from './approval.ts'
 import { judgeVerdict } from './apply-verdict.ts'
 import { beginningOf, giveBackUse, mayBegin, type Beginning } from './begin-call.ts'
@@ -69,7 +71,9 @@ export async function decideAtOnce(
     if (!isLost || !begins) slot?.giveBack(held)
     if (!isLost) throw error
     // After that the statement is written, or never will be. Only this process knows that the call was not sent.
-    return await decideAgain().finally(() => begins && slot?.run(unknownRow(ready, begins, begunAt)))
+    return await decideAgain().finally(() => {
+      if (slot && begins) void runIfBegun(ctx, slot, ready, { begins, begunAt })
+    })
   }
 }
 
@@ -145,14 +149,22 @@ function claimedRow(
   return row
 }
 
-/** The owner when nobody knows whether the statement has claimed it and begun its call: its worker reads that. */
-function unknownRow(
-  { owner: { id, projectId }, seen: { owner } }: PreparedVerdict,
-  begins: Beginning,
-  begunAt: Moment,
-): DecidedRun {
-  const { epoch, parent } = owner
-  return { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent, ...begunBy(begins, begunAt) }
+/**
+ * Runs the owner if the statement whose response was lost has begun its call. The epoch alone would not tell: another worker
+ * may have claimed the owner under the same one. The token of the attempt does.
+ */
+async function runIfBegun(
+  ctx: Ctx,
+  slot: Slot,
+  { owner: { id, projectId }, seen }: PreparedVerdict,
+  { begins, begunAt }: { begins: Beginning; begunAt: Moment },
+): Promise<void> {
+  const { epoch, parent } = seen.owner
+  const own = newestAttempt(begins.call)
+  const call = await whenAnswered(() => loadCall(ctx.db, own.id), ctx.limits.leaseMs).catch(() => null)
+  if (!call || !isNewest(own, call)) return slot.free()
+  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent }
+  slot.run({ ...row, ...begunBy(begins, begunAt) })
 }
 
 function begunBy(begins: Beginning | null, begunAt: Moment): Pick<DecidedRun, 'begun'> {

@@ -238,4 +238,38 @@ describe.each([
       expect(gate.paid(one.tool.name)).toHaveLength(1)
     },
   )
+
+  test.skipIf(!answers)(
+    'a claim of another worker under the same epoch is not taken for the lost one',
+    async () => {
+      const one = await asked()
+      const { db } = h.app.services
+      const which = { begins: 'select id as', contains: 'from tool_calls', value: one.callId }
+      const lost = new Promise<ReturnType<typeof holdResponse>>((resolve) => {
+        const stop = aroundStatements(db, async ({ text, params, execute }) => {
+          if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
+          stop()
+          resolve(holdResponse(db, which))
+          await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
+            wake_at = now() + interval '1 hour' where id = ${one.id}`)
+          throw new ConnectionLostError()
+        })
+      })
+      const deciding = h.mutate(
+        'decideApproval',
+        { approvalId: one.approvalId, verdict: 'APPROVE' },
+        'approval { status }',
+      )
+      const looked = await lost
+      await looked.done
+      looked.release()
+      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
+      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
+      expect(gate.paid(one.tool.name)).toEqual([])
+      // That worker is lost.
+      await run(sql`update generations set wake_at = now() where id = ${one.id}`)
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
 })
