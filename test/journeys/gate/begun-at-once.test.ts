@@ -244,25 +244,29 @@ describe.each([
     async () => {
       const one = await asked()
       const { db } = h.app.services
-      const which = { begins: 'select id as', contains: 'from tool_calls', value: one.callId }
-      const lost = new Promise<ReturnType<typeof holdResponse>>((resolve) => {
-        const stop = aroundStatements(db, async ({ text, params, execute }) => {
-          if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
-          stop()
-          resolve(holdResponse(db, which))
-          await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
-            wake_at = now() + interval '1 hour' where id = ${one.id}`)
-          throw new ConnectionLostError()
-        })
+      const { slots } = h.app.services
+      const take = slots.take
+      const used = new Promise<string>((resolve) => {
+        slots.take = (...of) => {
+          slots.take = take
+          const slot = take(...of)!
+          return {
+            ...slot,
+            run: (row) => (resolve('run'), slot.run(row)),
+            free: () => (resolve('free'), slot.free()),
+          }
+        }
       })
-      const deciding = h.mutate(
-        'decideApproval',
-        { approvalId: one.approvalId, verdict: 'APPROVE' },
-        'approval { status }',
-      )
-      const looked = await lost
-      await looked.done
-      looked.release()
+      const stop = aroundStatements(db, async ({ text, params, execute }) => {
+        if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
+        stop()
+        await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
+          wake_at = now() + interval '1 hour' where id = ${one.id}`)
+        throw new ConnectionLostError()
+      })
+      const input = { approvalId: one.approvalId, verdict: 'APPROVE' }
+      const deciding = h.mutate('decideApproval', input, 'approval { status }')
+      expect(await used).toBe('free')
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
       expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
       expect(gate.paid(one.tool.name)).toEqual([])
