@@ -137,12 +137,14 @@ test('a call that its tool limits has not used it when the key was found to be r
   const key = await gate.key({ role: 'CALLER' })
   const { id, approvalId } = await startApproved(key)
   const { rates } = h.app.services
-  const giveBack = rates.giveBackUse.bind(rates)
-  let given = 0
+  const [take, giveBack] = [rates.takeUse.bind(rates), rates.giveBackUse.bind(rates)]
+  let [taken, given] = [0, 0]
+  rates.takeUse = (...of) => (taken++, take(...of))
   rates.giveBackUse = (...of) => (given++, giveBack(...of))
   await revoke(key.id)
   await gate.decide(approvalId, 'APPROVE')
   await h.until(id, ['COMPLETED', 'FAILED'])
-  rates.giveBackUse = giveBack
-  expect(given).toBe(1)
+  Object.assign(rates, { takeUse: take, giveBackUse: giveBack })
+  // By the statement of the verdict, and by the run after it.
+  expect([taken, given]).toEqual([2, 2])
 })

@@ -2,17 +2,23 @@
  * The common verdict in one statement: judged by what was read, and written by a statement that locks what was judged and
  * proves that it is still so.
  */
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { jsonb } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
-import { sql } from '../../store/db/sql.ts'
-import type { ClaimedOwner } from '../../store/work/owner.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { isUnavailable } from '../../store/db/storage-error.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
+import { isNewest, loadCall, newestAttempt } from '../tool-calls/index.ts'
 import type { Approval } from './approval.ts'
 import { judgeVerdict } from './apply-verdict.ts'
+import { beginningOf, giveBackUse, mayBegin, type Beginning } from './begin-call.ts'
+import { afterVerdict, type DecidedRun } from './decided-run.ts'
 import type { PreparedVerdict } from './decision.ts'
 import type { Outcome } from './outcome.ts'
+import type { VerdictSnapshot } from './read.ts'
 import { writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
 
 /** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
@@ -29,27 +35,45 @@ export function judgeSeen(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
 
 /**
  * Writes the verdict in one statement, if nothing that it was judged by has changed. A call or generation that goes on is
- * claimed by the statement when this process has a free slot. The statement waits for no lock. StaleReadError when it wrote
- * nothing; an error of the connection does not tell whether it did.
+ * claimed by the statement when this process has a free slot; the call of a generation is begun by it, too, where it can
+ * prove what that needs. The statement waits for no lock. StaleReadError when it wrote nothing. When the connection does not
+ * tell whether it did, `decideAgain` does, under the lock.
  */
 export async function decideAtOnce(
   ctx: Ctx,
   ready: PreparedVerdict,
   verdict: JudgedVerdict,
+  decideAgain: () => Promise<Approval>,
 ): Promise<Approval> {
   const { owner, seen } = ready
   const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
+  const held = { id: owner.id, epoch: seen.owner.epoch + 1 }
+  let begins: Beginning | null = null
+  let begunAt = momentNow()
   try {
-    const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proofOf(ctx, ready, claim))
-    if (slot) runOrFree(slot, ready, written)
-    if (!written) throw new StaleReadError()
+    if (slot) begins = await beginningOf(ctx, ready, verdict.outcome)
+    begunAt = momentNow()
+    const proof = proofOf(ctx, ready, claim, begins)
+    const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proof)
+    if (!written) {
+      slot?.free()
+      if (begins) await giveBackUse(ctx, begins)
+      throw new StaleReadError()
+    }
+    slot?.run({ ...claimedRow(ready, verdict, written, begins), ...begunBy(begins, begunAt) })
     const isHint = claim ? (kind: string) => kind === 'news' : () => true
     ctx.pubsub.publish(written.hints.filter((hint) => isHint(hint.kind)))
     return written.approval
   } catch (error) {
-    if (!(error instanceof StaleReadError)) slot?.giveBack({ id: owner.id, epoch: seen.owner.epoch + 1 })
-    throw error
+    if (error instanceof StaleReadError) throw error
+    const isLost = isUnavailable(error)
+    if (!isLost || !begins) slot?.giveBack(held)
+    if (!isLost) throw error
+    // After that the statement is written, or never will be. Only this process knows that the call was not sent.
+    return await decideAgain().finally(() => {
+      if (slot && begins) void runIfBegun(ctx, slot, ready, { begins, begunAt })
+    })
   }
 }
 
@@ -63,12 +87,15 @@ function wakes({ owner, seen }: PreparedVerdict, { wake, call }: Outcome): boole
  * Locks, in the order of all writers, the owner with its root, the approval with its call, and the key; each only when
  * nobody else holds it, and when it is as it was judged.
  */
-function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Proof['claim']): Proof {
+function proofOf(
+  ctx: Ctx,
+  { approval, owner, seen }: PreparedVerdict,
+  claim: Proof['claim'],
+  begins: Beginning | null,
+): Proof {
   const root = seen.owner.parent?.rootId
   const rows = root ? [owner.id, root] : [owner.id]
-  const isDue = claim
-    ? sql`and (id <> ${owner.id} or (status = ${seen.owner.status} and epoch = ${claim.epoch}::int))`
-    : sql``
+  const isDue = claim ? sql`and (id <> ${owner.id} or (${isAsSeen(seen)}))` : sql``
   const table = sql.raw(owner.table)
   const order = owner.table === 'generations' ? sql`depth desc, id` : sql`id`
   const key = lockValid(ctx.principal, sql`q`)
@@ -95,22 +122,51 @@ function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Pr
         for update of p, t skip locked
       ),
       ${key.relations}`,
-    condition: key.condition,
+    condition: begins ? sql`${key.condition} and ${mayBegin(begins)}` : key.condition,
     claim,
+    begins,
   }
 }
 
-function runOrFree(slot: Slot, { owner, seen }: PreparedVerdict, written: WrittenVerdict | null): void {
-  if (!written) return slot.free()
-  const { id, projectId } = owner
+/** Nobody has claimed the owner since it was read; a run that is handed over is as it was. */
+function isAsSeen({ owner: { status, epoch }, run }: VerdictSnapshot): SQL {
+  const isUnchanged = run && sql`and last_seq = ${run.row.lastSeq}::int and cancel_requested_at is null`
+  return sql`status = ${status} and epoch = ${epoch}::int ${isUnchanged ?? sql``}`
+}
+
+/** The owner as the statement has claimed it. */
+function claimedRow(
+  { owner: { id, projectId }, seen }: PreparedVerdict,
+  { outcome }: JudgedVerdict,
+  { approval, owner: now }: WrittenVerdict,
+  begins: Beginning | null,
+): DecidedRun {
   const { epoch, parent } = seen.owner
-  const row: ClaimedOwner = {
-    id,
-    projectId,
-    epoch: epoch + 1,
-    was: 'QUEUED',
-    lastSeq: written.owner.seq ?? 0,
-    parent,
-  }
-  slot.run(row)
+  const seq = now.seq ?? 0
+  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: seq, parent }
+  const after = { seq, now: now.now }
+  if (seen.run) row.decided = afterVerdict(seen.run, approval, outcome, begins?.call ?? null, after)
+  return row
+}
+
+/**
+ * Runs the owner if the statement whose response was lost has begun its call. The epoch alone would not tell: another worker
+ * may have claimed the owner under the same one. The token of the attempt does.
+ */
+async function runIfBegun(
+  ctx: Ctx,
+  slot: Slot,
+  { owner: { id, projectId }, seen }: PreparedVerdict,
+  { begins, begunAt }: { begins: Beginning; begunAt: Moment },
+): Promise<void> {
+  const { epoch, parent } = seen.owner
+  const own = newestAttempt(begins.call)
+  const call = await whenAnswered(() => loadCall(ctx.db, own.id), ctx.limits.leaseMs).catch(() => null)
+  if (!call || !isNewest(own, call)) return slot.free()
+  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent }
+  slot.run({ ...row, ...begunBy(begins, begunAt) })
+}
+
+function begunBy(begins: Beginning | null, begunAt: Moment): Pick<DecidedRun, 'begun'> {
+  return begins ? { begun: { ...newestAttempt(begins.call), begunAt } } : {}
 }

@@ -6,7 +6,6 @@ import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/
 import { atomically, query } from '../../store/db/database.ts'
 import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isUnavailable } from '../../store/db/storage-error.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
@@ -73,7 +72,7 @@ export async function decideApproval(
   input: DecideApprovalInput,
   root: string[] = ['input'],
 ): Promise<Approval> {
-  const [decided] = await decideAll(ctx, [await prepare(ctx, input, root)])
+  const [decided] = await decideAll(ctx, [await prepare(ctx, input, root, true)])
   return decided!
 }
 
@@ -98,11 +97,11 @@ export async function decideApprovals(
 
 /**
  * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked
- * again under the lock.
+ * again under the lock. `isAlone`: it may be written at once.
  */
-async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<PreparedVerdict> {
+async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false): Promise<PreparedVerdict> {
   const given = check(decision, input, root)
-  const { approval, seen } = await findForVerdict(ctx, given.approvalId)
+  const { approval, seen } = await findForVerdict(ctx, given.approvalId, isAlone ? given.verdict : null)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)
@@ -208,12 +207,9 @@ async function prepareAgain(ctx: Ctx, ready: PreparedVerdict[]): Promise<Prepare
 }
 
 async function decideAlone(ctx: Ctx, ready: PreparedVerdict, verdict: JudgedVerdict): Promise<Approval[]> {
-  try {
-    return [await decideAtOnce(ctx, ready, verdict)]
-  } catch (error) {
-    if (!isUnavailable(error)) throw error
-    return decideUnderLock(ctx, [{ ...ready, lost: verdict.votes.at(-1)! }])
-  }
+  const lost = verdict.votes.at(-1)!
+  const decideAgain = async () => (await decideUnderLock(ctx, [{ ...ready, lost }]))[0]!
+  return [await decideAtOnce(ctx, ready, verdict, decideAgain)]
 }
 
 async function decideUnderLock(ctx: Ctx, ready: PreparedVerdict[]): Promise<Approval[]> {

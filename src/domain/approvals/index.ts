@@ -52,14 +52,9 @@ export {
 } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
+export type { DecidedRun } from './decided-run.ts'
+export { stateOfRow, stateOfRun, type RunState, type RunStateRow, type SeenRun } from './run-state.ts'
 export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
-export {
-  agreedAsJson,
-  approvalsOfJson,
-  getApprovals,
-  loadApprovals,
-  loadPendingOf,
-  hasAskedUnder,
-  loadPendingUnder,
-} from './read.ts'
+export { agreedAsJson, approvalsOfJson } from './agreed.ts'
+export { getApprovals, loadApprovals, loadPendingOf, hasAskedUnder, loadPendingUnder } from './read.ts'

@@ -1,11 +1,13 @@
 /** Reads of approvals by their ids and owners: those of the API with permissions, those of the domain without. */
+import { momentNow } from '../../core/stopwatch.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { rowsAsJson, rowsOfJson, selectRows } from '../../store/db/rows.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { eachSeen, permissionsOf, reachable, type Ctx } from '../access/index.ts'
-import { approvalOf, type Approval } from './approval.ts'
+import { approvalOf, type Approval, type Verdict } from './approval.ts'
+import { runAsJson, runOfJson, type RunJson, type SeenRun } from './run-state.ts'
 
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
@@ -25,21 +27,6 @@ export function decides({ principal }: Ctx): boolean {
   return permissionsOf(principal).some(({ action }) => action === 'approvals:Decide')
 }
 
-/**
- * The approvals of the approved calls among these as a value of a larger statement; `which` is a condition on the row `c`.
- * Parse it with `approvalsOfJson`.
- */
-export function agreedAsJson(which: SQL): SQL {
-  return rowsAsJson(
-    approvals,
-    sql`where id in (select c.approval_id from tool_calls as c where ${which} and c.status = 'APPROVED')`,
-  )
-}
-
-export function approvalsOfJson(value: readonly object[]): Approval[] {
-  return rowsOfJson(approvals, value).map(approvalOf)
-}
-
 /** What a verdict is judged by, beside the approval. */
 export interface VerdictSnapshot {
   /** Its time was over. */
@@ -48,19 +35,27 @@ export interface VerdictSnapshot {
   now: number
   /** The row that owns the call. */
   owner: { epoch: number; status: string; parent: ParentLink | null }
+  /** The generation that owns the call, if it waits and may go on with the verdict, and was asked for. */
+  run: SeenRun | null
 }
 
-/** The approval with what its verdict is judged by, in one snapshot. NOT_FOUND; checks no permission. */
+/**
+ * The approval with what its verdict is judged by, in one snapshot. With a verdict, the run that would go on with it is read
+ * too. NOT_FOUND; checks no permission.
+ */
 export async function findForVerdict(
   ctx: Ctx,
   id: string,
+  verdict: Verdict | null,
 ): Promise<{ approval: Approval; seen: VerdictSnapshot }> {
-  const [row] = await selectRows<typeof approvals, VerdictSnapshot>(
+  const readAt = momentNow()
+  const [row] = await selectRows<typeof approvals, Omit<VerdictSnapshot, 'run'> & { run: RunJson }>(
     ctx.db,
     approvals,
     sql`where id = ${id}`,
     sql`, expires_at <= now() as late,
       (extract(epoch from now()) * 1000)::float8 as now,
+      ${verdict ? runAsJson(goesOnWith(verdict)) : sql`null`} as run,
       case
         when generation_id is null then (
           select json_build_object('epoch', t.epoch, 'status', t.status, 'parent', null)
@@ -77,8 +72,15 @@ export async function findForVerdict(
         )
       end as owner`,
   )
-  const { late, now, owner, ...plain } = reachable(ctx, row, 'approval', id)
-  return { approval: approvalOf(plain), seen: { late, now, owner } }
+  const { late, now, owner, run, ...plain } = reachable(ctx, row, 'approval', id)
+  return { approval: approvalOf(plain), seen: { late, now, owner, run: runOfJson(run, readAt) } }
+}
+
+/** A condition on `run`: it waits for the approval, which the verdict settles. */
+function goesOnWith(verdict: Verdict): SQL {
+  const isLast = sql`jsonb_array_length(approvals.votes) + 1 >= (approvals.requirement->>'quorum')::int`
+  return sql`run.id = approvals.generation_id and run.status = 'WAITING'
+    and ${verdict === 'REJECT' ? sql`true` : isLast}`
 }
 
 /** Approvals by id, in no order. Checks no permission. */

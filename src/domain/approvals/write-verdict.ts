@@ -15,9 +15,18 @@ import {
   type OwnerClaim,
   type UpdatedOwner,
 } from '../events/index.ts'
-import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
+import {
+  approveAndStart,
+  approveCall,
+  callStarted,
+  editCall,
+  editOf,
+  newestAttempt,
+  settleCalls,
+} from '../tool-calls/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import type { Approval, Vote } from './approval.ts'
+import type { Beginning } from './begin-call.ts'
 import type { Decision, Edit } from './decision.ts'
 import type { Outcome } from './outcome.ts'
 import { searchAfter } from './search.ts'
@@ -43,6 +52,8 @@ export interface Proof {
   condition: SQL
   /** Claims the owner, which this verdict wakes, for a worker of this process. */
   claim: OwnerClaim | null
+  /** The attempt that the call of a run begins with at once. */
+  begins: Beginning | null
 }
 
 export interface WrittenVerdict {
@@ -63,14 +74,20 @@ export async function writeVerdict(
   proof: Proof | null = null,
 ): Promise<WrittenVerdict | null> {
   const { approval, owner, votes, outcome, edit } = verdict
-  const claim = proof?.claim ?? null
+  const { claim = null, begins = null } = proof ?? {}
   const closed =
     outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
   const search = searchAfter(approvalAfter(verdict, null), edit !== null)
-  const changed = changedCall(approval.toolCallId, outcome, edit, wakeOf(owner, outcome, claim))
+  const changed = begins
+    ? approveAndStart(isAsked, newestAttempt(begins.call).token!)
+    : changedCall(approval.toolCallId, outcome, edit, wakeOf(owner, outcome, claim))
   const isOffered = outcome.call?.status === 'AWAITING_CLIENT'
   const isClaimed = claim !== null && owner.table === 'generations'
-  const events = isClaimed ? [...outcome.events, generationResumed({})] : outcome.events
+  const events = [
+    ...outcome.events,
+    ...(isClaimed ? [generationResumed({})] : []),
+    ...(begins ? [callStarted(begins.call, begins.call.attempt)] : []),
+  ]
   const update = ownerUpdate(owner, events, outcome.wake, {
     when: sql`a`,
     claim: isClaimed ? claim : null,
@@ -151,6 +168,9 @@ function wakeOf({ table }: Owner, { wake }: Outcome, claim: OwnerClaim | null): 
   return claim ?? 'due'
 }
 
+/** The call whose approval was settled: `a` has its row. */
+const isAsked = sql`t.id in (select tool_call_id from a)`
+
 /** The change of the call's row when `a` has a row. */
 function changedCall(
   id: string,
@@ -158,7 +178,6 @@ function changedCall(
   edit: Edit | null,
   wake: 'due' | OwnerClaim | null,
 ): SQL | null {
-  const isAsked = sql`t.id in (select tool_call_id from a)`
   if (!call) return edit && editCall(isAsked, edit)
   if (!('result' in call)) return approveCall(isAsked, call.status, { edit, waitMs: call.waitMs, wake })
   const { status, result } = call

@@ -23,11 +23,19 @@ export {
   type StepRange,
   type ToolCallFilter,
 } from './read.ts'
-export { isNewest, newestAttempt, provesNewest, type OwnAttempt } from './own-attempt.ts'
+export {
+  isNewest,
+  newestAttempt,
+  provesNewest,
+  withAttempt,
+  type OwnAttempt,
+  type UnsentAttempt,
+} from './own-attempt.ts'
 export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
 export { insertCalls, insertDirectCalls } from './inserts.ts'
 export {
   answerCaller,
+  approveAndStart,
   approveCall,
   askAgain,
   askCaller,

@@ -125,8 +125,8 @@ function ofGenerations(ids: readonly string[]): SQL {
 }
 
 /** The calls of one generation as a value of a larger statement, in its snapshot. Parse it with `callsOfJson`. */
-export function callsAsJson(generationId: string): SQL {
-  return rowsAsJson(toolCalls, ofGenerations([generationId]))
+export function callsAsJson(generationId: SQL | string): SQL {
+  return rowsAsJson(toolCalls, sql`where generation_id = ${generationId} order by step_index, call_index`)
 }
 
 export function callsOfJson(value: readonly object[]): ToolCall[] {

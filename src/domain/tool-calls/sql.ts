@@ -12,7 +12,7 @@ import { codeOf } from '../tools/index.ts'
 import { parkedMs } from '../../store/work/pauses.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate } from './attempts.ts'
 import { underLock, type Proof } from './proofs.ts'
-import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
+import { transitions, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
 import type { CallOutcome, EditedCall, Settling } from './writes.ts'
 
@@ -36,15 +36,22 @@ export function startCall(
   returning?: SQL,
 ): SQL {
   const values = {
+    ...beginning(token),
+    childId,
+    wakeAt: leaseMs === undefined ? undefined : nowPlus(leaseMs),
+  }
+  return move('start', [id], proof, values, nothing, returning)
+}
+
+/** What one more attempt changes. */
+function beginning(token?: string): CallValues {
+  return {
     status: 'EXECUTING',
     attempt: sql`t.attempt + 1`,
     attempts: attemptBegins(token),
     startedAt: sql`coalesce(t.started_at, now())`,
     notBefore: null,
-    childId,
-    wakeAt: leaseMs === undefined ? undefined : nowPlus(leaseMs),
   }
-  return move('start', [id], proof, values, nothing, returning)
 }
 
 /** Gives a call that has waited to its client, which has `waitMs` from now. */
@@ -125,13 +132,18 @@ export function editCall(which: Which, edit: EditedCall): SQL {
   return touch(which, transitions.approve.from, underLock, editOf(edit))
 }
 
+/** Lets the call run and begins its attempt with this token, in one change: `startCall` is for one that was approved before. */
+export function approveAndStart(which: Which, token: string): SQL {
+  return move('approve', which, underLock, beginning(token))
+}
+
 /**
  * Lets the calls run, or passes them to the client, which has `waitMs`. `wake`: the call's own row is due now, or is
  * claimed for `leaseMs`.
  */
 export function approveCall(
   which: Which,
-  to: Exclude<To<'approve'>, 'SKIPPED'>,
+  to: 'APPROVED' | 'AWAITING_CLIENT',
   more: { edit: EditedCall | null; waitMs: number | null; wake: 'due' | { leaseMs: number } | null },
 ): SQL {
   const { wake } = more

@@ -134,9 +134,9 @@ export const transitions = {
   },
   approve: {
     from: ['AWAITING_APPROVAL'],
-    to: ['APPROVED', 'AWAITING_CLIENT', 'SKIPPED'],
+    to: ['APPROVED', 'EXECUTING', 'AWAITING_CLIENT', 'SKIPPED'],
     writer: 'approvals',
-    when: 'the approvals reach the quorum',
+    when: 'the approvals reach the quorum; EXECUTING when the verdict also starts it',
   },
   reject: {
     from: ['AWAITING_APPROVAL'],

@@ -11,6 +11,7 @@ import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../../support/held-statement.ts'
 import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { decideAround, writeOf } from '../../support/verdict-around.ts'
 
 describe.each([
   ['the embedded database', true],
@@ -63,28 +64,9 @@ describe.each([
   /** Delays the response of the read of the next verdict. */
   const holdRead = (value: string) =>
     holdResponse(h.app.services.db, { begins: 'select id as', contains: 'end as owner', value })
-  const write = (value: string) => ({ begins: 'with o as', contains: 'update approvals', value })
 
-  /** A verdict of which only the write is left when `meanwhile` happens. */
-  async function decideAround(
-    approvalId: string,
-    meanwhile: () => Promise<unknown>,
-    verdict: 'APPROVE' | 'REJECT' = 'APPROVE',
-    more: object = {},
-  ) {
-    const read = holdRead(approvalId)
-    const deciding = h.gql(
-      `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename
-        ... on Error { code } ... on DecideApprovalPayload { approval { status votes { by } } } } }`,
-      { input: { approvalId, verdict, ...more } },
-      keys.one.secret,
-    )
-    await read.done
-    await meanwhile()
-    read.release()
-    const { data, errors } = await deciding
-    return data?.['decideApproval'] ?? errors?.[0]?.extensions
-  }
+  const decideMeanwhile = (approvalId: string, meanwhile: () => Promise<unknown>) =>
+    decideAround(h, { approvalId }, meanwhile, keys.one.secret)
 
   test.skipIf(!answers)(
     'a verdict on a waiting run is one statement, which also claims the run',
@@ -93,7 +75,7 @@ describe.each([
       const { db } = h.app.services
       const [before] = await run(sql`select epoch from generations where id = ${id}`)
       const watched = watchStatements(db, approvalId)
-      const written = holdResponse(db, write(approvalId))
+      const written = holdResponse(db, writeOf(approvalId))
       const deciding = gate.decide(approvalId, 'APPROVE', { note: 'fine' }, keys.one.secret)
       await written.done
       const [row] = await run(
@@ -103,6 +85,8 @@ describe.each([
       expect(gate.paid(tool.name)).toEqual([])
       expect(watched.seen.map((text) => text.slice(0, 12))).toEqual(['select id as', 'with o as (s'])
       watched.stop()
+      const begun = await run(sql`select status, attempt from tool_calls where approval_id = ${approvalId}`)
+      expect(begun).toEqual([{ status: 'EXECUTING', attempt: 1 }])
       written.release()
       const { approval } = await deciding
       expect(approval).toMatchObject({ status: 'APPROVED', votes: [{ by: keys.one.id, note: 'fine' }] })
@@ -112,11 +96,12 @@ describe.each([
         votes: approval.votes,
       })
       const told = await run(
-        sql`select type from events where generation_id = ${id} and seq > 3 order by seq limit 4`,
+        sql`select type from events where generation_id = ${id} and seq > 3 order by seq limit 5`,
       )
-      expect(told.map(({ type }) => type).filter((type) => /DECIDED|RESUMED/.test(type))).toEqual([
+      expect(told.map(({ type }) => type).filter((type) => /DECIDED|RESUMED|STARTED/.test(type))).toEqual([
         'APPROVAL_DECIDED',
         'GENERATION_RESUMED',
+        'TOOL_CALL_STARTED',
       ])
       expect(gate.paid(tool.name)).toHaveLength(1)
     },
@@ -126,7 +111,7 @@ describe.each([
     'a verdict on a direct call is one statement, which also claims the call',
     async () => {
       const { callId, approvalId, tool } = await askedDirectly()
-      const written = holdResponse(h.app.services.db, write(approvalId))
+      const written = holdResponse(h.app.services.db, writeOf(approvalId))
       const deciding = gate.decide(approvalId, 'APPROVE', {}, keys.one.secret)
       await written.done
       const [row] = await run(
@@ -145,7 +130,7 @@ describe.each([
     const { take } = slots
     const asked: string[] = []
     const decideWithoutSlot = async (approvalId: string) => {
-      const written = holdResponse(db, write(approvalId))
+      const written = holdResponse(db, writeOf(approvalId))
       slots.take = (table) => (asked.push(table), null)
       const deciding = gate.decide(approvalId, 'APPROVE')
       await written.done
@@ -165,7 +150,9 @@ describe.each([
 
   test.skipIf(!answers)('of two people who read before either has voted both count', async () => {
     const { callId, approvalId, tool } = await askedDirectly({ quorum: 2 })
-    const slow = await decideAround(approvalId, () => gate.decide(approvalId, 'APPROVE', {}, keys.two.secret))
+    const slow = await decideMeanwhile(approvalId, () =>
+      gate.decide(approvalId, 'APPROVE', {}, keys.two.secret),
+    )
     expect(slow).toMatchObject({
       approval: { status: 'APPROVED', votes: [{ by: keys.two.id }, { by: keys.one.id }] },
     })
@@ -175,7 +162,9 @@ describe.each([
 
   test.skipIf(!answers)('of two people who decide about the same call the second is told so', async () => {
     const { approvalId, tool, callId } = await askedDirectly()
-    const slow = await decideAround(approvalId, () => gate.decide(approvalId, 'REJECT', {}, keys.two.secret))
+    const slow = await decideMeanwhile(approvalId, () =>
+      gate.decide(approvalId, 'REJECT', {}, keys.two.secret),
+    )
     expect(slow).toMatchObject({ code: 'APPROVAL_ALREADY_DECIDED' })
     expect(await gate.toolCall(callId)).toMatchObject({ status: 'REJECTED' })
     expect(gate.paid(tool.name)).toEqual([])
@@ -208,7 +197,7 @@ describe.each([
     const { approvalId, tool } = await askedDirectly()
     const kept = keys.one
     keys.one = gone
-    const refused = await decideAround(approvalId, () =>
+    const refused = await decideMeanwhile(approvalId, () =>
       run(sql`update api_keys set revoked_at = now() where id = ${gone.id}`),
     ).finally(() => (keys.one = kept))
     expect(refused).toMatchObject({ code: 'UNAUTHENTICATED' })
@@ -227,7 +216,7 @@ describe.each([
           input: { approvalId, verdict: 'APPROVE' },
         })
       const [first, second] = [await askedDirectly(), await askedDirectly()]
-      const written = holdResponse(h.app.services.db, write(first.approvalId))
+      const written = holdResponse(h.app.services.db, writeOf(first.approvalId))
       const deciding = decide(first.approvalId)
       await written.done
       expect(await gate.approval(first.approvalId)).toMatchObject({ votes: [{ by: key.id }] })
@@ -247,14 +236,14 @@ describe.each([
   test.skipIf(!answers)('a verdict that comes with the deadline is late', async () => {
     const { approvalId, tool } = await askedDirectly()
     const late = () => run(sql`update approvals set expires_at = now() where id = ${approvalId}`)
-    expect(await decideAround(approvalId, late)).toMatchObject({ code: 'APPROVAL_EXPIRED' })
+    expect(await decideMeanwhile(approvalId, late)).toMatchObject({ code: 'APPROVAL_EXPIRED' })
     expect(gate.paid(tool.name)).toEqual([])
   })
 
   test.skipIf(!answers)('arguments that were edited after the read are not approved', async () => {
     const { approvalId, tool } = await askedDirectly({ quorum: 2 })
     const edit = { arguments: { amount: 1_000_000 } }
-    const refused = await decideAround(approvalId, () =>
+    const refused = await decideMeanwhile(approvalId, () =>
       gate.decide(approvalId, 'APPROVE', edit, keys.admin.secret),
     )
     expect(refused).toMatchObject({ code: 'CONFLICT' })
@@ -268,7 +257,7 @@ describe.each([
   test.skipIf(!answers)('an edit and its undoing between read and write keep their vote', async () => {
     const { approvalId } = await askedDirectly({ quorum: 3 })
     await gate.decide(approvalId, 'APPROVE', {}, keys.two.secret)
-    const said = await decideAround(approvalId, async () => {
+    const said = await decideMeanwhile(approvalId, async () => {
       for (const amount of [11, 10])
         await gate.decide(approvalId, 'APPROVE', { arguments: { amount } }, keys.admin.secret)
     })
@@ -279,7 +268,7 @@ describe.each([
 
   test.skipIf(!answers)('a run that is cancelled after the read is not resumed', async () => {
     const { approvalId, id, tool } = await askedInRun()
-    const refused = await decideAround(approvalId, () =>
+    const refused = await decideMeanwhile(approvalId, () =>
       h.mutate('cancelGeneration', { generationId: id }, 'generation { id }'),
     )
     expect(refused).toMatchObject({ code: 'CONFLICT' })
@@ -292,7 +281,7 @@ describe.each([
     async () => {
       const { approvalId, id, tool } = await askedInRun()
       const [before] = await run(sql`select epoch from generations where id = ${id}`)
-      const said = await decideAround(approvalId, () =>
+      const said = await decideMeanwhile(approvalId, () =>
         run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
         wake_at = now() + interval '1 minute' where id = ${id}`),
       )
@@ -312,7 +301,7 @@ describe.each([
     'a verdict on a %s whose response was lost counts once, is confirmed, and is acted on before the lease ends',
     async (where) => {
       const asked = where === 'run' ? await askedInRun() : await askedDirectly()
-      loseResponse(h.app.services.db, write(asked.approvalId))
+      loseResponse(h.app.services.db, writeOf(asked.approvalId))
       const said = await gate.decide(asked.approvalId, 'APPROVE', {}, keys.one.secret)
       expect(said['approval']).toMatchObject({ status: 'APPROVED', votes: [{ by: keys.one.id }] })
       if ('id' in asked) await h.until(asked.id, ends)
@@ -325,29 +314,35 @@ describe.each([
   )
 })
 
-test('a process that has frozen before it has the response of its claim sends nothing twice', async () => {
-  const h = await openHarness({ leaseMs: 1000 })
-  const fixtures = await makeFixtures(h)
-  const gate = gateFixtures(h, fixtures)
-  try {
-    const tool = await gate.gated({})
-    const id = await gate.ask(tool)
-    const [approval] = await gate.pending(id)
-    const written = holdResponse(h.app.services.db, {
-      begins: 'with o as',
-      contains: 'update approvals',
-      value: approval!['id'],
-    })
-    const deciding = gate.decide(approval!['id'], 'APPROVE')
-    await written.done
-    // Its lease ends, and a worker takes the run.
-    expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
-    written.release()
-    expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
-    expect(gate.paid(tool.name)).toHaveLength(1)
-    expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
-  } finally {
-    await fixtures.close()
-    await h.stop()
-  }
-})
+test.each([
+  { idempotent: true, sent: 1, outcome: { status: 'SUCCEEDED', errorCode: null } },
+  // The next worker cannot know what the frozen one knows: that the call was not sent.
+  { idempotent: false, sent: 0, outcome: { status: 'ERRORED', errorCode: 'not_sent' } },
+])(
+  'a process that has frozen before it has the response of its claim sends nothing twice, idempotent: $idempotent',
+  async ({ idempotent, sent, outcome }) => {
+    const h = await openHarness({ leaseMs: 1000 })
+    const fixtures = await makeFixtures(h)
+    const gate = gateFixtures(h, fixtures)
+    try {
+      const tool = await gate.gated({}, { idempotent })
+      const id = await gate.ask(tool)
+      const [approval] = await gate.pending(id)
+      const written = holdResponse(h.app.services.db, writeOf(approval!['id']))
+      const deciding = gate.decide(approval!['id'], 'APPROVE')
+      await written.done
+      // Its lease ends, and a worker takes the run.
+      expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
+      expect(gate.paid(tool.name)).toHaveLength(sent)
+      const callId = approval!['toolCall'].id
+      if (!idempotent) expect(await gate.toolCall(callId)).toMatchObject({ status: 'UNKNOWN' })
+      written.release()
+      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
+      await expect.poll(() => gate.toolCall(callId)).toMatchObject(outcome)
+      expect(gate.paid(tool.name)).toHaveLength(sent)
+    } finally {
+      await fixtures.close()
+      await h.stop()
+    }
+  },
+)

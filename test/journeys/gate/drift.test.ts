@@ -148,14 +148,15 @@ describe('what was agreed to is told by what was read with the call', () => {
       const id = await gate.ask(tool)
       const [approval] = await gate.pending(id)
       const ended = () => h.until(id, ['COMPLETED'])
-      return { approvalId: approval!['id'], callId: approval!['toolCall'].id, ended }
+      // The statement of the verdict begins it.
+      return { approvalId: approval!['id'], callId: approval!['toolCall'].id, ended, begunBy: 'db' as const }
     },
     'called directly': async (tool: Tool) => {
       const { id, approval } = await gate.call(tool.id)
       const settled = '... on ToolCallSettledEvent { toolCall { id } }'
       const ended = () =>
         gate.feed(['TOOL_CALL_SETTLED'], settled, (all) => all.some(({ toolCall }) => toolCall.id === id))
-      return { approvalId: approval.id, callId: id, ended }
+      return { approvalId: approval.id, callId: id, ended, begunBy: 'leaseDb' as const }
     },
   }
   const next = async (callId: string, than: string) => {
@@ -171,13 +172,14 @@ describe('what was agreed to is told by what was read with the call', () => {
     'a tool that changes before the call begins is asked about again, %s',
     async (_where, ask) => {
       const tool = await gate.gated(stopped)
-      const { approvalId, callId, ended } = await ask(tool)
+      const { approvalId, callId, ended, begunBy } = await ask(tool)
       const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId }
-      const beginning = holdStatement(h.app.services.leaseDb, begin)
-      await gate.decide(approvalId, 'APPROVE')
+      const beginning = holdStatement(h.app.services[begunBy], begin)
+      const deciding = gate.decide(approvalId, 'APPROVE')
       await beginning.arrived
       await moveTo(tool, `${tool.name}_moved`)
       beginning.release()
+      await deciding
       const second = await next(callId, approvalId)
       expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
       await gate.decide(second, 'APPROVE')

@@ -4,11 +4,8 @@ import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
-import { runIsFree } from '../../../store/work/pauses.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
-import { agreedAsJson, approvalsOfJson } from '../../approvals/index.ts'
-import { callsAsJson, callsOfJson } from '../../tool-calls/index.ts'
-import { toolVersionsOf, type ToolVersions } from '../../tools/index.ts'
+import { stateOfRow, stateOfRun, type RunStateRow } from '../../approvals/index.ts'
 import { generationOf } from '../generation.ts'
 import { readOwnDeadline } from '../nesting/deadline.ts'
 import { chainBudgets } from '../nesting/tree.ts'
@@ -22,24 +19,24 @@ import type { Situation } from '../decide.ts'
  */
 export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<Snapshot> {
   const readAt = momentNow()
-  const [row] = await selectRows<
-    typeof generations,
-    { now: number; free: boolean; calls: object[]; toolVersions: ToolVersions; agreed: object[] }
-  >(
+  const [row] = await selectRows<typeof generations, RunStateRow>(
     db,
     generations,
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
-    sql`, (extract(epoch from now()) * 1000)::float8 as now,
-      ${runIsFree(held.id)} as free,
-      ${callsAsJson(held.id)} as calls,
-      ${agreedAsJson(sql`c.generation_id = ${held.id}`)} as agreed,
-      ${toolVersionsOf(sql`select jsonb_array_elements_text(generations.settings->'toolIds')`)} as "toolVersions"`,
+    sql`, ${stateOfRun(held.id, sql`generations.settings`)}`,
   )
   if (!row) throw new LeaseLostError(held.id)
-  const { now, free, toolVersions } = row
-  const calls = callsOfJson(row.calls)
-  const agreed = approvalsOfJson(row.agreed)
-  return { generation: generationOf(row), calls, toolVersions, agreed, now, paused: !free, readAt }
+  return { generation: generationOf(row), ...stateOfRow(row, readAt) }
+}
+
+/** The state that the claim of the row came with, once; null when there is none. */
+export function takeClaimed(held: HeldGeneration): Snapshot | null {
+  const { claimed = null, decided } = held
+  delete held.claimed
+  delete held.decided
+  if (!decided) return claimed
+  const { row, ...state } = decided
+  return { generation: generationOf(row), ...state }
 }
 
 /** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */

@@ -1,5 +1,4 @@
 /** Runs the calls of a step, or gives them to their client: executes them with a store that writes in commits of the generation. */
-import { randomUUID } from 'node:crypto'
 import { momentNow } from '../../../core/stopwatch.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import type { Basis } from '../../../store/db/proof.ts'
@@ -20,6 +19,7 @@ import {
   offerCall,
   park,
   startCall,
+  withAttempt,
   type ToolCall,
 } from '../../tool-calls/index.ts'
 import { statusOf, type Finished } from '../../tools/index.ts'
@@ -83,22 +83,15 @@ function storeOf(turn: Turn): CallStore<void> {
 }
 
 async function start(turn: Turn, call: ToolCall, basis: Basis): Promise<ToolCall> {
-  const attempt = call.attempt + 1
-  const begun = {
-    attempt,
-    token: randomUUID(),
-    idempotencyKey: call.id,
-    startedAt: new Date(turn.services.clock.now()).toISOString(),
-  }
-  const started: ToolCall = { ...call, status: 'EXECUTING', attempt, attempts: [...call.attempts, begun] }
+  const started = withAttempt(call, turn.services.clock.now())
   const own = newestAttempt(started)
   turn.unsent.set(call.id, { ...own, begunAt: momentNow() })
   const change = {
     wakeAt: leaseEnd(turn),
     starting: [call.id],
     sends: toolsOf(call),
-    calls: [startCall(call.id, inGeneration, { token: begun.token })],
-    events: [callStarted(call, attempt)],
+    calls: [startCall(call.id, inGeneration, { token: own.token! })],
+    events: [callStarted(call, own.attempt)],
     basis,
   }
   await commitWithOutageRetry(turn, change, async (db) => {

@@ -20,7 +20,7 @@ import { cancelChange, expiry, failed } from '../transaction/terminal.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { askChildrenToEnd, cancelChildren } from './end-children.ts'
 import { completion, end, endUnderLock, timeOut } from './end.ts'
-import { loadSnapshot, situationOf } from './load-state.ts'
+import { loadSnapshot, situationOf, takeClaimed } from './load-state.ts'
 import { concurrencyOf, runServerCall } from './run-calls.ts'
 import { parkPaused } from '../transaction/paused.ts'
 import { park, waitForCalls } from './wait.ts'
@@ -38,8 +38,9 @@ export async function runGeneration(
 ): Promise<void> {
   const inFlight = inFlightCalls()
   const steps = held.claimed?.steps ?? []
-  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent: new Map() }
-  if (isOutdated) delete held.claimed
+  const unsent = new Map(held.begun ? [[held.begun.id, held.begun]] : [])
+  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent }
+  if (isOutdated) takeClaimed(held)
   try {
     const outcome = await turnsAcrossOutages(run, recheck)
     held.activation?.end(outcome)
@@ -93,8 +94,7 @@ async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
     const rechecked = recheck.next()
     // Snapshot the ids before reading: a call that settles meanwhile may still read as open.
     const started = new Set(inFlight.ids)
-    const state = held.claimed ?? (await loadSnapshot(services.db, held))
-    delete held.claimed
+    const state = takeClaimed(held) ?? (await loadSnapshot(services.db, held))
     const situation = await situationOf(services.db, held, state, started)
     const { generation, calls, toolVersions, agreed, paused, readAt } = state
     if (isTerminal(generation.storedStatus)) return 'interrupted'

@@ -1,13 +1,11 @@
 /** Claims generations that are due: a claim starts a generation, resumes it, or restarts its step. */
-import type { Moment } from '../../../core/stopwatch.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
-import type { Approval } from '../../approvals/index.ts'
-import type { ToolCall } from '../../tool-calls/index.ts'
-import type { ToolVersions } from '../../tools/index.ts'
+import type { RunState, SeenRun } from '../../approvals/index.ts'
+import type { UnsentAttempt } from '../../tool-calls/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
 import type { HeldRun } from './commit.ts'
 
@@ -18,21 +16,15 @@ export interface HeldGeneration extends HeldRun {
   lastSeq: number
   /** The state as the statement left it that created or woke the row as claimed; absent: it must be read. */
   claimed?: ClaimedState
+  /** The same from the statement of a verdict. */
+  decided?: SeenRun
+  /** An attempt that this statement has begun. */
+  begun?: UnsentAttempt
 }
 
 /** A generation, its calls and the versions of its tools at one moment. */
-export interface Snapshot {
+export interface Snapshot extends RunState {
   generation: Generation
-  /** All calls of the generation so far, in step and call order. */
-  calls: ToolCall[]
-  toolVersions: ToolVersions
-  /** The approvals of the calls that are APPROVED, as far as they were read. */
-  agreed: readonly Approval[]
-  /** Time of the database, in milliseconds since 1970. */
-  now: number
-  /** Whether a pause holds the run, and when the statement was sent that found it so. */
-  paused: boolean
-  readAt: Moment
 }
 
 export interface ClaimedState extends Snapshot {

@@ -6,7 +6,7 @@ import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import type { Approval } from '../../approvals/index.ts'
-import type { OwnAttempt, ToolCall } from '../../tool-calls/index.ts'
+import type { ToolCall, UnsentAttempt } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
 import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
@@ -39,14 +39,11 @@ export interface Turn {
    * Calls that this worker has committed, or tried to commit, as EXECUTING and has not sent, each with its attempt.
    * Whether or not the commit was written, this worker did not send them: the outcome of its attempt is never unknown.
    */
-  unsent: Map<string, Unsent>
+  unsent: Map<string, UnsentAttempt>
   /** Whether a pause holds the run, and when the statement was sent that found it so. */
   paused: boolean
   readAt: Moment
 }
-
-/** An attempt that this worker has begun, and when the statement was sent that began it. */
-export type Unsent = OwnAttempt & { begunAt: Moment }
 
 /** `parked`: the row was released in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'

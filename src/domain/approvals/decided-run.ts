@@ -1,0 +1,54 @@
+/** The run that a verdict has claimed for a worker of this process, as the statement has left it. */
+import type { ClaimedOwner } from '../../store/work/owner.ts'
+import type { ToolCall, UnsentAttempt } from '../tool-calls/index.ts'
+import { codeOf } from '../tools/index.ts'
+import type { Approval } from './approval.ts'
+import type { Outcome } from './outcome.ts'
+import type { SeenRun } from './run-state.ts'
+
+/** What the worker of a run gets that a verdict has claimed. */
+export interface DecidedRun extends ClaimedOwner {
+  /** The run as it is now; absent: it must be read. */
+  decided?: SeenRun
+  /** The attempt of the call that the verdict has begun, or may have begun when its statement had no response. */
+  begun?: UnsentAttempt
+}
+
+/**
+ * The run after the verdict, whose statement has claimed it. `begun`: the call, if the statement has begun it. `now`: time of
+ * the transaction, in milliseconds since 1970.
+ */
+export function afterVerdict(
+  { row, ...state }: SeenRun,
+  approval: Approval,
+  { call: decided }: Outcome,
+  begun: ToolCall | null,
+  written: { seq: number; now: number },
+): SeenRun {
+  const now = new Date(written.now)
+  const after = (call: ToolCall) => {
+    if (call.id !== approval.toolCallId) return call
+    return begun ? { ...begun, startedAt: call.startedAt ?? now } : decidedCall(call, decided, now)
+  }
+  const isAgreed = decided?.status === 'APPROVED' && !begun
+  return {
+    ...state,
+    row: { ...row, status: 'RUNNING', lastSeq: written.seq },
+    calls: state.calls.map(after),
+    agreed: isAgreed ? [...state.agreed, approval] : state.agreed,
+  }
+}
+
+function decidedCall(call: ToolCall, decided: Outcome['call'], now: Date): ToolCall {
+  if (!decided) return call
+  if (!('result' in decided)) return { ...call, status: decided.status }
+  const { status, result } = decided
+  return {
+    ...call,
+    status,
+    result,
+    isError: result.isError,
+    errorCode: codeOf(result),
+    settledAt: now,
+  }
+}

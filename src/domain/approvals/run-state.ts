@@ -1,0 +1,80 @@
+/** What a decision about a run needs beside its row, read in the same snapshot. */
+import type { Moment } from '../../core/stopwatch.ts'
+import { rowsAsJson, rowsOfJson } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { generations } from '../../store/db/tables/generations.ts'
+import { runIsFree } from '../../store/work/pauses.ts'
+import { callsAsJson, callsOfJson, isOpen, type ToolCall } from '../tool-calls/index.ts'
+import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
+import type { Approval } from './approval.ts'
+import { agreedAsJson, approvalsOfJson } from './agreed.ts'
+
+export interface RunState {
+  /** All calls of the run so far, in step and call order. */
+  calls: ToolCall[]
+  toolVersions: ToolVersions
+  /** The approvals of the calls that are APPROVED, as far as they were read. */
+  agreed: readonly Approval[]
+  /** Time of the database, in milliseconds since 1970. */
+  now: number
+  /** Whether a pause holds the run, and when the statement was sent that found it so. */
+  paused: boolean
+  readAt: Moment
+}
+
+/** The columns of `stateOfRun`. */
+export interface RunStateRow {
+  now: number
+  free: boolean
+  calls: object[]
+  agreed: object[]
+  toolVersions: ToolVersions
+}
+
+/** Selects the state of a run, as columns beside those of its row. Read them with `stateOfRow`. */
+export function stateOfRun(id: SQL | string, settings: SQL): SQL {
+  return sql`(extract(epoch from now()) * 1000)::float8 as now,
+      ${runIsFree(id)} as free,
+      ${callsAsJson(id)} as calls,
+      ${agreedAsJson(sql`c.generation_id = ${id}`)} as agreed,
+      ${toolVersionsOf(sql`select jsonb_array_elements_text(${settings}->'toolIds')`)} as "toolVersions"`
+}
+
+/** `readAt`: when the statement was sent. */
+export function stateOfRow({ now, free, toolVersions, ...row }: RunStateRow, readAt: Moment): RunState {
+  const [calls, agreed] = [callsOfJson(row.calls), approvalsOfJson(row.agreed)]
+  return { calls, toolVersions, agreed, now, paused: !free, readAt }
+}
+
+/** A run with its row, whose meaning is that of the module generations. */
+export interface SeenRun extends RunState {
+  row: typeof generations.$inferSelect
+}
+
+/** The run that the condition on the row `run` selects, as a value of a larger statement. Parse it with `runOfJson`. */
+export function runAsJson(which: SQL): SQL {
+  return sql`(
+    select row_to_json(seen)
+    from (
+      select ${rowsAsJson(generations, sql`where id = run.id`)} as rows,
+        ${stateOfRun(sql`run.id`, sql`run.settings`)}
+      from generations as run
+      where ${which}
+    ) as seen
+  )`
+}
+
+export type RunJson = (RunStateRow & { rows: object[] }) | null
+
+/** `readAt`: when the statement was sent. Null also when a later statement cannot prove that the run is still so. */
+export function runOfJson(value: RunJson, readAt: Moment): SeenRun | null {
+  if (!value) return null
+  const { rows, ...beside } = value
+  const state = stateOfRow(beside, readAt)
+  return isProvedByLog(state) ? { row: rowsOfJson(generations, rows)[0]!, ...state } : null
+}
+
+/** Every change of a call raises `last_seq` of its run, but the end of a pause, which takes the delays of calls away. */
+function isProvedByLog({ calls }: RunState): boolean {
+  return !calls.some((call) => isOpen(call) && call.notBefore !== null)
+}

@@ -1,0 +1,279 @@
+/**
+ * The statement that approves a call of a waiting run also begins it, so that the request goes out after one commit. Here is
+ * what it must prove, each with the change that it would miss, on both databases.
+ */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { ConnectionLostError } from '../../../src/store/db/storage-error.ts'
+import { aroundStatements } from '../../support/around-statements.ts'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { holdResponse } from '../../support/held-statement.ts'
+import { decideAround, writeOf } from '../../support/verdict-around.ts'
+
+describe.each([
+  ['the embedded database', true],
+  ['PostgreSQL', hasPostgres],
+])('on %s', (database, answers) => {
+  let h: Harness
+  let fixtures: Fixtures
+  let gate: GateFixtures
+  let drop = async () => {}
+
+  beforeAll(async () => {
+    if (!answers) return
+    // A lease that is longer than any test: nothing here may be saved by its end.
+    const config = { leaseMs: 300_000 }
+    if (database === 'PostgreSQL') {
+      const made = await postgresDatabase()
+      drop = made.drop
+      h = await openHarness({ ...config, databaseUrl: made.url })
+    } else h = await openHarness({ ...config, databaseUrl: null })
+    fixtures = await makeFixtures(h)
+    gate = gateFixtures(h, fixtures)
+  })
+  afterAll(async () => {
+    await fixtures?.close()
+    await h?.stop()
+    await drop()
+  })
+
+  const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
+  const ends = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
+
+  async function asked(secret?: string) {
+    const tool = await gate.gated({})
+    const agentId = await fixtures.agent({ toolIds: [tool.id] })
+    const prompt = `call ${tool.name} {"amount": 5}\nthen\nsay done`
+    const started = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', secret)
+    const id = started['generation'].id as string
+    const [approval] = await gate.pending(id)
+    return { tool, id, approvalId: approval!['id'] as string, callId: approval!['toolCall'].id as string }
+  }
+  /** Whether the verdict began the call, when it was given; ends the run. */
+  const outcomeOf = async ({ id, callId }: { id: string; callId: string }) => {
+    const end = await h.until(id, ends)
+    const { status, errorCode, attempts } = await gate.toolCall(callId)
+    return { run: end['status'], status, errorCode, attempts: attempts.length }
+  }
+  const ranOnce = { run: 'COMPLETED', status: 'SUCCEEDED', errorCode: null, attempts: 1 }
+  const pause = async (toolId: string) =>
+    (await h.mutate('pause', { toolId }, 'pause { id }'))['pause'].id as string
+  const resume = (pauseId: string) => h.mutate('resume', { pauseId }, 'pause { id }')
+
+  test.skipIf(!answers)(
+    'between the verdict and its request there is one commit and no other statement',
+    async () => {
+      await gate.decide((await asked()).approvalId, 'APPROVE')
+      const one = await asked()
+      const { db, leaseDb } = h.app.services
+      const sent: string[] = []
+      const undo = [...new Set([db, leaseDb])].map((side) =>
+        aroundStatements(side, ({ text, params, execute }) => {
+          if ([one.id, one.callId, one.approvalId].some((id) => params.includes(id)))
+            sent.push(text.slice(0, 12))
+          return execute()
+        }),
+      )
+      const input = { approvalId: one.approvalId, verdict: 'APPROVE' }
+      const deciding = h.mutate('decideApproval', input, 'approval { status }')
+      while (gate.paid(one.tool.name).length === 0) await new Promise(setImmediate)
+      undo.forEach((stop) => stop())
+      expect(sent).toEqual(['select id as', 'with o as (s'])
+      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+    },
+  )
+
+  test.skipIf(!answers)(
+    'a pause between read and write keeps the call, which runs once after it',
+    async () => {
+      const one = await asked()
+      let pauseId = ''
+      const said = await decideAround(h, one, async () => (pauseId = await pause(one.tool.id)))
+      expect(said).toMatchObject({ approval: { status: 'APPROVED' } })
+      await expect.poll(() => gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
+      expect(gate.paid(one.tool.name)).toEqual([])
+      await resume(pauseId)
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
+
+  test.skipIf(!answers)(
+    'a pause between the commit and its response keeps the call, which is sent after it',
+    async () => {
+      const one = await asked()
+      const written = holdResponse(h.app.services.db, writeOf(one.approvalId))
+      const deciding = gate.decide(one.approvalId, 'APPROVE')
+      await written.done
+      const pauseId = await pause(one.tool.id)
+      // The question that finds the pause: the first statement of this process about it after the response.
+      const looked = holdResponse(h.app.services.leaseDb, {
+        begins: 'select open_pause.id',
+        value: one.tool.id,
+      })
+      written.release()
+      await deciding
+      await looked.done
+      looked.release()
+      expect(gate.paid(one.tool.name)).toEqual([])
+      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'EXECUTING' })
+      await resume(pauseId)
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
+
+  test.skipIf(!answers)(
+    'a requester whose key is revoked between read and write has nothing sent',
+    async () => {
+      const { secret, id } = await gate.key({ role: 'CALLER' })
+      const one = await asked(secret)
+      await decideAround(h, one, () => run(sql`update api_keys set revoked_at = now() where id = ${id}`))
+      const end = await outcomeOf(one)
+      expect(end).toEqual({ run: 'COMPLETED', status: 'ERRORED', errorCode: 'forbidden', attempts: 0 })
+      expect(gate.paid(one.tool.name)).toEqual([])
+    },
+  )
+
+  test.skipIf(!answers)('a tool that is changed between read and write is asked about again', async () => {
+    const one = await asked()
+    await decideAround(h, one, () =>
+      run(sql`with t as (
+          update tools set version = version + 1,
+            definition = jsonb_set(definition, '{description}', '"another"') where id = ${one.tool.id} returning *
+        )
+        insert into tool_versions (tool_id, version, project_id, definition)
+        select id, version, project_id, definition from t`),
+    )
+    await expect.poll(() => gate.approval(one.approvalId)).toMatchObject({ voidReason: 'TOOL_CHANGED' })
+    expect(gate.paid(one.tool.name)).toEqual([])
+    const [again] = await gate.pending(one.id)
+    await gate.decide(again!['id'], 'APPROVE')
+    expect(await outcomeOf(one)).toEqual(ranOnce)
+    expect(gate.paid(one.tool.name)).toHaveLength(1)
+  })
+
+  test.skipIf(!answers)('a run that is asked to end between read and write sends nothing', async () => {
+    const one = await asked()
+    await decideAround(h, one, () =>
+      run(sql`update generations set cancel_requested_at = now() where id = ${one.id}`),
+    )
+    expect(await outcomeOf(one)).toMatchObject({ run: 'CANCELLED', attempts: 0 })
+    expect(gate.paid(one.tool.name)).toEqual([])
+  })
+
+  test.skipIf(!answers)('a run whose time is over sends nothing', async () => {
+    const one = await asked()
+    await run(sql`update generations set deadline_at = now() - interval '1 day' where id = ${one.id}`)
+    await gate.decide(one.approvalId, 'APPROVE')
+    expect(await outcomeOf(one)).toMatchObject({ run: 'EXPIRED', attempts: 0 })
+    expect(gate.paid(one.tool.name)).toEqual([])
+  })
+
+  test.skipIf(!answers)('a limit of the tool delays the call', async () => {
+    const one = await asked()
+    const two = await fixtures.start(
+      await fixtures.agent({ toolIds: [one.tool.id] }),
+      `call ${one.tool.name} {"amount": 6}\nthen\nsay done`,
+    )
+    const [other] = await gate.pending(two)
+    const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1 }
+    await h.mutate('setRateLimit', { ...limit, perMinute: 1 }, 'rateLimit { perMinute }')
+    // Its use is given back, because the statement wrote nothing: what follows takes the only one there is.
+    await decideAround(h, one, () =>
+      run(sql`update generations set last_seq = last_seq where id = ${one.id}`),
+    )
+    expect(await outcomeOf(one)).toEqual(ranOnce)
+    await gate.decide(other!['id'], 'APPROVE')
+    await expect.poll(() => gate.toolCall(other!['toolCall'].id)).toMatchObject({ status: 'APPROVED' })
+    expect(gate.paid(one.tool.name)).toHaveLength(1)
+    await h.mutate('cancelGeneration', { generationId: two }, 'generation { id }')
+  })
+
+  test.skipIf(!answers)('a use of a tool is given back when the statement writes nothing', async () => {
+    const one = await asked()
+    const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
+    await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
+    // The proof fails, and the run begins the call by itself.
+    await decideAround(h, one, () => run(sql`update generations set epoch = epoch + 1 where id = ${one.id}`))
+    expect(await outcomeOf(one)).toEqual(ranOnce)
+    expect(gate.paid(one.tool.name)).toHaveLength(1)
+  })
+
+  test.skipIf(!answers)(
+    'two calls of a run that are approved at the same moment go out once each',
+    async () => {
+      const [first, second] = [await gate.gated({}), await gate.gated({})]
+      const agentId = await fixtures.agent({ toolIds: [first.id, second.id] })
+      const prompt = `call ${first.name} {"amount": 1}\ncall ${second.name} {"amount": 2}\nthen\nsay done`
+      const id = await fixtures.start(agentId, prompt)
+      const [one, two] = await gate.pending(id)
+      const said = await decideAround(h, { approvalId: one!['id'] }, () => gate.decide(two!['id'], 'APPROVE'))
+      expect(said).toMatchObject({ approval: { status: 'APPROVED' } })
+      expect(await h.until(id, ends)).toMatchObject({ status: 'COMPLETED' })
+      expect([gate.paid(first.name).length, gate.paid(second.name).length]).toEqual([1, 1])
+    },
+  )
+
+  test.skipIf(!answers).each(['response', 'statement'])(
+    'when the %s of a verdict is lost, the call is sent once by the process that knows so',
+    async (lost) => {
+      const one = await asked()
+      const { db } = h.app.services
+      const stop = aroundStatements(db, async ({ text, params, execute }) => {
+        if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
+        stop()
+        if (lost === 'response') await execute()
+        throw new ConnectionLostError()
+      })
+      const { approval } = await gate.decide(one.approvalId, 'APPROVE')
+      expect(approval).toMatchObject({ status: 'APPROVED' })
+      expect(approval.votes).toHaveLength(1)
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
+
+  test.skipIf(!answers)(
+    'a claim of another worker under the same epoch is not taken for the lost one',
+    async () => {
+      const one = await asked()
+      const { db } = h.app.services
+      const { slots } = h.app.services
+      const take = slots.take
+      const used = new Promise<string>((resolve) => {
+        slots.take = (...of) => {
+          slots.take = take
+          const slot = take(...of)!
+          return {
+            ...slot,
+            run: (row) => (resolve('run'), slot.run(row)),
+            free: () => (resolve('free'), slot.free()),
+          }
+        }
+      })
+      const stop = aroundStatements(db, async ({ text, params, execute }) => {
+        if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
+        stop()
+        await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
+          wake_at = now() + interval '1 hour' where id = ${one.id}`)
+        throw new ConnectionLostError()
+      })
+      const input = { approvalId: one.approvalId, verdict: 'APPROVE' }
+      const deciding = h.mutate('decideApproval', input, 'approval { status }')
+      expect(await used).toBe('free')
+      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
+      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
+      expect(gate.paid(one.tool.name)).toEqual([])
+      // That worker is lost.
+      await run(sql`update generations set wake_at = now() where id = ${one.id}`)
+      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
+})
