@@ -272,7 +272,9 @@ describe.each(kinds)('on %s', (kind) => {
     const [old, live] = [await newKey(), await newKey()]
     await signedIn(old.secret)
     await signedIn(live.secret)
-    await deployment.rows(`update sessions set expires_at = now() where principal_id = '${old.id}'`)
+    await deployment.rows(
+      `update sessions set expires_at = now() - interval '1 second' where principal_id = '${old.id}'`,
+    )
     const { db } = deployment.replicas[0]!.app.services
     await forgetExpiredSessions(db)
     const rows = await query<{ id: string }>(

@@ -1,6 +1,8 @@
 /** A modern server: discovered, followed, called, cancelled, with input requests, and with hostile lists. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inputRequired } from '@modelcontextprotocol/server'
+import { query } from '../../../src/store/db/database.ts'
+import { sql } from '../../../src/store/db/sql.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
@@ -113,6 +115,25 @@ describe('discovery', () => {
     }
     const followed = await saveTo(h.app.services, server.url, { ring: true })
     await followed.until((state) => state.catalog.tools.some((tool) => tool.name === 'between'))
+  })
+
+  it('is due again when a change was reported while it was refreshed', async () => {
+    // Nobody else claims it here.
+    const api = await openHarness({ role: 'api' })
+    const { services } = api.app
+    const quiet = await saveTo(services, server.url)
+    const due = sql`select wake_at <= now() as due from upstreams where id = ${quiet.id}`
+    const isDue = async () => (await query<{ due: boolean }>(services.db, due))[0]!.due
+    await quiet.refresh()
+    expect(await isDue()).toBe(false)
+    server.guard = async (_request, _response, body) => {
+      if (body.includes('tools/list'))
+        await query(services.db, sql`update upstreams set wake_at = now() where id = ${quiet.id}`)
+      return false
+    }
+    await quiet.refresh()
+    expect(await isDue()).toBe(true)
+    await api.stop()
   })
 
   it('listens to the server again after it was killed and restarted', async () => {

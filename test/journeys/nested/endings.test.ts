@@ -151,13 +151,9 @@ describe('limits', () => {
     await untilAsked(h, root, 2)
     await fixtures.answer(root)
     const ended = await h.until(root, terminal, 'toolCalls { status errorCode }')
-    expect(ended).toMatchObject({
-      output: { text: 'went on' },
-      toolCalls: [
-        { status: 'SUCCEEDED' },
-        { status: 'SUCCEEDED' },
-        { status: 'ERRORED', errorCode: 'too_many_runs' },
-      ],
-    })
+    expect(ended['output']).toMatchObject({ text: 'went on' })
+    // Both of the second step start at once: either of them may be the hundredth.
+    const codes = ended['toolCalls'].map((call: { errorCode: string | null }) => call.errorCode)
+    expect(codes.toSorted()).toEqual([null, null, 'too_many_runs'])
   })
 })

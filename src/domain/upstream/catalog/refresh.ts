@@ -2,7 +2,7 @@
 import { withinTime } from '../../../core/abort.ts'
 import { notFound } from '../../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
@@ -111,7 +111,7 @@ async function writeSuccess(
       verdictAt: sql`case when ${probed} or verdict_at is null then now() else verdict_at end`,
       lastSeenAt: sql`now()`,
       refreshedAt: sql`now()`,
-      wakeAt: nowPlus(withJitter(wait)),
+      wakeAt: unlessDue(nowPlus(withJitter(wait))),
       listener: sql`coalesce(${listener}, listener)`,
       ...(text === null ? {} : { catalog: text, catalogHash: catalog.hash }),
     },
@@ -140,7 +140,7 @@ async function writeFailure(
       status,
       error: { code: fault.code, message: fault.message },
       failures,
-      wakeAt: nowPlus(wait),
+      wakeAt: unlessDue(nowPlus(wait)),
       retryAt: open ? nowPlus(wait) : null,
     },
     events: statusEvents(row, status, fault.code),
@@ -198,6 +198,14 @@ function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | n
 function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
   return upstreamChanged({ toolId, added, removed, changed })
+}
+
+/**
+ * The time of the next refresh, for a row that this one holds until later. Whoever made it due meanwhile reported what this
+ * refresh may not have read. The column has whole milliseconds: a time of now is rounded.
+ */
+function unlessDue(next: SQL): SQL {
+  return sql`case when wake_at <= clock_timestamp() + interval '1 millisecond' then wake_at else ${next} end`
 }
 
 /** Varies the time by up to a fifth, so that upstreams saved together are not refreshed together for ever. */
