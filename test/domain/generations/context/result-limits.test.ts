@@ -61,6 +61,8 @@ test('no cut is longer than its limit or inside a character', () => {
       fc.string({ unit: 'grapheme', maxLength: 400 }),
       fc.integer({ min: 120, max: 400 }),
       (text, bytes) => {
+        // What decoding puts in place of half a character is a character of its own, too.
+        fc.pre(!text.includes('\uFFFD'))
         const cut = limitResultText(text, bytes)
         expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(bytes)
         expect(cut).not.toContain('\uFFFD')
