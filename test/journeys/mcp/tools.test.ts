@@ -296,11 +296,12 @@ describe('what is refused at save', () => {
     own.tools.set('one', { tool: { name: 'one' }, run: () => said('one') })
     const tool = await mcpTool({ url: own.url })
     const discoveries = () => own.seen.filter(({ method }) => method === 'tools/list').length
-    const seen = discoveries()
+    // The second one when it listens.
+    await expect.poll(discoveries).toBe(2)
     const named = await h.mutate('updateTool', { id: tool['id'], title: 'Far away' }, fields)
     expect(named['tool']).toMatchObject({ version: 2, actions: expect.any(Array) })
     expect(named['tool'].actions).toHaveLength(1)
-    expect(discoveries()).toBe(seen)
+    expect(discoveries()).toBe(2)
     const config = { mcp: { url: everything!.url } }
     const moved = await h.mutate('updateTool', { id: tool['id'], config }, fields)
     expect(moved['tool'].actions.map((one: any) => one.action)).toContain('get-sum')
