@@ -57,8 +57,8 @@ export async function decideAtOnce(
     const proof = proofOf(ctx, ready, claim, begins)
     const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proof)
     if (!written) {
-      slot?.free()
       if (begins) await giveBackUse(ctx, begins)
+      slot?.free()
       throw new StaleReadError()
     }
     slot?.run({ ...claimedRow(ready, verdict, written, begins), ...begunBy(begins, begunAt) })
@@ -69,6 +69,7 @@ export async function decideAtOnce(
     if (error instanceof StaleReadError) throw error
     const isLost = isUnavailable(error)
     if (!isLost || !begins) slot?.giveBack(held)
+    if (!isLost && begins) await giveBackUse(ctx, begins)
     if (!isLost) throw error
     // After that the statement is written, or never will be. Only this process knows that the call was not sent.
     return await decideAgain().finally(() => {

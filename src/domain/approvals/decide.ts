@@ -26,7 +26,7 @@ import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
 import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
-import { findForVerdict } from './read.ts'
+import { decides, findForVerdict } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 import type { JudgedVerdict } from './write-verdict.ts'
 
@@ -101,11 +101,13 @@ export async function decideApprovals(
  */
 async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false): Promise<PreparedVerdict> {
   const given = check(decision, input, root)
-  const { approval, seen } = await findForVerdict(ctx, given.approvalId, isAlone ? given.verdict : null)
+  const isEdited = given.arguments !== undefined && given.arguments !== null
+  // The run is read for those alone who may decide, and who hand it over to a worker of this process.
+  const handsOver = isAlone && !isEdited && !given.grant && decides(ctx) && ctx.slots.hasWorker('generations')
+  const { approval, seen } = await findForVerdict(ctx, given.approvalId, handsOver ? given.verdict : null)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)
-  const isEdited = given.arguments !== undefined && given.arguments !== null
   // An edit may bring a stricter requirement.
   const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0
   const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()

@@ -24,6 +24,8 @@ export type TakeSlot = (projectId: string) => Slot | null
 export interface Slots {
   /** Null when this process has no worker of the table, the worker stops, or it has no slot for the project. */
   take(table: WorkTable, projectId: string): Slot | null
+  /** Whether this process has a worker of the table. */
+  hasWorker(table: WorkTable): boolean
   /** Registers the worker of a table. Returns the function that removes it. */
   offer(table: WorkTable, take: TakeSlot): () => void
 }
@@ -32,6 +34,7 @@ export function createSlots(): Slots {
   const workers = new Map<WorkTable, TakeSlot>()
   return {
     take: (table, projectId) => workers.get(table)?.(projectId) ?? null,
+    hasWorker: (table) => workers.has(table),
     offer(table, take) {
       workers.set(table, take)
       return () => {

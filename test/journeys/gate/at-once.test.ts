@@ -6,34 +6,25 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openTab } from '../../support/cookie-jar.ts'
-import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
+import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../../support/held-statement.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
 import { decideAround, writeOf } from '../../support/verdict-around.ts'
 
-describe.each([
-  ['the embedded database', true],
-  ['PostgreSQL', hasPostgres],
-])('on %s', (database, answers) => {
+describe.each(gateDatabases)('on %s', (database, answers) => {
   let h: Harness
-  let fixtures: Fixtures
   let gate: GateFixtures
   let keys: Record<'admin' | 'one' | 'two', { secret: string; id: string }>
-  let drop = async () => {}
+  let opened: GateOn | undefined
 
   beforeAll(async () => {
     if (!answers) return
     // A lease that is longer than any test: nothing here may be saved by its end.
     const config = { leaseMs: 300_000 }
-    if (database === 'PostgreSQL') {
-      const made = await postgresDatabase()
-      drop = made.drop
-      h = await openHarness({ ...config, databaseUrl: made.url })
-    } else h = await openHarness({ ...config, databaseUrl: null })
-    fixtures = await makeFixtures(h)
-    gate = gateFixtures(h, fixtures)
+    opened = await openGateOn(database, config)
+    ;({ h, gate } = opened)
     keys = {
       admin: await gate.key({ role: 'ADMIN' }),
       one: await gate.key({ role: 'APPROVER' }),
@@ -41,9 +32,7 @@ describe.each([
     }
   })
   afterAll(async () => {
-    await fixtures?.close()
-    await h?.stop()
-    await drop()
+    await opened?.close()
   })
 
   const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)

@@ -7,38 +7,28 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
-import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import type { Fixtures } from '../../support/fixtures.ts'
+import type { GateFixtures } from '../../support/gate-fixtures.ts'
+import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
+import type { Harness } from '../../support/harness.ts'
 import { holdResponse } from '../../support/held-statement.ts'
 import { decideAround, writeOf } from '../../support/verdict-around.ts'
 
-describe.each([
-  ['the embedded database', true],
-  ['PostgreSQL', hasPostgres],
-])('on %s', (database, answers) => {
+describe.each(gateDatabases)('on %s', (database, answers) => {
   let h: Harness
   let fixtures: Fixtures
   let gate: GateFixtures
-  let drop = async () => {}
+  let opened: GateOn | undefined
 
   beforeAll(async () => {
     if (!answers) return
     // A lease that is longer than any test: nothing here may be saved by its end.
     const config = { leaseMs: 300_000 }
-    if (database === 'PostgreSQL') {
-      const made = await postgresDatabase()
-      drop = made.drop
-      h = await openHarness({ ...config, databaseUrl: made.url })
-    } else h = await openHarness({ ...config, databaseUrl: null })
-    fixtures = await makeFixtures(h)
-    gate = gateFixtures(h, fixtures)
+    opened = await openGateOn(database, config)
+    ;({ h, fixtures, gate } = opened)
   })
   afterAll(async () => {
-    await fixtures?.close()
-    await h?.stop()
-    await drop()
+    await opened?.close()
   })
 
   const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
@@ -63,6 +53,28 @@ describe.each([
   const pause = async (toolId: string) =>
     (await h.mutate('pause', { toolId }, 'pause { id }'))['pause'].id as string
   const resume = (pauseId: string) => h.mutate('resume', { pauseId }, 'pause { id }')
+
+  test.skipIf(!answers)('the run is read for nobody who may not decide, and for no edit', async () => {
+    const one = await asked()
+    const { secret } = await gate.key({ role: 'CALLER' })
+    const reads: string[] = []
+    const undo = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
+      if (text.includes('end as owner') && params.includes(one.approvalId)) reads.push(text)
+      return execute()
+    })
+    const decide = (more: object, key?: string) =>
+      h.gql(
+        'mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename } }',
+        { input: { approvalId: one.approvalId, verdict: 'APPROVE', ...more } },
+        key,
+      )
+    await decide({}, secret)
+    await decide({ arguments: { amount: 6 } })
+    undo()
+    expect(reads.length).toBeGreaterThan(1)
+    expect(reads.filter((text) => text.includes('row_to_json(seen)'))).toEqual([])
+    expect(await outcomeOf(one)).toEqual(ranOnce)
+  })
 
   test.skipIf(!answers)(
     'between the verdict and its request there is one commit and no other statement',

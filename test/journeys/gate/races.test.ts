@@ -1,39 +1,30 @@
 /** Many requests at the same instant: cancels and verdicts, and the uses of a grant; on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import type { GateFixtures } from '../../support/gate-fixtures.ts'
+import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
+import type { Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 
-describe.each([
-  ['the embedded database', true],
-  ['PostgreSQL', hasPostgres],
-])('on %s', (database, answers) => {
+describe.each(gateDatabases)('on %s', (database, answers) => {
   let h: Harness
   let fixtures: Fixtures
   let gate: GateFixtures
   let slow: Loopback
   let release: () => void
-  let drop = async () => {}
+  let opened: GateOn | undefined
 
   beforeAll(async () => {
     if (!answers) return
     const held: (() => void)[] = []
     release = () => held.splice(0).forEach((answer) => answer())
     slow = await startLoopback((_request, response) => void held.push(() => response.end('late')))
-    if (database === 'PostgreSQL') {
-      const made = await postgresDatabase()
-      drop = made.drop
-      h = await openHarness({ databaseUrl: made.url })
-    } else h = await openHarness({ databaseUrl: null })
-    fixtures = await makeFixtures(h)
-    gate = gateFixtures(h, fixtures)
+    opened = await openGateOn(database)
+    ;({ h, fixtures, gate } = opened)
   })
   afterAll(async () => {
-    await Promise.all([fixtures?.close(), slow?.close()])
-    await h?.stop()
-    await drop()
+    await slow?.close()
+    await opened?.close()
   })
 
   /** Events of a generation until there is one of this kind. */
