@@ -6,7 +6,13 @@ import type { AddressInfo } from 'node:net'
 import type { Usage } from './server.ts'
 
 export type PeerName =
-  'plain-yoga' | 'sdk-bridge' | 'sdk-upstream' | 'http-service' | 'raw-broadcast' | 'model' | 'framework'
+  | 'plain-yoga'
+  | 'sdk-bridge'
+  | 'sdk-upstream'
+  | 'http-service'
+  | 'raw-broadcast'
+  | 'model'
+  | 'framework'
 
 export interface Peer {
   url: string

@@ -36,7 +36,8 @@ afterAll(async () => {
 
 const createAgent = async (name: string) =>
   (await h.mutate('createAgent', { name }, 'agent { name }').catch(() => null))?.['agent']?.name as
-    string | undefined
+    | string
+    | undefined
 
 const createMany = async (name: string) => {
   const made = await Promise.all(Array.from({ length: 40 }, () => createAgent(`${name} ${randomUUID()}`)))

@@ -116,7 +116,8 @@ export interface ModernServer extends RunningServer {
   updated(uri: string): void
   /** Called with each request before MCP handles it; returns true when it has responded. */
   guard:
-    ((request: IncomingMessage, response: ServerResponse, body: string) => boolean | Promise<boolean>) | null
+    | ((request: IncomingMessage, response: ServerResponse, body: string) => boolean | Promise<boolean>)
+    | null
 }
 
 /** A modern-only server (2026-07-28), made with the official SDK. */

@@ -52,7 +52,9 @@ export async function createInvitation(
  * only to somebody who knows the code.
  */
 export type AcceptOutcome =
-  { kind: 'accepted'; ctx: Ctx; secret: string } | { kind: 'sentence'; message: string } | { kind: 'refused' }
+  | { kind: 'accepted'; ctx: Ctx; secret: string }
+  | { kind: 'sentence'; message: string }
+  | { kind: 'refused' }
 
 interface SentInvitation {
   token: string

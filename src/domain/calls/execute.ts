@@ -52,7 +52,8 @@ export async function execute<Settled>(
 
 /** What is left of an execution when nothing is to be proved any more. */
 type Next<Settled> =
-  { started: ToolCall; prepared: Prepared; begunAt: Moment | undefined } | { settled: Settled | null }
+  | { started: ToolCall; prepared: Prepared; begunAt: Moment | undefined }
+  | { settled: Settled | null }
 
 /** What is not read again. */
 interface Remembered {

@@ -16,7 +16,10 @@ export type StepResetReason =
 type StopReason = 'END_TURN' | 'STOP_CONDITION' | 'MAX_STEPS' | 'LENGTH' | 'CONTENT_FILTER' | 'BUDGET'
 
 type FailureCode =
-  Exclude<StepResetReason, 'WORKER_LOST'> | 'OUTPUT_SCHEMA_VIOLATION' | 'TEXT_ENCODED_TOOL_CALL' | 'INTERNAL'
+  | Exclude<StepResetReason, 'WORKER_LOST'>
+  | 'OUTPUT_SCHEMA_VIOLATION'
+  | 'TEXT_ENCODED_TOOL_CALL'
+  | 'INTERNAL'
 
 /** A tool call of an agent, and the run that it started. */
 type ChildRun = { toolCallId: string; name: string; childId: string }

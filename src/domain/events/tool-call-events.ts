@@ -6,7 +6,14 @@ type CallFacts = { toolCallId: string; name: string; stepIndex?: number | null }
 
 /** The status of a settled call. */
 export type SettledStatus =
-  'SUCCEEDED' | 'ERRORED' | 'INVALID' | 'UNKNOWN' | 'REJECTED' | 'EXPIRED' | 'SKIPPED' | 'CANCELLED'
+  | 'SUCCEEDED'
+  | 'ERRORED'
+  | 'INVALID'
+  | 'UNKNOWN'
+  | 'REJECTED'
+  | 'EXPIRED'
+  | 'SKIPPED'
+  | 'CANCELLED'
 
 /**
  * Why the outcome of a call is unknown: no final response arrived, the process that sent it was lost, or its generation

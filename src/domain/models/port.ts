@@ -10,7 +10,10 @@ export interface ModelTool {
 }
 
 export type ToolChoice =
-  { type: 'auto' } | { type: 'none' } | { type: 'required' } | { type: 'tool'; name: string }
+  | { type: 'auto' }
+  | { type: 'none' }
+  | { type: 'required' }
+  | { type: 'tool'; name: string }
 
 export interface ModelSettings {
   temperature?: number

@@ -37,7 +37,8 @@ export interface UpstreamCall extends UpstreamRequest {
  * the result does not come from the upstream: its outcome is unknown.
  */
 export type UpstreamAnswer =
-  { result: ToolResult; sent: boolean; lost: boolean } | { inputRequired: InputRequired }
+  | { result: ToolResult; sent: boolean; lost: boolean }
+  | { inputRequired: InputRequired }
 
 /** Progress reports: as many at once, and one more for each interval, in milliseconds. */
 const mostProgress = 20
