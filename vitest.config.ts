@@ -49,12 +49,11 @@ const stateful = [
 ]
 
 /**
- * Files that get a process of their own: they freeze or end connections under this process, measure its memory or how
- * long its event loop stalls, replace its timers or environment, or use up its budget for work that is stopped. Most
- * take long, and vitest starts with them.
+ * Files that get a process of their own: they measure its memory or how long its event loop stalls, replace its timers or
+ * environment, or use up its budget for work that is stopped.
  */
 const alone = [
-  'test/store/**/*.test.ts',
+  'test/store/{events/numbering,schedule}.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',
   'test/core/{batch,json-schema,pool}.test.ts',
@@ -84,11 +83,14 @@ const resolve = {
   alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
 }
 
-/** Of the long ones those that disturb nothing but their own databases. The longest are not: vitest starts with those alone. */
-const longShared = [
-  'test/chaos/{a2a,ag-ui,chat,responses,rest,verdicts}.test.ts',
-  'test/journeys/snapshot-then-events.test.ts',
-  'test/web/{hostile-text,link-scanner,lost-events,names,roles}.test.ts',
+/** Of the long ones those that get one: besides, vitest starts with them. */
+const longAlone = [
+  'test/adversary/fuzz.test.ts',
+  'test/chaos/{crowd-and-clock,failover-patroni}.test.ts',
+  'test/client/built.test.ts',
+  'test/conformance/client.test.ts',
+  'test/slow/impatient-clients.test.ts',
+  'test/tools/{image,packed}.test.ts',
 ]
 
 /** Importing the server takes longer than most files take: where `isolate` is false, a worker imports it once. */
@@ -99,11 +101,11 @@ const projects = Object.entries({
     include: ['test/**/*.test.ts'],
     exclude: [...alone, ...long, ...judged, ...stateful],
   },
-  'long-alone': { include: [...long, ...stateful], exclude: longShared },
+  'long-alone': { include: [...longAlone, ...stateful] },
   'long-shared': {
     isolate: false,
-    include: [...longShared, ...judged],
-    exclude: [...alone, ...stateful, ...built, 'test/slow/**/*.test.ts'],
+    include: [...long, ...judged],
+    exclude: [...longAlone, ...stateful],
   },
 })
 
