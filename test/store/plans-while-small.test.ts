@@ -5,6 +5,8 @@
 import postgres from 'postgres'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Services } from '../../src/domain/access/index.ts'
+import { insertCalls, newCall } from '../../src/domain/calls/insert.ts'
 import { settleHeld } from '../../src/domain/calls/settle.ts'
 import { settleCalls, underLease } from '../../src/domain/tool-calls/index.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
@@ -82,6 +84,20 @@ test.runIf(hasPostgres).each(Object.keys(statements))('%s: each row is looked up
   expect(plan).not.toMatch(/Seq Scan on (tool_calls|generations)/)
   expect(plan).not.toMatch(/Merge Join/)
 })
+
+test.runIf(hasPostgres).each([1, 16])(
+  '%i calls that begin: what each was checked against is looked up',
+  async (count) => {
+    const basis = { keyId: 'key_1', agentId: 'agt_1', agentVersion: 1, toolId: 'tool_1', toolVersion: 1 }
+    const row = { projectId: 'proj_1', toolId: 'tool_1', agentId: 'agt_1', runtimeName: 'tool' }
+    const calls = held(count, 'call').map(({ id }) =>
+      newCall({ ...row, id }, { ...basis, catalogHash: '' }, []),
+    )
+    const limits = { leaseMs: 15_000 } as Services['limits']
+    const plan = await keptPlanOf((db) => insertCalls({ db, limits }, calls))
+    expect(plan).not.toMatch(/Seq Scan on (agents|tools|upstreams|api_keys)/)
+  },
+)
 
 test.runIf(hasPostgres).each([2, 16])('%i outcomes of one moment: each call is looked up', async (count) => {
   const plan = await keptPlanOf(async (db) => {

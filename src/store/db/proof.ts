@@ -61,21 +61,25 @@ export function notOver(until: string | SQL): SQL {
 
 type Values = Record<Fact, SQL>
 
-/** The only place that says when a fact holds, over the values of a basis: parameters, or columns of a relation. */
+/**
+ * The only place that says when a fact holds, over the values of a basis: parameters, or columns of a relation. A version is
+ * compared with what a subquery returns: of an `exists` the plan for a small table reads the table whole, and goes on to.
+ */
 const conditions: Partial<Record<Fact, (at: Values) => SQL>> = {
   keyId: (at) => sql`exists (${validKey(at.keyId)})`,
   until: (at) => notOver(at.until),
   sessionId: (at) => sql`exists (${liveSession(at.sessionId)})`,
-  agentVersion: (at) =>
-    sql`exists (select 1 from agents where id = ${at.agentId} and version = ${at.agentVersion})`,
-  toolVersion: (at) =>
-    sql`exists (select 1 from tools where id = ${at.toolId} and version = ${at.toolVersion})`,
-  catalogHash: (at) => sql`exists (
-    select 1 from upstreams where id = ${at.toolId} and coalesce(catalog_hash, '') = ${at.catalogHash})`,
+  agentVersion: (at) => sql`(select version from agents where id = ${at.agentId}) = ${at.agentVersion}`,
+  toolVersion: (at) => sql`(select version from tools where id = ${at.toolId}) = ${at.toolVersion}`,
+  catalogHash: (at) =>
+    sql`(select coalesce(catalog_hash, '') from upstreams where id = ${at.toolId}) = ${at.catalogHash}`,
 }
 const proved = Object.keys(conditions) as (keyof typeof conditions)[]
 
-/** A condition of a statement: the basis holds in its snapshot. It locks nothing. Undefined when nothing is to be proved. */
+/**
+ * A condition of a statement: the basis holds in its snapshot; null or false when it does not. It locks nothing. Undefined when
+ * nothing is to be proved.
+ */
 export function prove(basis: Basis): SQL | undefined {
   const named = proved.filter((fact) => (basis[fact] ?? null) !== null)
   if (named.length === 0) return undefined
