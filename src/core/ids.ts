@@ -1,5 +1,5 @@
 /** Prefixed ids: GraphQL, MCP, webhooks and logs use the same string for an object. */
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 /** The id prefix of each kind of object. No prefix is a prefix of another. */
 export const idPrefixes = {
@@ -38,17 +38,24 @@ export type IdKind = keyof typeof idPrefixes
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz'
 const bodyLength = 24
 const timeLength = 9
+const randomLength = bodyLength - timeLength
+
+/** Random bytes of the next ids: to ask for those of one takes longer than all else about it. */
+const random = Buffer.alloc(randomLength * 256)
+let used = random.length
 
 /**
  * A new id: prefix, nine base-36 digits of the time in milliseconds and 15 random ones (77 bits).
  * The time part keeps rows of the same time together in an index; nothing may rely on it for order.
  */
 export function newId(kind: IdKind): string {
-  const time = Date.now().toString(36).padStart(timeLength, '0')
-  const bytes = randomBytes(bodyLength - timeLength)
-  let random = ''
-  for (const byte of bytes) random += alphabet[byte % 36]
-  return `${idPrefixes[kind]}_${time}${random}`
+  if (used === random.length) {
+    randomFillSync(random)
+    used = 0
+  }
+  let id = `${idPrefixes[kind]}_${Date.now().toString(36).padStart(timeLength, '0')}`
+  for (const end = used + randomLength; used < end; used++) id += alphabet[random[used]! % alphabet.length]
+  return id
 }
 
 const shape = new RegExp(`^(${Object.values(idPrefixes).join('|')})_[0-9a-z_]{1,40}$`)
