@@ -23,7 +23,7 @@ import { insertCalls, insertSent, newCall } from './insert.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { isPaused, targetsOf } from './paused.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
-import { requestHash, requirementOf, type CallRequest } from './request.ts'
+import { requirementOf, type CallRequest } from './request.ts'
 
 export interface CreatedCall {
   call: ToolCall
@@ -213,6 +213,5 @@ function rowOf(ctx: Ctx, request: CallRequest) {
     agentGate: via?.agentGate ?? null,
     threadId: via?.threadId ?? null,
     attachments: attachments?.length ? attachments : null,
-    requestHash: via ? requestHash(request, via) : null,
   }
 }

@@ -39,7 +39,7 @@ export async function passGate(
   const started = callStarted({ id, runtimeName: tool.runtimeName, stepIndex: null }, 1)
   const passed = (row: GatedRow['row']): GatedRow =>
     paused
-      ? { row: { ...row, status: 'PROPOSED', awaited: via !== null }, isSent: false, event: null }
+      ? { row: { ...row, status: 'PROPOSED', ...awaitedBy(request) }, isSent: false, event: null }
       : { row, isSent: true, event: started }
   if (!requirement && !paused) return passed({})
   const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
@@ -78,7 +78,7 @@ async function stopped(
       )
       ${insertApprovals([question])}`,
   )
-  const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, awaited: via !== null }
+  const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, ...awaitedBy(request) }
   return { row, isSent: false, event: requested(question) }
 }
 
@@ -99,6 +99,11 @@ async function takeGrant(
     tx,
     grants.filter((grant) => covers(grant, { tool, merged: gateArguments(request), requirement })),
   )
+}
+
+/** How the same request over the bridge finds the call that waits, and its outcome. */
+function awaitedBy(request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'requestHash'> {
+  return request.via ? { awaited: true, requestHash: requestHash(request, request.via) } : {}
 }
 
 /** How long an outcome that was not fetched is returned to the same request, in milliseconds since it was settled. */
