@@ -8,6 +8,9 @@ const toolCallWriters = ['domain/tool-calls/inserts.ts', 'domain/tool-calls/sql.
 const toolCallWrites =
   /\b(?:update|insert\s+into|delete\s+from)\s+(?:"?tool_calls\b|\$\{toolCalls\})|\b(?:update|insert|delete|insertSelect)\(\s*toolCalls\b/i
 
+/** A statement that makes upstreams due. Nothing in their rows tells whether somebody holds them. */
+const upstreamWakes = /`[^`]*\bupdate upstreams\b[^`]*\bwake_at = now\(\)[^`]*`/g
+
 export const statementRules: readonly Rule[] = [
   {
     name: 'statements are written with the tag of store/db/sql.ts; tables are declared with that of Drizzle',
@@ -43,6 +46,24 @@ export const statementRules: readonly Rule[] = [
         { path: 'domain/tool-calls/sql.ts', text: 'sql`update tool_calls set status = 1`' },
       ],
       found: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `domain/calls/${name}.ts`),
+    },
+  },
+  {
+    name: 'whoever makes an upstream due raises its epoch',
+    violations: (sources) =>
+      sources
+        .filter(({ text }) => [...text.matchAll(upstreamWakes)].some(([made]) => !made.includes('epoch =')))
+        .map(({ path }) => path),
+    planted: {
+      sources: [
+        { path: 'domain/upstream/a.ts', text: 'sql`update upstreams set wake_at = now() where id = ${id}`' },
+        { path: 'domain/upstream/b.ts', text: 'sql`update upstreams set ${madeDue}`' },
+        {
+          path: 'domain/upstream/c.ts',
+          text: 'sql`update upstreams set epoch = epoch + 1, wake_at = now()`',
+        },
+      ],
+      found: ['domain/upstream/a.ts'],
     },
   },
 ]

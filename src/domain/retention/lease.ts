@@ -3,7 +3,7 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { dataRemovals, retentions } from '../../store/db/tables/retention.ts'
-import { LeaseLostError, type Held } from '../../store/work/work.ts'
+import { LeaseLostError, madeDue, type Held } from '../../store/work/work.ts'
 import type { Ctx } from '../access/index.ts'
 import { sumOf, type Removed } from './kinds.ts'
 
@@ -35,7 +35,7 @@ export async function lockRetention(tx: Database, projectId: string): Promise<Re
 
 /** Makes the sweep of a locked row due now. One that is under way ends, and goes on under another epoch. */
 export async function makeDue(tx: Database, projectId: string): Promise<void> {
-  await query(tx, sql`update retentions set wake_at = now(), epoch = epoch + 1 where id = ${projectId}`)
+  await query(tx, sql`update retentions set ${madeDue} where id = ${projectId}`)
 }
 
 /** Hints after a change: the log has grown, and a sweep is due. */

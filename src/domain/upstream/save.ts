@@ -1,8 +1,10 @@
 /** Saves and deletes upstreams with the tool that they belong to, in its transaction. */
 import { eq } from 'drizzle-orm'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
-import { sql } from '../../store/db/sql.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
+import { madeDue } from '../../store/work/work.ts'
+import type { Services } from '../access/index.ts'
 import type { UpstreamConfig } from './config.ts'
 
 /**
@@ -63,7 +65,18 @@ export async function forgetTokens(tx: Database, id: string): Promise<void> {
   await tx.delete(upstreamLogins).where(eq(upstreamLogins.upstreamId, id))
 }
 
-/** Makes the upstream due for a refresh. The caller publishes `work` after the commit. */
-export async function wakeUpstream(db: Database, id: string): Promise<void> {
-  await query(db, sql`update upstreams set wake_at = now() where id = ${id}`)
+/**
+ * Makes upstreams due for a refresh, and says so; one that is under way is not written, because it may have read what was
+ * before. Returns the hash of what is known of each.
+ */
+export async function wakeUpstreams(
+  { db, pubsub }: Pick<Services, 'db' | 'pubsub'>,
+  which: SQL,
+): Promise<{ catalogHash: string | null }[]> {
+  const rows = await query<{ catalogHash: string | null }>(
+    db,
+    sql`update upstreams set ${madeDue} where ${which} returning catalog_hash as "catalogHash"`,
+  )
+  if (rows.length > 0) pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+  return rows
 }

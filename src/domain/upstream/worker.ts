@@ -1,7 +1,7 @@
 /** The worker that refreshes upstreams when they are due, in whichever process claims them. */
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { claim } from '../../store/work/work.ts'
+import { claim, madeDue } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { setFollower } from './follower.ts'
@@ -47,7 +47,7 @@ async function releaseUpstreams(services: Services, listener: string): Promise<v
     sql`
       update upstreams
       set listener = null,
-        wake_at = now()
+        ${madeDue}
       where listener = ${listener}
       returning id`,
   ).catch(() => [])

@@ -162,15 +162,19 @@ export async function refence(
  */
 export const givenBack = sql`epoch = epoch + 1`
 
+/**
+ * Part of the statement that makes a row due now, also while it is held: the row cannot tell that from a lease that has run
+ * out. Under another epoch its holder neither renews the lease nor gives the row back: it is claimed, and read again.
+ */
+export const madeDue = sql`wake_at = now(), ${givenBack}`
+
 /** Makes rows due at once, for a process that stops: the next worker that polls claims them. */
 export async function release(db: Database, table: WorkTable, held: Held[]): Promise<void> {
   if (held.length === 0) return
   await query(
     db,
     sql`with mine as (${lockHeld(table, held)})
-      update ${sql.raw(table)} as t set
-        wake_at = now(),
-        epoch = t.epoch + 1
+      update ${sql.raw(table)} as t set ${madeDue}
       from mine
       where t.id = mine.id`,
   )

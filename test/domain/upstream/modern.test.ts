@@ -1,8 +1,9 @@
 /** A modern server: discovered, followed, called, cancelled, with input requests, and with hostile lists. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inputRequired } from '@modelcontextprotocol/server'
-import { query } from '../../../src/store/db/database.ts'
-import { sql } from '../../../src/store/db/sql.ts'
+import { refreshHeld } from '../../../src/domain/upstream/catalog/refresh.ts'
+import { noticeChange } from '../../../src/domain/upstream/changes.ts'
+import { claim, heartbeat, LeaseLostError } from '../../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
@@ -11,6 +12,7 @@ import { projectId } from '../../support/upstream-services.ts'
 
 /** Generous, for a busy machine. */
 const patience = { timeout: 10_000 }
+const leaseMs = 60_000
 
 let h: Harness
 let server: ModernServer
@@ -117,22 +119,29 @@ describe('discovery', () => {
     await followed.until((state) => state.catalog.tools.some((tool) => tool.name === 'between'))
   })
 
-  it('is due again when a change was reported while it was refreshed', async () => {
+  it('is read again when a change was reported while it was refreshed, also if its lease is renewed after that', async () => {
     // Nobody else claims it here.
     const api = await openHarness({ role: 'api' })
     const { services } = api.app
+    const { db } = services
     const quiet = await saveTo(services, server.url)
-    const due = sql`select wake_at <= now() as due from upstreams where id = ${quiet.id}`
-    const isDue = async () => (await query<{ due: boolean }>(services.db, due))[0]!.due
-    await quiet.refresh()
-    expect(await isDue()).toBe(false)
+    const [held] = await claim(db, 'upstreams', leaseMs, { limit: 1, except: [] })
     server.guard = async (_request, _response, body) => {
-      if (body.includes('tools/list'))
-        await query(services.db, sql`update upstreams set wake_at = now() where id = ${quiet.id}`)
+      if (!body.includes('tools/list')) return false
+      const woken = new Promise<void>((resolve) =>
+        services.pubsub.subscribe((hint) => hint.kind === 'work' && resolve()),
+      )
+      noticeChange(services, quiet.id)()
+      await woken
+      await heartbeat(db, 'upstreams', leaseMs, [held!])
       return false
     }
-    await quiet.refresh()
-    expect(await isDue()).toBe(true)
+    await expect(refreshHeld(services, held!, null)).rejects.toThrow(LeaseLostError)
+    server.guard = null
+    const [again] = await claim(db, 'upstreams', leaseMs, { limit: 1, except: [] })
+    expect(again?.id).toBe(quiet.id)
+    await refreshHeld(services, again!, null)
+    expect(await claim(db, 'upstreams', leaseMs, { limit: 1, except: [] })).toEqual([])
     await api.stop()
   })
 

@@ -11,6 +11,7 @@ import { listPage } from '../../../store/db/keyset.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Position } from '../../../store/events/position.ts'
+import { madeDue } from '../../../store/work/work.ts'
 import { assertMay, eachSeen, projectOf, reachable, recordChange, type Ctx } from '../../access/index.ts'
 import {
   appendProjectEvents,
@@ -175,8 +176,7 @@ async function resumeCursors(tx: Database, webhookId: string): Promise<void> {
     sql`update webhook_cursors set
         status = 'IDLE',
         failures = 0,
-        wake_at = now(),
-        epoch = epoch + 1
+        ${madeDue}
       where webhook_id = ${webhookId} and status = 'PAUSED'`,
   )
 }

@@ -2,7 +2,7 @@
 import { withinTime } from '../../../core/abort.ts'
 import { notFound } from '../../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
-import { sql, type SQL } from '../../../store/db/sql.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
@@ -38,7 +38,7 @@ const maxTries = 4
  */
 export function refreshUpstream(services: Services, id: string): Promise<UpstreamState> {
   return services.connections.share(`refresh ${id}`, async () => {
-    // A server that reports a change during the refresh makes a worker claim the row for another one.
+    // A change that is reported during the refresh makes the row due for another one.
     for (let tries = 1; tries <= maxTries && !(await refreshOnce(services, id)); tries++);
     const [row] = await loadRows(services.db, [id])
     if (!row) throw notFound('upstream', id)
@@ -46,7 +46,7 @@ export function refreshUpstream(services: Services, id: string): Promise<Upstrea
   })
 }
 
-/** False when another process claimed the row meanwhile, to refresh it later than this one did. */
+/** False when the row was claimed or made due meanwhile, to be refreshed later than this one did. */
 async function refreshOnce(services: Services, id: string): Promise<boolean> {
   const [held] = await query<Held>(
     services.db,
@@ -67,7 +67,7 @@ async function refreshOnce(services: Services, id: string): Promise<boolean> {
   }
 }
 
-/** Refreshes a claimed row. Throws LeaseLostError when another process has claimed it meanwhile. */
+/** Refreshes a claimed row. Throws LeaseLostError, with nothing written, when it was claimed or made due meanwhile. */
 export async function refreshHeld(services: Services, held: Held, signal: AbortSignal | null): Promise<void> {
   const [row] = await query<UpstreamRow>(
     services.db,
@@ -111,7 +111,7 @@ async function writeSuccess(
       verdictAt: sql`case when ${probed} or verdict_at is null then now() else verdict_at end`,
       lastSeenAt: sql`now()`,
       refreshedAt: sql`now()`,
-      wakeAt: unlessDue(nowPlus(withJitter(wait))),
+      wakeAt: nowPlus(withJitter(wait)),
       listener: sql`coalesce(${listener}, listener)`,
       ...(text === null ? {} : { catalog: text, catalogHash: catalog.hash }),
     },
@@ -140,7 +140,7 @@ async function writeFailure(
       status,
       error: { code: fault.code, message: fault.message },
       failures,
-      wakeAt: unlessDue(nowPlus(wait)),
+      wakeAt: nowPlus(wait),
       retryAt: open ? nowPlus(wait) : null,
     },
     events: statusEvents(row, status, fault.code),
@@ -198,14 +198,6 @@ function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | n
 function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
   return upstreamChanged({ toolId, added, removed, changed })
-}
-
-/**
- * The time of the next refresh, for a row that this one holds until later. Whoever made it due meanwhile reported what this
- * refresh may not have read. The column has whole milliseconds: a time of now is rounded.
- */
-function unlessDue(next: SQL): SQL {
-  return sql`case when wake_at <= clock_timestamp() + interval '1 millisecond' then wake_at else ${next} end`
 }
 
 /** Varies the time by up to a fifth, so that upstreams saved together are not refreshed together for ever. */

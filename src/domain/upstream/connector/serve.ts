@@ -12,6 +12,7 @@ import { tooLarge } from './fetch.ts'
 import { arrivalWatch } from './arrivals.ts'
 import { answerTaken, connectorKey, giveBack, goneMs, takeMessages, takeMs } from './messages.ts'
 import type { ConnectorPlace, TakenMessage } from './messages.ts'
+import { wakeUpstreams } from '../save.ts'
 
 /** How long a request for messages waits for one, in milliseconds. */
 const waitMs = 3000
@@ -177,15 +178,7 @@ function audit(
 
 /** Makes the upstreams behind the connector due, so that their lists and their status are those of now. */
 async function wake(ctx: Ctx, { projectId, name }: ConnectorPlace): Promise<void> {
-  await query(
-    ctx.db,
-    sql`
-      update upstreams
-      set wake_at = now()
-      where project_id = ${projectId}
-        and config->>'url' = ${connectorUrl(name)}`,
-  )
-  ctx.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+  await wakeUpstreams(ctx, sql`project_id = ${projectId} and config->>'url' = ${connectorUrl(name)}`)
 }
 
 /** Wakes whoever waits for messages of a connector: when there are some, when the client is gone, and when its key is revoked. */

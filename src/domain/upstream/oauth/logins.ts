@@ -8,6 +8,7 @@ import { newToken, sha256Hex } from '../../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { upstreamLogins } from '../../../store/db/tables/upstreams.ts'
+import { madeDue } from '../../../store/work/work.ts'
 import { assertMay, reachable, recordChange, type Ctx, type Services } from '../../access/index.ts'
 import { seal } from '../../secrets/index.ts'
 import { runFlow, type Challenge } from './auth.ts'
@@ -225,7 +226,7 @@ async function reconnect(services: Services, row: UpstreamRow, by: string | null
       set config_version = config_version + 1,
         failures = 0,
         retry_at = null,
-        wake_at = now()
+        ${madeDue}
       where id = ${row.id}`,
   )
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])

@@ -4,7 +4,6 @@ import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { onAbort } from '../../../core/abort.ts'
 import type { Json, JsonObject } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
-import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
@@ -13,6 +12,7 @@ import { borrowLink, isStale } from './borrow.ts'
 import { faultOf, UpstreamFault } from '../fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
+import { wakeUpstreams } from '../save.ts'
 import { loadRows, type UpstreamRow, type NegotiatedProtocol } from '../state.ts'
 import { targetOf } from '../target.ts'
 import { trackDelivery, type Delivery } from './wire.ts'
@@ -53,6 +53,8 @@ export interface SendOptions {
 const maxTries = 3
 /** Pause before retrying a server that refused the connection, in milliseconds. */
 const secondTryMs = 250
+/** The shortest time between two refreshes of this process because of failed calls: longer than one takes. Milliseconds. */
+const betweenFailuresMs = 35_000
 
 /**
  * Returns what `send` returns; throws an UpstreamFault, or an error of the database before anything is sent. Sets
@@ -91,7 +93,7 @@ export async function askUpstream<Result>(
       continue
     }
     if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
-      await scheduleRefresh(services, row, fault)
+      scheduleRefresh(services, row, fault)
       throw fault
     }
     if (fault.code === 'unreachable') await pause(secondTryMs)
@@ -191,28 +193,31 @@ function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, 
   return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
 }
 
-/** Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. */
-async function scheduleRefresh(
+/**
+ * Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. Calls that fail one
+ * after another wait for the end of the refresh: each would begin it anew.
+ */
+function scheduleRefresh(
   services: Services,
-  row: UpstreamRow,
+  { id, status }: UpstreamRow,
   { code, facts }: UpstreamFault,
-): Promise<void> {
+): void {
   const serious =
     code === 'unreachable' ||
     code === 'connection_lost' ||
     code === 'authorization_required' ||
     code === 'authorization_failed' ||
     (code === 'http_error' && (facts.status ?? 0) >= 500)
-  if (!serious || row.status !== 'CONNECTED') return
-  await query(
-    services.db,
-    sql`
-      update upstreams
-      set wake_at = now()
-      where id = ${row.id}
-        and status = 'CONNECTED'`,
-  )
-  services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+  if (!serious || status !== 'CONNECTED') return
+  const work = async () => {
+    await wakeUpstreams(services, sql`id = ${id} and status = 'CONNECTED'`)
+    await pause(betweenFailuresMs, undefined, { ref: false })
+  }
+  services.connections
+    .share(`failed ${id}`, work)
+    .catch((error: unknown) =>
+      services.log.warn({ err: error, id }, 'could not schedule the refresh of an upstream'),
+    )
 }
 
 /** Others may wait for the same connection: a caller that times out leaves it to them. */
