@@ -25,6 +25,11 @@ type CallValues = Values<typeof toolCalls>
 /** The calls to update: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
 
+/** Of a call whose own row is given back, or made due: no renewal of a lease that is on its way moves what is set now. */
+const nextEpoch: CallValues = { epoch: sql`t.epoch + 1` }
+/** The row of a call is due now, also if somebody holds it: see `madeDue`. */
+const dueNow: CallValues = { ...nextEpoch, wakeAt: sql`now()` }
+
 /**
  * Commits EXECUTING with one more attempt, before the call is sent. `childId`: the child run that the call waits for.
  * `token`: see OwnAttempt; needed by a writer that may not learn whether this was written.
@@ -151,8 +156,8 @@ export function approveCall(
   return move('approve', which, underLock, {
     ...editOf(more.edit),
     status: to,
-    epoch: claimed ? sql`t.epoch + 1` : undefined,
-    wakeAt: claimed ? nowPlus(wake.leaseMs) : wake ? sql`now()` : undefined,
+    ...(wake ? dueNow : {}),
+    ...(claimed ? { wakeAt: nowPlus(wake.leaseMs) } : {}),
     deadlineAt: more.waitMs === null ? undefined : nowPlus(more.waitMs),
   })
 }
@@ -169,6 +174,7 @@ export function askAgain(
   return move('askAgain', [id], proof, {
     status: 'AWAITING_APPROVAL',
     ...asked,
+    ...nextEpoch,
     notBefore: null,
     wakeAt: null,
   })
@@ -182,6 +188,7 @@ export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: P
   return move('askCaller', [id], sql`${proof} and t.cancel_requested_at is null`, {
     status: 'AWAITING_CLIENT',
     asked,
+    ...nextEpoch,
     wakeAt: nowPlus(waitMs),
     deadlineAt: nowPlus(waitMs),
     attempts: attemptEnds(sql`'AWAITING_CLIENT'::text`, sql`null::text`),
@@ -200,7 +207,7 @@ export function answerCaller(id: string, asked: AskedBack, leaseMs: number | nul
       status: 'EXECUTING',
       attempt: sql`t.attempt + 1`,
       attempts: attemptBegins(),
-      epoch: sql`t.epoch + 1`,
+      ...nextEpoch,
       deadlineAt: null,
       wakeAt: nowPlus(leaseMs),
     },
@@ -220,14 +227,7 @@ export function resolveCall(
   const values = { resolution: said.resolution, resolvedBy: said.by, resolvedAt: sql`now()` }
   const { result } = said
   if (!result)
-    return move(
-      'runAgain',
-      [id],
-      underLock,
-      { ...values, status: 'PROPOSED', wakeAt: sql`now()` },
-      nothing,
-      wholeRow,
-    )
+    return move('runAgain', [id], underLock, { ...values, ...dueNow, status: 'PROPOSED' }, nothing, wholeRow)
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   return settleCalls('resolve', [{ id, status, result }], underLock, values, wholeRow)
 }
@@ -237,13 +237,13 @@ export function resolveCall(
  * released.
  */
 export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean): SQL {
-  const values = isOwnRow ? { wakeAt: nowPlus(ms), epoch: sql`t.epoch + 1` } : { notBefore: nowPlus(ms) }
+  const values = isOwnRow ? { ...nextEpoch, wakeAt: nowPlus(ms) } : { notBefore: nowPlus(ms) }
   return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
 }
 
 /** A pause delays the call until it ends: see `wakeCallsOf`. One that lost its worker is sent again after that. */
 export function park(id: string, proof: Proof, isOwnRow: boolean): SQL {
-  const values = isOwnRow ? { wakeAt: nowPlus(parkedMs), epoch: sql`t.epoch + 1` } : {}
+  const values = isOwnRow ? { ...nextEpoch, wakeAt: nowPlus(parkedMs) } : {}
   return touch([id], mayBeDelayed, proof, {
     ...values,
     notBefore: nowPlus(parkedMs),
@@ -271,7 +271,7 @@ export function wakeCallsOf(generationIds: readonly string[]): SQL {
 export function wakeDirectCalls(projectId: string): SQL {
   const parked = sql`t.generation_id is null and t.project_id = ${projectId} and t.wake_at > now()
     and t.not_before is not null`
-  return touch(parked, mayBeDelayed, underLock, { notBefore: null, wakeAt: sql`now()` })
+  return touch(parked, mayBeDelayed, underLock, { ...dueNow, notBefore: null })
 }
 
 const mayBeDelayed: readonly ToolCallStatus[] = ['PROPOSED', 'APPROVED', 'EXECUTING']
@@ -287,7 +287,11 @@ export function forgetWake(id: string, proof: Proof): SQL {
  * reconnects.
  */
 export function noteCallerGone(id: string, ms: number): SQL {
-  return touch([id], ['AWAITING_APPROVAL'], underLock, { callerGoneAt: sql`now()`, wakeAt: nowPlus(ms) })
+  return touch([id], ['AWAITING_APPROVAL'], underLock, {
+    ...nextEpoch,
+    callerGoneAt: sql`now()`,
+    wakeAt: nowPlus(ms),
+  })
 }
 
 export function noteCallerBack(id: string): SQL {
