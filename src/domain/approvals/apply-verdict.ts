@@ -102,7 +102,8 @@ async function executedAs(tx: Database, approval: Approval, { id }: Owner): Prom
   return isHeld || (await isOutdated(tx, approval)) ? { ...approval, onApprove: 'RUN' } : approval
 }
 
-function hasVote({ votes }: Approval, { by, at }: Vote): boolean {
+/** Whether the approval has this vote of this statement: a verdict that is given again has another time. */
+export function hasVote({ votes }: Approval, { by, at }: Vote): boolean {
   return votes.some((vote) => vote.by === by && vote.at === at)
 }
 

@@ -13,7 +13,7 @@ import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
 import { isNewest, loadCall, newestAttempt } from '../tool-calls/index.ts'
 import type { Approval } from './approval.ts'
-import { judgeVerdict } from './apply-verdict.ts'
+import { hasVote, judgeVerdict } from './apply-verdict.ts'
 import { beginningOf, giveBackUse, mayBegin, type Beginning } from './begin-call.ts'
 import { afterVerdict, type DecidedRun } from './decided-run.ts'
 import type { PreparedVerdict } from './decision.ts'
@@ -48,7 +48,6 @@ export async function decideAtOnce(
   const { owner, seen } = ready
   const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
-  const held = { id: owner.id, epoch: seen.owner.epoch + 1 }
   let begins: Beginning | null = null
   let begunAt = momentNow()
   try {
@@ -67,15 +66,47 @@ export async function decideAtOnce(
     return written.approval
   } catch (error) {
     if (error instanceof StaleReadError) throw error
-    const isLost = isUnavailable(error)
-    if (!isLost || !begins) slot?.giveBack(held)
-    if (!isLost && begins) await giveBackUse(ctx, begins)
-    if (!isLost) throw error
-    // After that the statement is written, or never will be. Only this process knows that the call was not sent.
-    return await decideAgain().finally(() => {
-      if (slot && begins) void runIfBegun(ctx, slot, ready, { begins, begunAt })
-    })
+    if (!isUnavailable(error)) {
+      slot?.free()
+      if (begins) await giveBackUse(ctx, begins)
+      throw error
+    }
+    // After that the statement is written, or never will be.
+    const decided = decideAgain()
+    const begun = begins && { begins, begunAt }
+    if (slot) void afterLoss(ctx, slot, ready, begun, wroteVote(decided, verdict)).catch(() => {})
+    return await decided
   }
+}
+
+interface Begun {
+  begins: Beginning
+  begunAt: Moment
+}
+
+/** Whether the statement without a response has written the verdict, and not the second one; null when nobody knows. */
+async function wroteVote(decided: Promise<Approval>, { votes }: JudgedVerdict): Promise<boolean | null> {
+  const approval = await decided.catch(() => null)
+  return approval && hasVote(approval, votes.at(-1)!)
+}
+
+/**
+ * What becomes of the owner that the statement without a response may have claimed. If it has written nothing, another worker
+ * may hold the owner under the same epoch, and the use of the tool was none.
+ */
+async function afterLoss(
+  ctx: Ctx,
+  slot: Slot,
+  ready: PreparedVerdict,
+  begun: Begun | null,
+  writing: Promise<boolean | null>,
+): Promise<void> {
+  const isWritten = await writing
+  // Only this process knows that the call was not sent.
+  if (begun && isWritten !== false) return runIfBegun(ctx, slot, ready, begun)
+  if (isWritten) return slot.giveBack({ id: ready.owner.id, epoch: ready.seen.owner.epoch + 1 })
+  slot.free()
+  if (begun) await giveBackUse(ctx, begun.begins)
 }
 
 /** Whether the verdict makes its owner due: a call of its own that may run, or a generation that waits. */
@@ -158,7 +189,7 @@ async function runIfBegun(
   ctx: Ctx,
   slot: Slot,
   { owner: { id, projectId }, seen }: PreparedVerdict,
-  { begins, begunAt }: { begins: Beginning; begunAt: Moment },
+  { begins, begunAt }: Begun,
 ): Promise<void> {
   const { epoch, parent } = seen.owner
   const own = newestAttempt(begins.call)

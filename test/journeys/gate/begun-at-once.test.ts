@@ -50,6 +50,10 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
     return { run: end['status'], status, errorCode, attempts: attempts.length }
   }
   const ranOnce = { run: 'COMPLETED', status: 'SUCCEEDED', errorCode: null, attempts: 1 }
+  const delayed = async (callId: string) => {
+    const [row] = await run(sql`select not_before > now() as delayed from tool_calls where id = ${callId}`)
+    return row!['delayed'] as boolean
+  }
   const pause = async (toolId: string) =>
     (await h.mutate('pause', { toolId }, 'pause { id }'))['pause'].id as string
   const resume = (pauseId: string) => h.mutate('resume', { pauseId }, 'pause { id }')
@@ -233,9 +237,17 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   )
 
   test.skipIf(!answers).each(['response', 'statement'])(
-    'when the %s of a verdict is lost, the call is sent once by the process that knows so',
+    'when the %s of a verdict is lost, the call is sent once by the process that knows so, for one use of its tool',
     async (lost) => {
       const one = await asked()
+      const [other] = await gate.pending(
+        await fixtures.start(
+          await fixtures.agent({ toolIds: [one.tool.id] }),
+          `call ${one.tool.name} {"amount": 6}\nthen\nsay done`,
+        ),
+      )
+      const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
+      await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
       const { db } = h.app.services
       const stop = aroundStatements(db, async ({ text, params, execute }) => {
         if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
@@ -247,13 +259,15 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       expect(approval).toMatchObject({ status: 'APPROVED' })
       expect(approval.votes).toHaveLength(1)
       expect(await outcomeOf(one)).toEqual(ranOnce)
+      await gate.decide(other!['id'], 'APPROVE')
+      await expect.poll(() => delayed(other!['toolCall'].id)).toBe(true)
       expect(gate.paid(one.tool.name)).toHaveLength(1)
     },
   )
 
-  test.skipIf(!answers)(
-    'a claim of another worker under the same epoch is not taken for the lost one',
-    async () => {
+  test.skipIf(!answers).each(['APPROVE', 'REJECT'] as const)(
+    'a claim of another worker under the same epoch is not taken for the lost one, nor given back: %s',
+    async (verdict) => {
       const one = await asked()
       const { db } = h.app.services
       const { slots } = h.app.services
@@ -266,6 +280,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
             ...slot,
             run: (row) => (resolve('run'), slot.run(row)),
             free: () => (resolve('free'), slot.free()),
+            giveBack: (row) => (resolve('giveBack'), slot.giveBack(row)),
           }
         }
       })
@@ -276,16 +291,18 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
           wake_at = now() + interval '1 hour' where id = ${one.id}`)
         throw new ConnectionLostError()
       })
-      const input = { approvalId: one.approvalId, verdict: 'APPROVE' }
+      const input = { approvalId: one.approvalId, verdict }
       const deciding = h.mutate('decideApproval', input, 'approval { status }')
       expect(await used).toBe('free')
-      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
-      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
+      const status = { APPROVE: 'APPROVED', REJECT: 'REJECTED' }[verdict]
+      expect(await deciding).toMatchObject({ approval: { status } })
+      expect(await gate.toolCall(one.callId)).toMatchObject({ status, attempts: [] })
       expect(gate.paid(one.tool.name)).toEqual([])
       // That worker is lost.
       await run(sql`update generations set wake_at = now() where id = ${one.id}`)
-      expect(await outcomeOf(one)).toEqual(ranOnce)
-      expect(gate.paid(one.tool.name)).toHaveLength(1)
+      if (verdict === 'APPROVE') expect(await outcomeOf(one)).toEqual(ranOnce)
+      else expect(await h.until(one.id, ends)).toMatchObject({ status: 'COMPLETED' })
+      expect(gate.paid(one.tool.name)).toHaveLength(verdict === 'APPROVE' ? 1 : 0)
     },
   )
 })
