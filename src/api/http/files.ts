@@ -1,6 +1,7 @@
 /** Files over HTTP: upload and download by signed links, and presignUpload as a REST endpoint. */
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { attachmentNamed } from '../../core/attachment.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
@@ -89,7 +90,7 @@ async function download(services: Services, callers: FileCallers, call: OpenCall
     'content-type': found.file.contentType,
     'content-length': found.size,
     // A browser must never render untrusted content on the origin of this server.
-    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(found.file.filename)}`,
+    'content-disposition': attachmentNamed(found.file.filename),
     'content-security-policy': "sandbox; default-src 'none'",
     'cache-control': 'private, no-store',
   })

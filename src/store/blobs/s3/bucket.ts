@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { PassThrough, type Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
+import { attachmentNamed } from '../../../core/attachment.ts'
 import { BucketFaultError, type Bucket } from '../blobs.ts'
 import { onDiskWith, writeDraft } from '../draft.ts'
 import { codeIn, faultOf, faultWithoutResponse } from './faults.ts'
@@ -40,7 +41,7 @@ export function s3Bucket(
       link(settings, 'GET', key, seconds, {
         query: {
           'response-content-type': contentType,
-          'response-content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(filename)}`,
+          'response-content-disposition': attachmentNamed(filename),
           'response-cache-control': 'private, no-store',
         },
       }),
