@@ -222,6 +222,30 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   })
 
   test.skipIf(!answers)(
+    'a run that gets an output between read and write is not handed over as it was before',
+    async () => {
+      const tool = await gate.gated({})
+      const agentId = await fixtures.agent({ toolIds: [tool.id, fixtures.tools.ask] })
+      const prompt = `call ${tool.name} {"amount": 1}\ncall ask {"word": "x"}\nthen\nsay done`
+      const id = await fixtures.start(agentId, prompt)
+      const [approval] = await gate.pending(id)
+      const { slots } = h.app.services
+      const { take } = slots
+      const handed: unknown[] = []
+      slots.take = (...of) => {
+        const slot = take(...of)
+        return slot && { ...slot, run: (row) => (handed.push(row), slot.run(row)) }
+      }
+      const input = { approvalId: approval!['id'], verdict: 'REJECT' } as const
+      await decideAround(h, input, () => fixtures.answer(id))
+      slots.take = take
+      expect(handed).toEqual([])
+      const end = await h.until(id, ends, 'toolCalls { status }')
+      expect(end['toolCalls']).toEqual([{ status: 'REJECTED' }, { status: 'SUCCEEDED' }])
+    },
+  )
+
+  test.skipIf(!answers)(
     'two calls of a run that are approved at the same moment go out once each',
     async () => {
       const [first, second] = [await gate.gated({}), await gate.gated({})]
