@@ -79,7 +79,7 @@ export async function decideAtOnce(
   }
 }
 
-interface Begun {
+interface SentBeginning {
   begins: Beginning
   begunAt: Moment
 }
@@ -98,7 +98,7 @@ async function afterLoss(
   ctx: Ctx,
   slot: Slot,
   ready: PreparedVerdict,
-  begun: Begun | null,
+  begun: SentBeginning | null,
   writing: Promise<boolean | null>,
 ): Promise<void> {
   const isWritten = await writing
@@ -189,7 +189,7 @@ async function runIfBegun(
   ctx: Ctx,
   slot: Slot,
   { owner: { id, projectId }, seen }: PreparedVerdict,
-  { begins, begunAt }: Begun,
+  { begins, begunAt }: SentBeginning,
 ): Promise<void> {
   const { epoch, parent } = seen.owner
   const own = newestAttempt(begins.call)
