@@ -22,7 +22,8 @@ export interface Conversation {
   /** The place after all messages; null for one that is not known. */
   whole: KnownPlace | null
   /**
-   * The newest place before the last messages from which the conversation can go on: after an answer, or where a run failed.
+   * The newest place before the last messages from which the conversation can go on: after an answer, at a run
+   * that was left at a gate, or where one failed.
    * Null for a conversation that begins here. `isEdited`: the client has messages of the assistant after it that are not ours.
    */
   base: (KnownPlace & { isEdited: boolean }) | null
@@ -72,10 +73,16 @@ export async function readConversation(
   }
 }
 
-function isBase({ run, length }: KnownPlace, messages: readonly GivenMessage[], isEdited: boolean): boolean {
+function isBase(
+  { run, length, toldMs }: KnownPlace,
+  messages: readonly GivenMessage[],
+  isEdited: boolean,
+): boolean {
   const isOver = isTerminal(run.storedStatus)
   if (isEdited && !isOver) return false
   if (messages[length - 1]!.role === 'assistant') return true
+  // Its answer is owed: the client left it at a gate.
+  if (toldMs === null && !isEdited) return true
   // One that failed at once says nothing, unless it went on where another one had failed.
   return isOver && run.storedStatus !== 'COMPLETED' && (run.stepCount > 0 || run.input.length === 0)
 }

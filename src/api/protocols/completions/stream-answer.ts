@@ -1,5 +1,6 @@
 /** Tells an answer while it is made: the run that a request is about, and what follows in the same answer. */
 import type { Ctx } from '../../../domain/access/index.ts'
+import { loadPendingUnder } from '../../../domain/approvals/index.ts'
 import type { Generation } from '../../../domain/generations/index.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
 import type { Answer, Delta } from './answer.ts'
@@ -20,8 +21,8 @@ export interface Ending {
 export type Deltas = AsyncGenerator<Delta, Ending | null, undefined>
 
 /**
- * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then nothing is noted. A gate
- * keeps the client until the time `keptUntil` (`followHeld`). Action `events:Subscribe`, checked before this resolves.
+ * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then only a run is noted that
+ * waits at a gate. A gate keeps the client until the time `keptUntil` (`followHeld`). Action `events:Subscribe`, checked before this resolves.
  */
 export async function streamAnswer(
   ctx: Ctx,
@@ -58,7 +59,10 @@ async function* deltasOf(
       }
     }
     const [isEnd, isHeld] = [last?.type === 'end', last?.type === 'held']
-    if (!isEnd && !isHeld && last?.type !== 'clientCalls') return null
+    if (!isEnd && !isHeld && last?.type !== 'clientCalls') {
+      await noteLeft(ctx, conversation, at, after, answer)
+      return null
+    }
     if (!isHeld) answered.push(at.generation)
     if (isEnd && at.next) {
       at = await at.next()
@@ -69,4 +73,17 @@ async function* deltasOf(
     await noteAnswer(ctx, conversation, { ...at, answer: said, after, isTold: !isHeld })
     return { failure, answered }
   }
+}
+
+/** Notes that the client has left a run at a gate: the answer is owed, as after words, and its next message finds the run. */
+async function noteLeft(
+  ctx: Ctx,
+  conversation: Conversation,
+  at: AnswerSource,
+  after: number,
+  { text, calls }: Answer,
+): Promise<void> {
+  const approvals = await loadPendingUnder(ctx.db, at.generation.id)
+  if (approvals.length === 0) return
+  await noteAnswer(ctx, conversation, { ...at, answer: answerMessage(text, calls), after, isTold: false })
 }

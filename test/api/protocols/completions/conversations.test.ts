@@ -350,6 +350,30 @@ describe.each(kinds)('on %s', (kind) => {
       }
     })
 
+    test.each([
+      ['nothing', []],
+      ['an empty answer', [{ role: 'assistant' as const, content: '' }]],
+    ])('a message after a stop before any words does it too: the client keeps %s', async (_what, kept) => {
+      const of = word()
+      const connection = new AbortController()
+      const { signal } = connection
+      const left = ask('gated', [acting(of)], {
+        headers: soon,
+        fetch: (input, init) => fetch(input, { ...init, signal }),
+        maxRetries: 0,
+      }).catch(() => 'stopped')
+      await asked(of)
+      connection.abort()
+      expect(await left).toBe('stopped')
+      const [question] = await questions(of)
+      const places = sql`select 1 from conversation_places where generation_id = ${question!.generation.id}`
+      await expect.poll(() => query(h.app.services.db, places), { timeout: 10_000 }).toHaveLength(2)
+      const next = ask('gated', [acting(of), ...kept, user('say second')], { headers: soon })
+      await decide(of)
+      expect((await next).text).toBe('ok\n\nsecond')
+      expect([await questions(of), acted(of)]).toMatchObject([{ length: 1 }, 1])
+    })
+
     test('the same message twice at once, at two replicas, is answered by one run', async () => {
       const of = word()
       const messages: Message[] = [acting(of)]
