@@ -5,6 +5,8 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
+import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
+import { aroundStatements } from '../support/around-statements.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
@@ -226,6 +228,35 @@ test('an output whose response was lost is accepted once, and the run goes on be
   const types = await eventsOf(id)
   for (const type of ['TOOL_CALL_SETTLED', 'GENERATION_COMPLETED'])
     expect(types.filter((one) => one === type)).toHaveLength(1)
+})
+
+test('a claim of another worker is not released for an output whose statement was lost', async () => {
+  const { agentId } = await asker()
+  const id = await start(agentId, ask())
+  const callId = await waiting(id)
+  const { db, leaseDb } = h.app.services
+  const lose = aroundStatements(db, async ({ text, params, execute }) => {
+    if (!text.startsWith('with g as') || !params.includes(id)) return execute()
+    lose()
+    // The client's retry at another replica, whose worker has the run now.
+    await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
+      wake_at = now() + interval '1 hour' where id = ${id}`)
+    throw new ConnectionLostError()
+  })
+  const released = new Promise<void>((resolve) => {
+    const stop = aroundStatements(leaseDb, async ({ text, params, execute }) => {
+      const result = await execute()
+      if (text.startsWith('with mine as') && JSON.stringify(params).includes(id)) {
+        stop()
+        resolve()
+      }
+      return result
+    })
+  })
+  await expect(submit(id, callId)).rejects.toThrow()
+  await released
+  const [row] = await run(sql`select status, wake_at > now() as held from generations where id = ${id}`)
+  expect(row).toEqual({ status: 'RUNNING', held: true })
 })
 
 test('of two outputs that were read at the same moment both are accepted, and the run resumes once', async () => {

@@ -198,7 +198,7 @@ test('a server that says again and again that its lists changed is read now and 
   const toolId = await toolFor('stormy')
   let told = 0
   const undo = aroundStatements(dialled().h.app.services.db, ({ text, execute }) => {
-    if (text.includes('update upstreams set wake_at = now() where project_id')) told++
+    if (text.startsWith('update upstreams set wake_at = now()') && text.includes('where project_id')) told++
     return execute()
   })
   expect(await call(toolId, 'storm')).toMatchObject({ status: 'SUCCEEDED' })

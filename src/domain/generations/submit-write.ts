@@ -73,23 +73,23 @@ export interface SeenGeneration {
 
 /**
  * Settles the calls in one statement, if neither the generation nor one of its calls has changed since it was read: every
- * change of them raises `last_seq`, or is a request to cancel. With `leaseMs` a generation that goes on is claimed in the
- * same statement, as if a worker had claimed it at once. StaleReadError, with nothing written, when something has changed.
+ * change of them raises `last_seq`, or is a request to cancel. With `claim` a generation that goes on is claimed in the
+ * same statement, as if a worker had claimed it at once, under this epoch. StaleReadError, with nothing written, when something has changed.
  */
 export async function writeUnchanged(
   db: Database,
   { generation, calls, epoch }: SeenGeneration,
   accepted: Accepted[],
   hint: NextStep | null,
-  leaseMs: number | null,
+  claim: { epoch: number; leaseMs: number } | null,
 ): Promise<WrittenOutputs> {
   const { id, lastSeq, storedStatus } = generation
   const resumes = resumesWith(generation, calls, accepted)
-  const claims = resumes && leaseMs !== null
+  const claims = resumes ? claim : null
   const { outcomes, events } = settlementOf(accepted)
   if (claims) events.push(generationResumed({}))
   const wake = claims
-    ? sql`, status = 'RUNNING', epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}`
+    ? sql`, status = 'RUNNING', epoch = ${claims.epoch}::int, wake_at = ${nowPlus(claims.leaseMs)}`
     : resumes
       ? sql`, status = 'QUEUED', wake_at = now()`
       : sql``
@@ -117,7 +117,9 @@ export async function writeUnchanged(
       select last_seq as seq ${state} from g`,
   )
   if (!row) throw new StaleReadError()
-  const held = claims ? heldOf({ generation, calls, epoch }, accepted, hint, { ...row, readAt }) : null
+  const held = claims
+    ? heldOf({ generation, calls }, accepted, hint, { ...row, readAt, epoch: claims.epoch })
+    : null
   return { id, seq: row.seq, resumes, held }
 }
 
@@ -131,12 +133,13 @@ interface Claimed {
 
 /** The row as the statement has left it. */
 function heldOf(
-  seen: SeenGeneration,
+  seen: Omit<SeenGeneration, 'epoch'>,
   accepted: Accepted[],
   hint: NextStep | null,
-  { seq, now, free, steps, toolVersions, readAt }: { seq: number; readAt: Moment } & Claimed,
+  written: { seq: number; readAt: Moment; epoch: number } & Claimed,
 ): HeldGeneration {
   const { id, projectId, rootId, parentId, parentCallId, nextStep } = seen.generation
+  const { seq, now, free, steps, toolVersions, readAt, epoch } = written
   const settled = new Map(accepted.map((one) => [one.call.id, one]))
   const generation: Generation = {
     ...seen.generation,
@@ -151,7 +154,7 @@ function heldOf(
   const read = { toolVersions, agreed: [], now, paused: !free, readAt }
   const claimed = { generation, calls, steps: stepsOfJson(steps), ...read }
   const parent = rootId ? { projectId, parentId: parentId!, callId: parentCallId!, rootId } : null
-  return { id, projectId, epoch: seen.epoch + 1, was: 'QUEUED', lastSeq: seq, parent, claimed }
+  return { id, projectId, epoch, was: 'QUEUED', lastSeq: seq, parent, claimed }
 }
 
 function settledCall({ call, result, hash }: Accepted, now: number): ToolCall {

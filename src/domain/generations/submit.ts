@@ -7,6 +7,7 @@ import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
+import { ownEpoch } from '../../store/work/work.ts'
 import { assertMay, reachable, type Ctx } from '../access/index.ts'
 import { boundIds } from '../agents/index.ts'
 import { callsAsJson, callsOfJson, loadCallsOf } from '../tool-calls/index.ts'
@@ -124,13 +125,14 @@ async function writeSeen(ctx: Ctx, { seen, judgement }: Submitting): Promise<App
   if (accepted.length === 0) return { generation, outcomes, written: [] }
   const resumes = resumesWith(generation, calls, accepted)
   const slot = resumes ? ctx.slots.take('generations', generation.projectId) : null
+  const claim = { epoch: ownEpoch(seen.epoch), leaseMs: ctx.limits.leaseMs }
   try {
-    const written = await writeUnchanged(ctx.db, seen, accepted, hint, slot && ctx.limits.leaseMs)
+    const written = await writeUnchanged(ctx.db, seen, accepted, hint, slot && claim)
     if (written.held) slot!.run(written.held)
     else slot?.free()
     return { generation: after(generation, written), outcomes, written: [written] }
   } catch (error) {
-    if (isStorageError(error)) slot?.giveBack({ id: generation.id, epoch: seen.epoch + 1 })
+    if (isStorageError(error)) slot?.giveBack({ id: generation.id, epoch: claim.epoch })
     else slot?.free()
     throw error
   }

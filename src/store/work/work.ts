@@ -2,6 +2,7 @@
  * Rows that need a worker: claim, lease and fence. A work row has `wake_at` (when a worker must claim it) and `epoch`
  * (its fencing token: who may write it); the table is its own queue and timer. Only the database's clock counts.
  */
+import { randomInt } from 'node:crypto'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
 import type { WorkTable } from '../db/tables/columns.ts'
@@ -161,6 +162,12 @@ export async function refence(
  * that time for its own lease, unless the row has another epoch by then.
  */
 export const givenBack = sql`epoch = epoch + 1`
+
+/**
+ * The epoch of a claim by the statement that makes the row due, where the row had the epoch `seen`. No other claim has it, because
+ * others raise the epoch by one: whoever does not learn whether the statement was written may release the row under it.
+ */
+export const ownEpoch = (seen: number): number => seen + randomInt(2, 2 ** 16)
 
 /**
  * Part of the statement that makes a row due now, also while it is held: the row cannot tell that from a lease that has run
