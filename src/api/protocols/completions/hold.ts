@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { loadPendingUnder, summaryOf, type Approval } from '../../../domain/approvals/index.ts'
+import { readGenerationEvents, requiresAction } from '../../../domain/events/index.ts'
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
@@ -28,14 +29,21 @@ export async function followHeld(
   const over = new AbortController()
   const signal = AbortSignal.any([gone, over.signal])
   const runUpdates = await followRun(ctx, generation, segment, signal, true)
-  const held = heldFrom(ctx, generation.id, keptUntil, signal)
+  const known = { seq: segment.after }
+  const held = heldFrom(ctx, generation.id, known, keptUntil, signal)
   // It may fail before anybody waits for it; whoever does gets the error.
   held.catch(() => {})
-  return untilHeld(runUpdates, held, over)
+  return untilHeld(runUpdates, known, held, over)
+}
+
+/** The event up to which the client knows the log. */
+interface Position {
+  seq: number
 }
 
 async function* untilHeld(
   runUpdates: AsyncGenerator<RunUpdate, void, undefined>,
+  known: Position,
   held: Promise<Held | null>,
   over: AbortController,
 ): AsyncGenerator<RunUpdate | Held, void, undefined> {
@@ -45,6 +53,7 @@ async function* untilHeld(
       if (next === null) return
       if ('type' in next) return yield next
       if (next.done) return
+      known.seq = next.value.seq
       yield next.value
     }
   } finally {
@@ -53,13 +62,25 @@ async function* untilHeld(
 }
 
 /** Resolves when the run waits at a gate at that time or later; null when the signal fires. */
-async function heldFrom(ctx: Ctx, id: string, time: number, signal: AbortSignal): Promise<Held | null> {
+async function heldFrom(
+  ctx: Ctx,
+  id: string,
+  known: Position,
+  time: number,
+  signal: AbortSignal,
+): Promise<Held | null> {
   for (let waitMs = Math.max(0, time - performance.now()); ; waitMs = lookMs) {
     const isOver = await pause(waitMs, true, { signal }).catch(() => false)
     if (!isOver) return null
     const approvals = await loadPendingUnder(ctx.db, id)
-    if (approvals.length > 0) return { type: 'held', approvals }
+    if (approvals.length > 0 && !(await hasCalls(ctx, id, known))) return { type: 'held', approvals }
   }
+}
+
+/** Whether calls for the client are, or may be, in the log, of which it was not told yet: they go before the words. */
+async function hasCalls(ctx: Ctx, id: string, { seq }: Position): Promise<boolean> {
+  const { events, more } = await readGenerationEvents(ctx, id, { after: seq, first: 200 })
+  return more || events.some(({ type }) => type === requiresAction.type)
 }
 
 /** Clients show Markdown: what came with a call must be no link in it. */

@@ -6,6 +6,7 @@ import { sql } from 'drizzle-orm'
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../../src/store/db/database.ts'
+import { aroundStatements } from '../../../support/around-statements.ts'
 import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
@@ -429,6 +430,24 @@ describe.each(kinds)('on %s', (kind) => {
       await asked(of)
       await decide(of, 'REJECT')
       expect([(await made).text, acted(of)]).toEqual(['ok', 0])
+    })
+
+    test('calls for the client that it was not told yet go before the words', async () => {
+      const of = word()
+      const { db } = h.app.services
+      let sawQuestion = () => {}
+      const seen = new Promise<void>((resolve) => (sawQuestion = resolve))
+      const stop = aroundStatements(db, async ({ text, execute }) => {
+        if (text.includes('from steps')) await seen
+        const result = (await execute()) as { rows?: unknown[] } & unknown[]
+        if (/^select .* from approvals where status = 'PENDING'/.test(text) && (result.rows ?? result).length)
+          sawQuestion()
+        return result
+      })
+      const prompt = user(`call ask {"word": "x"}\ncall pay {"word": "${of}"}\nthen\nsay both`)
+      const { message } = await ask('payer', [prompt], { headers: atOnce }).finally(stop)
+      expect((message as OpenAI.Chat.ChatCompletionMessage).tool_calls).toHaveLength(1)
+      await decide(of, 'REJECT')
     })
 
     test('calls that wait and calls for the client: the client answers its own', async () => {
