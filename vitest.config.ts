@@ -4,13 +4,6 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 
-/** Files that build pages and start programs. */
-const built = [
-  'test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts',
-  'test/api/protocols/assistant-ui/*.test.ts',
-  'test/examples.test.ts',
-]
-
 /**
  * What `npm run test:all` adds to `npm test`: processes that are killed and frozen, clients that wait as long as people do,
  * pages, programs and examples that are built, and the journeys that go through every screen. The full doses of their random
@@ -25,7 +18,9 @@ const long = [
   'test/{cli/command,client/built,tools/build-when-stale}.test.ts',
   'test/journeys/snapshot-then-events.test.ts',
   'test/docs/examples.test.ts',
-  ...built,
+  'test/api/protocols/ag-ui/copilotkit-{react,reopened}.test.ts',
+  'test/api/protocols/assistant-ui/*.test.ts',
+  'test/examples.test.ts',
   'test/tools/{image,packed,release}.test.ts',
   'test/slow/**/*.test.ts',
 ]
@@ -83,7 +78,7 @@ const resolve = {
   alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
 }
 
-/** Of the long ones those that get one: besides, vitest starts with them. */
+/** Of the long files those that get a process of their own: for the same reasons, or because they take longest and are begun first. */
 const longAlone = [
   'test/adversary/fuzz.test.ts',
   'test/chaos/{crowd-and-clock,failover-patroni}.test.ts',

@@ -25,6 +25,8 @@ export function openChromium(): Promise<Browser> {
     browser.on('disconnected', () => (running = null))
     return browser
   })
+  // The next file tries again.
+  running.catch(() => (running = null))
   return running
 }
 

@@ -74,7 +74,8 @@ export interface SeenGeneration {
 /**
  * Settles the calls in one statement, if neither the generation nor one of its calls has changed since it was read: every
  * change of them raises `last_seq`, or is a request to cancel. With `claim` a generation that goes on is claimed in the
- * same statement, as if a worker had claimed it at once, under this epoch. StaleReadError, with nothing written, when something has changed.
+ * same statement, as if a worker had claimed it at once, under this epoch. StaleReadError, with nothing written, when
+ * something has changed.
  */
 export async function writeUnchanged(
   db: Database,

@@ -166,6 +166,7 @@ export const givenBack = sql`epoch = epoch + 1`
 /**
  * The epoch of a claim by the statement that makes the row due, where the row had the epoch `seen`. No other claim has it, because
  * others raise the epoch by one: whoever does not learn whether the statement was written may release the row under it.
+ * The column has room for 32,000 such claims; a run has a few for each of its steps, which are a hundred at most.
  */
 export const ownEpoch = (seen: number): number => seen + randomInt(2, 2 ** 16)
 

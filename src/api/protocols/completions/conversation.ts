@@ -23,8 +23,7 @@ export interface Conversation {
   whole: KnownPlace | null
   /**
    * The newest place before the last messages from which the conversation can go on: after an answer, at a run
-   * that was left at a gate, or where one failed.
-   * Null for a conversation that begins here. `isEdited`: the client has messages of the assistant after it that are not ours.
+   * that was left at a gate, or where one failed. Null for a conversation that begins here. `isEdited`: the client has messages of the assistant after it that are not ours.
    */
   base: (KnownPlace & { isEdited: boolean }) | null
   /** The messages of the user that the run of a place has not got. */

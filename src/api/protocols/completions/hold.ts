@@ -77,10 +77,14 @@ async function heldFrom(
   }
 }
 
-/** Whether calls for the client are, or may be, in the log, of which it was not told yet: they go before the words. */
+/** Whether calls for the client are in the log, of which it was not told yet: they go before the words. */
 async function hasCalls(ctx: Ctx, id: string, { seq }: Position): Promise<boolean> {
-  const { events, more } = await readGenerationEvents(ctx, id, { after: seq, first: 200 })
-  return more || events.some(({ type }) => type === requiresAction.type)
+  for (let after = seq; ;) {
+    const { events, more } = await readGenerationEvents(ctx, id, { after, first: 200 })
+    if (events.some(({ type }) => type === requiresAction.type)) return true
+    if (!more) return false
+    after = events.at(-1)!.seq!
+  }
 }
 
 /** Clients show Markdown: what came with a call must be no link in it. */

@@ -22,7 +22,8 @@ export type Deltas = AsyncGenerator<Delta, Ending | null, undefined>
 
 /**
  * Yields what is said, and returns how it ended, or null when the signal `gone` fires before: then only a run is noted that
- * waits at a gate. A gate keeps the client until the time `keptUntil` (`followHeld`). Action `events:Subscribe`, checked before this resolves.
+ * waits at a gate. A gate keeps the client until the time `keptUntil` (`followHeld`). Action `events:Subscribe`, checked before
+ * this resolves.
  */
 export async function streamAnswer(
   ctx: Ctx,

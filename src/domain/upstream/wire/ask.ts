@@ -194,8 +194,8 @@ function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, 
 }
 
 /**
- * Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. Calls that fail one
- * after another wait for the end of the refresh: each would begin it anew.
+ * Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. Calls that fail in
+ * the time after that schedule none: each would begin the refresh anew.
  */
 function scheduleRefresh(
   services: Services,

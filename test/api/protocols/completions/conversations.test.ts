@@ -5,6 +5,7 @@
 import { sql } from 'drizzle-orm'
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { generationResumed, insertGenerationEvents } from '../../../../src/domain/events/index.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { aroundStatements } from '../../../support/around-statements.ts'
 import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
@@ -430,6 +431,20 @@ describe.each(kinds)('on %s', (kind) => {
       await asked(of)
       await decide(of, 'REJECT')
       expect([(await made).text, acted(of)]).toEqual(['ok', 0])
+    })
+
+    test('what a run has in its log since, however much, keeps no client from the words', async () => {
+      const of = word()
+      const id = runIdOf(await ask('gated', [acting(of)], { headers: atOnce }))
+      const events = Array.from({ length: 450 }, () => generationResumed({}))
+      await query(
+        h.app.services.db,
+        sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
+            returning id, project_id, last_seq)
+          ${insertGenerationEvents(events)}`,
+      )
+      expect((await ask('gated', [acting(of)], { headers: atOnce })).text).toContain('waits for an approval')
+      await decide(of, 'REJECT')
     })
 
     test('calls for the client that it was not told yet go before the words', async () => {
