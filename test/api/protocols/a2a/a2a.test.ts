@@ -100,7 +100,7 @@ describe('a task', () => {
 
   test('is streamed: text in pieces, then the state', async () => {
     const words = 'one two three four five six seven eight'
-    const events = await collect(client.sendMessageStream(message(`slow 5ms\nsay ${words}`)))
+    const events = await collect(client.sendMessageStream(message(`slow 60ms\nsay ${words}`)))
     const seen = foldStream(events)
     expect(seen.texts).toEqual({ 'text-1': words })
     expect(seen.appended).toBeGreaterThan(0)
