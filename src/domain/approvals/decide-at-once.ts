@@ -15,7 +15,7 @@ import { isNewest, loadCall, newestAttempt } from '../tool-calls/index.ts'
 import type { Approval } from './approval.ts'
 import { hasVote, judgeVerdict } from './apply-verdict.ts'
 import { beginningOf, giveBackUse, mayBegin, type Beginning } from './begin-call.ts'
-import { afterVerdict, type DecidedRun } from './decided-run.ts'
+import { afterVerdict, type DecidedOwner } from './decided-run.ts'
 import type { PreparedVerdict } from './decision.ts'
 import type { Outcome } from './outcome.ts'
 import type { VerdictSnapshot } from './read.ts'
@@ -35,8 +35,8 @@ export function judgeSeen(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
 
 /**
  * Writes the verdict in one statement, if nothing that it was judged by has changed. A call or generation that goes on is
- * claimed by the statement when this process has a free slot; the call of a generation is begun by it, too, where it can
- * prove what that needs. The statement waits for no lock. StaleReadError when it wrote nothing. When the connection does not
+ * claimed by the statement when this process has a free slot; the call is begun by it, too, where it can prove what that
+ * needs. The statement waits for no lock. StaleReadError when it wrote nothing. When the connection does not
  * tell whether it did, `decideAgain` does, under the lock.
  */
 export async function decideAtOnce(
@@ -161,8 +161,9 @@ function proofOf(
 }
 
 /** Nobody has claimed the owner since it was read; a run that is handed over is as it was. */
-function isAsSeen({ owner: { status, epoch }, run }: VerdictSnapshot): SQL {
-  const isUnchanged = run && sql`and last_seq = ${run.row.lastSeq}::int and cancel_requested_at is null`
+function isAsSeen({ owner: { status, epoch }, goesOn }: VerdictSnapshot): SQL {
+  const run = goesOn?.row
+  const isUnchanged = run && sql`and last_seq = ${run.lastSeq}::int and cancel_requested_at is null`
   return sql`status = ${status} and epoch = ${epoch}::int ${isUnchanged ?? sql``}`
 }
 
@@ -172,12 +173,12 @@ function claimedRow(
   { outcome }: JudgedVerdict,
   { approval, owner: now }: WrittenVerdict,
   begins: Beginning | null,
-): DecidedRun {
+): DecidedOwner {
   const { epoch, parent } = seen.owner
   const seq = now.seq ?? 0
-  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: seq, parent }
+  const row: DecidedOwner = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: seq, parent }
   const after = { seq, now: now.now }
-  if (seen.run) row.decided = afterVerdict(seen.run, approval, outcome, begins?.call ?? null, after)
+  if (seen.goesOn) row.claimed = afterVerdict(seen.goesOn, approval, outcome, begins?.call ?? null, after)
   return row
 }
 
@@ -195,10 +196,10 @@ async function runIfBegun(
   const own = newestAttempt(begins.call)
   const call = await whenAnswered(() => loadCall(ctx.db, own.id), ctx.limits.leaseMs).catch(() => null)
   if (!call || !isNewest(own, call)) return slot.free()
-  const row: DecidedRun = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent }
+  const row: DecidedOwner = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent }
   slot.run({ ...row, ...begunBy(begins, begunAt) })
 }
 
-function begunBy(begins: Beginning | null, begunAt: Moment): Pick<DecidedRun, 'begun'> {
+function begunBy(begins: Beginning | null, begunAt: Moment): Pick<DecidedOwner, 'begun'> {
   return begins ? { begun: { ...newestAttempt(begins.call), begunAt } } : {}
 }

@@ -102,8 +102,8 @@ export async function decideApprovals(
 async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false): Promise<PreparedVerdict> {
   const given = check(decision, input, root)
   const isEdited = given.arguments !== undefined && given.arguments !== null
-  // The run is read for those alone who may decide, and who hand it over to a worker of this process.
-  const handsOver = isAlone && !isEdited && !given.grant && decides(ctx) && ctx.slots.hasWorker('generations')
+  // What goes on is read for those alone who may decide, and who hand it over to a worker of this process.
+  const handsOver = isAlone && !isEdited && !given.grant && decides(ctx) && ctx.slots.hasWorkers()
   const { approval, seen } = await findForVerdict(ctx, given.approvalId, handsOver ? given.verdict : null)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const

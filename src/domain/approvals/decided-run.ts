@@ -1,42 +1,41 @@
-/** The run that a verdict has claimed for a worker of this process, as the statement has left it. */
+/** The run or call that a verdict has claimed for a worker of this process, as the statement has left it. */
 import type { ClaimedOwner } from '../../store/work/owner.ts'
 import type { ToolCall, UnsentAttempt } from '../tool-calls/index.ts'
 import { codeOf } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
 import type { Outcome } from './outcome.ts'
-import type { SeenRun } from './run-state.ts'
+import type { SeenOwner } from './run-state.ts'
 
-/** What the worker of a run gets that a verdict has claimed. */
-export interface DecidedRun extends ClaimedOwner {
-  /** The run as it is now; absent: it must be read. */
-  decided?: SeenRun
+/** What the worker of a run or call gets that a verdict has claimed. */
+export interface DecidedOwner extends ClaimedOwner {
+  /** As it is now; absent: it must be read. */
+  claimed?: SeenOwner
   /** The attempt of the call that the verdict has begun, or may have begun when its statement had no response. */
   begun?: UnsentAttempt
 }
 
 /**
- * The run after the verdict, whose statement has claimed it. `begun`: the call, if the statement has begun it. `now`: time of
+ * The run or call after the verdict, whose statement has claimed it. `begun`: the call, if the statement has begun it. `now`: time of
  * the transaction, in milliseconds since 1970.
  */
 export function afterVerdict(
-  { row, ...state }: SeenRun,
+  { row, ...state }: SeenOwner,
   approval: Approval,
   { call: decided }: Outcome,
   begun: ToolCall | null,
   written: { seq: number; now: number },
-): SeenRun {
+): SeenOwner {
   const now = new Date(written.now)
   const after = (call: ToolCall) => {
     if (call.id !== approval.toolCallId) return call
     return begun ? { ...begun, startedAt: call.startedAt ?? now } : decidedCall(call, decided, now)
   }
   const isAgreed = decided?.status === 'APPROVED' && !begun
-  return {
-    ...state,
-    row: { ...row, status: 'RUNNING', lastSeq: written.seq },
-    calls: state.calls.map(after),
-    agreed: isAgreed ? [...state.agreed, approval] : state.agreed,
-  }
+  const agreed = isAgreed ? [...state.agreed, approval] : state.agreed
+  const decidedState = { ...state, calls: state.calls.map(after), agreed }
+  return row
+    ? { ...decidedState, row: { ...row, status: 'RUNNING', lastSeq: written.seq } }
+    : { ...decidedState, row }
 }
 
 function decidedCall(call: ToolCall, decided: Outcome['call'], now: Date): ToolCall {

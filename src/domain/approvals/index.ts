@@ -52,9 +52,15 @@ export {
 } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
-export type { DecidedRun } from './decided-run.ts'
-export { stateOfRow, stateOfRun, type RunState, type RunStateRow, type SeenRun } from './run-state.ts'
+export type { DecidedOwner } from './decided-run.ts'
+export {
+  stateOfCall,
+  stateOfRow,
+  stateOfRun,
+  type RunState,
+  type RunStateRow,
+  type SeenOwner,
+} from './run-state.ts'
 export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
-export { agreedAsJson, approvalsOfJson } from './agreed.ts'
 export { getApprovals, loadApprovals, loadPendingOf, hasAskedUnder, loadPendingUnder } from './read.ts'

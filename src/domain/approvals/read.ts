@@ -7,7 +7,7 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { eachSeen, permissionsOf, reachable, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval, type Verdict } from './approval.ts'
-import { runAsJson, runOfJson, type RunJson, type SeenRun } from './run-state.ts'
+import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type SeenOwner } from './run-state.ts'
 
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
@@ -35,13 +35,13 @@ export interface VerdictSnapshot {
   now: number
   /** The row that owns the call. */
   owner: { epoch: number; status: string; parent: ParentLink | null }
-  /** The generation that owns the call, if it waits and may go on with the verdict, and was asked for. */
-  run: SeenRun | null
+  /** What goes on with the verdict, if it waits for it alone, and was asked for. */
+  goesOn: SeenOwner | null
 }
 
 /**
- * The approval with what its verdict is judged by, in one snapshot. With a verdict, the run that would go on with it is read
- * too. NOT_FOUND; checks no permission.
+ * The approval with what its verdict is judged by, in one snapshot. With a verdict, the run or call that would go on with it
+ * is read too. NOT_FOUND; checks no permission.
  */
 export async function findForVerdict(
   ctx: Ctx,
@@ -49,13 +49,13 @@ export async function findForVerdict(
   verdict: Verdict | null,
 ): Promise<{ approval: Approval; seen: VerdictSnapshot }> {
   const readAt = momentNow()
-  const [row] = await selectRows<typeof approvals, Omit<VerdictSnapshot, 'run'> & { run: RunJson }>(
+  const [row] = await selectRows<typeof approvals, Omit<VerdictSnapshot, 'goesOn'> & { goesOn: OwnerJson }>(
     ctx.db,
     approvals,
     sql`where id = ${id}`,
     sql`, expires_at <= now() as late,
       (extract(epoch from now()) * 1000)::float8 as now,
-      ${verdict ? runAsJson(goesOnWith(verdict)) : sql`null`} as run,
+      ${verdict ? goingOnWith(verdict) : sql`null`} as "goesOn",
       case
         when generation_id is null then (
           select json_build_object('epoch', t.epoch, 'status', t.status, 'parent', null)
@@ -72,15 +72,19 @@ export async function findForVerdict(
         )
       end as owner`,
   )
-  const { late, now, owner, run, ...plain } = reachable(ctx, row, 'approval', id)
-  return { approval: approvalOf(plain), seen: { late, now, owner, run: runOfJson(run, readAt) } }
+  const { late, now, owner, goesOn, ...plain } = reachable(ctx, row, 'approval', id)
+  return { approval: approvalOf(plain), seen: { late, now, owner, goesOn: ownerOfJson(goesOn, readAt) } }
 }
 
-/** A condition on `run`: it waits for the approval, which the verdict settles. */
-function goesOnWith(verdict: Verdict): SQL {
+/** The owner that waits for the approval, which the verdict settles, as a value. A rejected call outside a run has no work left. */
+function goingOnWith(verdict: Verdict): SQL {
   const isLast = sql`jsonb_array_length(approvals.votes) + 1 >= (approvals.requirement->>'quorum')::int`
-  return sql`run.id = approvals.generation_id and run.status = 'WAITING'
-    and ${verdict === 'REJECT' ? sql`true` : isLast}`
+  const isRejected = verdict === 'REJECT'
+  return sql`case
+    when generation_id is not null
+    then ${runAsJson(sql`run.id = approvals.generation_id and run.status = 'WAITING' and ${isRejected ? sql`true` : isLast}`)}
+    else ${isRejected ? sql`null` : callAsJson(sql`t.id = approvals.tool_call_id and ${isLast}`)}
+  end`
 }
 
 /** Approvals by id, in no order. Checks no permission. */

@@ -1,28 +1,29 @@
-/** What a decision about a run needs beside its row, read in the same snapshot. */
+/** What the work on a run, or on a call outside any, needs beside the row of the run, read in one snapshot. */
 import type { Moment } from '../../core/stopwatch.ts'
 import { rowsAsJson, rowsOfJson } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations } from '../../store/db/tables/generations.ts'
-import { runIsFree } from '../../store/work/pauses.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { areFree, runIsFree } from '../../store/work/pauses.ts'
 import { callsAsJson, callsOfJson, isOpen, type ToolCall } from '../tool-calls/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
 import { agreedAsJson, approvalsOfJson } from './agreed.ts'
 
 export interface RunState {
-  /** All calls of the run so far, in step and call order. */
+  /** All calls of the run so far, in step and call order; or the one that is its own work row. */
   calls: ToolCall[]
   toolVersions: ToolVersions
   /** The approvals of the calls that are APPROVED, as far as they were read. */
   agreed: readonly Approval[]
   /** Time of the database, in milliseconds since 1970. */
   now: number
-  /** Whether a pause holds the run, and when the statement was sent that found it so. */
+  /** Whether a pause holds the run or the call, and when the statement was sent that found it so. */
   paused: boolean
   readAt: Moment
 }
 
-/** The columns of `stateOfRun`. */
+/** The columns of `stateOfRun` and `stateOfCall`. */
 export interface RunStateRow {
   now: number
   free: boolean
@@ -40,6 +41,13 @@ export function stateOfRun(id: SQL | string, settings: SQL): SQL {
       ${toolVersionsOf(sql`select jsonb_array_elements_text(${settings}->'toolIds')`)} as "toolVersions"`
 }
 
+/** Selects the state of a call outside any run, the row `t` of tool_calls. Read it with `stateOfRow`. */
+export const stateOfCall = sql`(extract(epoch from now()) * 1000)::float8 as now,
+  ${areFree(sql`t.project_id`, sql`t.tool_id`, sql`t.agent_id`)} as free,
+  ${rowsAsJson(toolCalls, sql`where id = t.id`)} as calls,
+  ${agreedAsJson(sql`c.id = t.id`)} as agreed,
+  ${toolVersionsOf(sql`t.tool_id`)} as "toolVersions"`
+
 /** `readAt`: when the statement was sent. */
 export function stateOfRow({ now, free, toolVersions, ...row }: RunStateRow, readAt: Moment): RunState {
   const [calls, agreed] = [callsOfJson(row.calls), approvalsOfJson(row.agreed)]
@@ -51,7 +59,18 @@ export interface SeenRun extends RunState {
   row: typeof generations.$inferSelect
 }
 
-/** The run that the condition on the row `run` selects, as a value of a larger statement. Parse it with `runOfJson`. */
+/** What a verdict lets go on: a run; or, without a row, a call that is its own work row. */
+export type SeenOwner = SeenRun | (RunState & { row: null })
+
+/** The call outside any run that the condition on the row `t` selects, as a value of a larger statement. Parse it with `ownerOfJson`. */
+export function callAsJson(which: SQL): SQL {
+  return sql`(
+    select row_to_json(seen)
+    from (select ${stateOfCall} from tool_calls as t where ${which}) as seen
+  )`
+}
+
+/** The run that the condition on the row `run` selects, as a value of a larger statement. Parse it with `ownerOfJson`. */
 export function runAsJson(which: SQL): SQL {
   return sql`(
     select row_to_json(seen)
@@ -64,13 +83,14 @@ export function runAsJson(which: SQL): SQL {
   )`
 }
 
-export type RunJson = (RunStateRow & { rows: object[] }) | null
+export type OwnerJson = (RunStateRow & { rows?: object[] }) | null
 
 /** `readAt`: when the statement was sent. Null also when a later statement cannot prove that the run is still so. */
-export function runOfJson(value: RunJson, readAt: Moment): SeenRun | null {
+export function ownerOfJson(value: OwnerJson, readAt: Moment): SeenOwner | null {
   if (!value) return null
   const { rows, ...beside } = value
   const state = stateOfRow(beside, readAt)
+  if (!rows) return { row: null, ...state }
   return isProvedByLog(state) ? { row: rowsOfJson(generations, rows)[0]!, ...state } : null
 }
 

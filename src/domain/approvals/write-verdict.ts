@@ -52,7 +52,7 @@ export interface Proof {
   condition: SQL
   /** Claims the owner, which this verdict wakes, for a worker of this process. */
   claim: OwnerClaim | null
-  /** The attempt that the call of a run begins with at once. */
+  /** The attempt with which the call begins at once. */
   begins: Beginning | null
 }
 
@@ -78,9 +78,10 @@ export async function writeVerdict(
   const closed =
     outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
   const search = searchAfter(approvalAfter(verdict, null), edit !== null)
+  const wake = wakeOf(owner, outcome, claim)
   const changed = begins
-    ? approveAndStart(isAsked, newestAttempt(begins.call).token!)
-    : changedCall(approval.toolCallId, outcome, edit, wakeOf(owner, outcome, claim))
+    ? approveAndStart(isAsked, newestAttempt(begins.call).token!, wake)
+    : changedCall(approval.toolCallId, outcome, edit, wake)
   const isOffered = outcome.call?.status === 'AWAITING_CLIENT'
   const isClaimed = claim !== null && owner.table === 'generations'
   const events = [

@@ -31,6 +31,7 @@ import {
   park,
   settleCalls,
   startCall,
+  targetsOf,
   toolCallOf,
   underLease,
   wholeRow,
@@ -39,7 +40,7 @@ import {
 import { statusOf, type Finished } from '../tools/index.ts'
 import type { CallStore } from './execution.ts'
 import { notSent, settleLate } from './late-outcome.ts'
-import { isPaused, targetsOf } from './paused.ts'
+import { isPaused } from './paused.ts'
 import { settleHeld } from './settle.ts'
 
 /**

@@ -3,47 +3,71 @@
  * in time.
  */
 import { errorResult } from '../../core/content.ts'
+import { momentNow } from '../../core/stopwatch.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
-import { toolCalls } from '../../store/db/tables/tools.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
-import { release, type Held } from '../../store/work/work.ts'
+import { LeaseLostError, release, type Claimed, type Held } from '../../store/work/work.ts'
 import type { WorkControl } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
-import { agreedAsJson, approvalsOfJson, type Agreed } from '../approvals/index.ts'
-import { forgetWake, toolCallOf, underLease, type ToolCall } from '../tool-calls/index.ts'
-import { finished, toolVersionsOf, unknownResult, type ToolVersions } from '../tools/index.ts'
+import {
+  stateOfCall,
+  stateOfRow,
+  type DecidedOwner,
+  type RunState,
+  type RunStateRow,
+} from '../approvals/index.ts'
+import { forgetWake, isNewest, underLease, type ToolCall } from '../tool-calls/index.ts'
+import { finished, unknownResult } from '../tools/index.ts'
 import { directStore, settleOnce, type Settler } from './direct-store.ts'
 import { execute } from './execute.ts'
+import { notSent, settleLate } from './late-outcome.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
 const executable: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED', 'EXECUTING']
 const noAnswers = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
 
+/** A call that this process has claimed. */
+export type HeldCall = Claimed & Pick<DecidedOwner, 'claimed' | 'begun'>
+
 /**
- * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones. A call that waits for an approval is due
- * when its caller disconnected, and is withdrawn; a call that waits for its caller's responses is due when their time
- * is over.
+ * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones; one that a verdict has begun is sent. A call that
+ * waits for an approval is due when its caller disconnected, and is withdrawn; a call that waits for its caller's responses is
+ * due when their time is over.
  */
-export async function workOnCall(services: Services, held: Held, control: WorkControl): Promise<void> {
-  const { lease, signal } = control
-  const { call, agreed } = await whenAnswered(
-    () => loadWork(services.db, held.id),
-    services.limits.leaseMs,
-    true,
-  )
+export async function workOnCall(services: Services, held: HeldCall, control: WorkControl): Promise<void> {
+  try {
+    const { claimed } = held
+    const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
+    await workBy(services, held, control, claimed ?? (await read()))
+  } catch (error) {
+    // The next worker cannot know that this call was not sent.
+    if (held.begun) void settleLate(services, held.begun, notSent)
+    throw error
+  }
+}
+
+async function workBy(
+  services: Services,
+  held: HeldCall,
+  { lease, signal, isDraining }: WorkControl,
+  { calls, agreed, toolVersions }: RunState,
+): Promise<void> {
+  const call = calls[0]!
   if (executable.includes(call.status)) {
+    const isFresh = call.status === 'EXECUTING' && isNewest(held.begun, call)
     // A draining process starts nothing new.
-    if (control.isDraining()) return release(services.leaseDb, 'tool_calls', [held])
+    if (isDraining() && !isFresh) return release(services.leaseDb, 'tool_calls', [held])
+    const [approval] = agreed
     await execute(services, call, {
-      store: directStore(services, lease),
+      store: { ...directStore(services, lease), onSend: () => void delete held.begun },
       lease,
       signal,
-      isFresh: false,
+      isFresh,
+      begunAt: held.begun?.begunAt,
       trace: { continues: call.trace ?? undefined },
       gates: call.agentGate ? [call.agentGate] : [],
-      agreed,
+      agreed: approval && { approval, toolVersions },
       isLeftToNext: () => signal.aborted,
     })
     return
@@ -54,18 +78,13 @@ export async function workOnCall(services: Services, held: Held, control: WorkCo
   await query(services.db, forgetWake(call.id, underLease(held)))
 }
 
-/** The call, and what was agreed to when it is an approved one, read at one moment. */
-async function loadWork(db: Database, id: string): Promise<{ call: ToolCall; agreed: Agreed | undefined }> {
-  const [row] = await selectRows<typeof toolCalls, { agreed: object[]; toolVersions: ToolVersions }>(
-    db,
-    toolCalls,
-    sql`where id = ${id}`,
-    sql`, ${agreedAsJson(sql`c.id = ${id}`)} as agreed,
-      ${toolVersionsOf(sql`tool_calls.tool_id`)} as "toolVersions"`,
-  )
-  const { agreed, toolVersions, ...call } = row!
-  const [approval] = approvalsOfJson(agreed)
-  return { call: toolCallOf(call), agreed: approval && { approval, toolVersions } }
+/** The call as it is now. LeaseLostError when another worker holds the row. */
+async function loadState(db: Database, { id, epoch }: Held): Promise<RunState> {
+  const readAt = momentNow()
+  const which = sql`from tool_calls as t where t.id = ${id} and t.epoch = ${epoch}::int`
+  const [row] = await query<RunStateRow>(db, sql`select ${stateOfCall} ${which}`)
+  if (!row) throw new LeaseLostError(id)
+  return stateOfRow(row, readAt)
 }
 
 /** Settles a call whose worker was lost as UNKNOWN, if the lease still holds. */

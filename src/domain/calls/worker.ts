@@ -2,7 +2,7 @@
 import { claim } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
-import { workOnCall } from './work.ts'
+import { workOnCall, type HeldCall } from './work.ts'
 
 /** `slots`: how many calls run at once. */
 export function startCallWorker(
@@ -10,7 +10,7 @@ export function startCallWorker(
   { slots }: { slots: number },
 ): Pick<Worker, 'drain' | 'stop'> {
   const { leaseDb, heartbeat, slots: freeSlots, pubsub, schedule, limits, log } = services
-  return startWorker({
+  return startWorker<HeldCall>({
     db: leaseDb,
     pubsub,
     table: 'tool_calls',

@@ -72,8 +72,10 @@ export {
 } from './state.ts'
 export {
   resolutions,
+  targetsOf,
   toolCallOf,
   type AskedBack,
+  type Pausable,
   type Resolution,
   type ToolCall,
   type ToolCallAttempt,

@@ -137,27 +137,29 @@ export function editCall(which: Which, edit: EditedCall): SQL {
   return touch(which, transitions.approve.from, underLock, editOf(edit))
 }
 
-/** Lets the call run and begins its attempt with this token, in one change: `startCall` is for one that was approved before. */
-export function approveAndStart(which: Which, token: string): SQL {
-  return move('approve', which, underLock, beginning(token))
+/** What becomes of the own row of a call that an approval lets run: it is due now, or claimed for `leaseMs`. */
+type Wake = 'due' | { leaseMs: number } | null
+
+function woken(wake: Wake): CallValues {
+  if (wake === null || wake === 'due') return wake ? dueNow : {}
+  return { ...nextEpoch, wakeAt: nowPlus(wake.leaseMs) }
 }
 
-/**
- * Lets the calls run, or passes them to the client, which has `waitMs`. `wake`: the call's own row is due now, or is
- * claimed for `leaseMs`.
- */
+/** Lets the call run and begins its attempt with this token, in one change: `startCall` is for one that was approved before. */
+export function approveAndStart(which: Which, token: string, wake: Wake): SQL {
+  return move('approve', which, underLock, { ...beginning(token), ...woken(wake) })
+}
+
+/** Lets the calls run, or passes them to the client, which has `waitMs`. */
 export function approveCall(
   which: Which,
   to: 'APPROVED' | 'AWAITING_CLIENT',
-  more: { edit: EditedCall | null; waitMs: number | null; wake: 'due' | { leaseMs: number } | null },
+  more: { edit: EditedCall | null; waitMs: number | null; wake: Wake },
 ): SQL {
-  const { wake } = more
-  const claimed = wake !== null && wake !== 'due'
   return move('approve', which, underLock, {
     ...editOf(more.edit),
     status: to,
-    ...(wake ? dueNow : {}),
-    ...(claimed ? { wakeAt: nowPlus(wake.leaseMs) } : {}),
+    ...woken(more.wake),
     deadlineAt: more.waitMs === null ? undefined : nowPlus(more.waitMs),
   })
 }

@@ -113,3 +113,11 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
   const { wakeAt: _wakeAt, epoch: _epoch, ...rest } = row
   return rest as ToolCall
 }
+
+/** What holds a call outside any generation when it is paused: its project, its tool, and the agent through which it came. */
+export type Pausable = Pick<ToolCall, 'projectId' | 'toolId' | 'agentId'>
+
+/** The ids of these. */
+export function targetsOf({ projectId, toolId, agentId }: Pausable): string[] {
+  return [projectId, toolId, agentId].filter((id) => id !== null)
+}

@@ -24,8 +24,8 @@ export type TakeSlot = (projectId: string) => Slot | null
 export interface Slots {
   /** Null when this process has no worker of the table, the worker stops, or it has no slot for the project. */
   take(table: WorkTable, projectId: string): Slot | null
-  /** Whether this process has a worker of the table. */
-  hasWorker(table: WorkTable): boolean
+  /** Whether this process has workers. */
+  hasWorkers(): boolean
   /** Registers the worker of a table. Returns the function that removes it. */
   offer(table: WorkTable, take: TakeSlot): () => void
 }
@@ -34,7 +34,7 @@ export function createSlots(): Slots {
   const workers = new Map<WorkTable, TakeSlot>()
   return {
     take: (table, projectId) => workers.get(table)?.(projectId) ?? null,
-    hasWorker: (table) => workers.has(table),
+    hasWorkers: () => workers.size > 0,
     offer(table, take) {
       workers.set(table, take)
       return () => {

@@ -97,7 +97,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   )
 
   test.skipIf(!answers)(
-    'a verdict on a direct call is one statement, which also claims the call',
+    'a verdict on a direct call is one statement, which also claims and begins the call',
     async () => {
       const { callId, approvalId, tool } = await askedDirectly()
       const written = holdResponse(h.app.services.db, writeOf(approvalId))
@@ -106,11 +106,21 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       const [row] = await run(
         sql`select status, epoch, wake_at > now() + interval '1 minute' as held from tool_calls where id = ${callId}`,
       )
-      expect(row).toEqual({ status: 'APPROVED', epoch: 1, held: true })
+      expect(row).toEqual({ status: 'EXECUTING', epoch: 1, held: true })
+      expect(gate.paid(tool.name)).toEqual([])
       written.release()
       await deciding
       await gate.untilCall(callId, ['SUCCEEDED'])
       expect(gate.paid(tool.name)).toHaveLength(1)
+      const told = await run(
+        sql`select type from events where data->>'toolCallId' = ${callId} order by position`,
+      )
+      expect(told.map(({ type }) => type)).toEqual([
+        'APPROVAL_REQUESTED',
+        'APPROVAL_DECIDED',
+        'TOOL_CALL_STARTED',
+        'TOOL_CALL_SETTLED',
+      ])
     },
   )
 
@@ -303,32 +313,59 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   )
 })
 
-test.each([
+const frozen = [
   { idempotent: true, sent: 1, outcome: { status: 'SUCCEEDED', errorCode: null } },
   // The next worker cannot know what the frozen one knows: that the call was not sent.
   { idempotent: false, sent: 0, outcome: { status: 'ERRORED', errorCode: 'not_sent' } },
-])(
-  'a process that has frozen before it has the response of its claim sends nothing twice, idempotent: $idempotent',
-  async ({ idempotent, sent, outcome }) => {
+]
+
+test.each(['a run', 'nobody'].flatMap((of) => frozen.map((one) => ({ of, ...one }))))(
+  'a process that has frozen before it has the response of its claim sends nothing twice, a call of $of, idempotent: $idempotent',
+  async ({ of, idempotent, sent, outcome }) => {
     const h = await openHarness({ leaseMs: 1000 })
     const fixtures = await makeFixtures(h)
     const gate = gateFixtures(h, fixtures)
     try {
       const tool = await gate.gated({}, { idempotent })
-      const id = await gate.ask(tool)
-      const [approval] = await gate.pending(id)
-      const written = holdResponse(h.app.services.db, writeOf(approval!['id']))
-      const deciding = gate.decide(approval!['id'], 'APPROVE')
+      const runId = of === 'a run' ? await gate.ask(tool) : null
+      const call = runId ? (await gate.pending(runId))[0]!['toolCall'] : await gate.call(tool.id)
+      const approvalId = (await gate.toolCall(call.id))['approval'].id as string
+      const written = holdResponse(h.app.services.db, writeOf(approvalId))
+      const deciding = gate.decide(approvalId, 'APPROVE')
       await written.done
-      // Its lease ends, and a worker takes the run.
-      expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
+      // Its lease ends, and a worker takes the row.
+      if (runId) expect(await h.until(runId, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
+      await gate.untilCall(call.id, [idempotent ? 'SUCCEEDED' : 'UNKNOWN'])
       expect(gate.paid(tool.name)).toHaveLength(sent)
-      const callId = approval!['toolCall'].id
-      if (!idempotent) expect(await gate.toolCall(callId)).toMatchObject({ status: 'UNKNOWN' })
       written.release()
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
-      await expect.poll(() => gate.toolCall(callId)).toMatchObject(outcome)
+      await expect.poll(() => gate.toolCall(call.id)).toMatchObject(outcome)
       expect(gate.paid(tool.name)).toHaveLength(sent)
+    } finally {
+      await fixtures.close()
+      await h.stop()
+    }
+  },
+)
+
+test.each(['a run', 'nobody'])(
+  'a process that begins to stop before it has the response of its claim sends the call of %s',
+  async (of) => {
+    const h = await openHarness({ leaseMs: 300_000 })
+    const fixtures = await makeFixtures(h)
+    const gate = gateFixtures(h, fixtures)
+    try {
+      const tool = await gate.gated({})
+      const [asked] =
+        of === 'a run' ? await gate.pending(await gate.ask(tool)) : [(await gate.call(tool.id))['approval']]
+      const written = holdResponse(h.app.services.db, writeOf(asked!.id))
+      const deciding = gate.decide(asked!.id, 'APPROVE')
+      await written.done
+      const stopping = h.app.stop(10_000)
+      written.release()
+      expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
+      await stopping
+      expect(gate.paid(tool.name)).toHaveLength(1)
     } finally {
       await fixtures.close()
       await h.stop()

@@ -1,6 +1,6 @@
 /**
- * The statement that approves a call of a waiting run also begins it, so that the request goes out after one commit. Here is
- * what it must prove, each with the change that it would miss, on both databases.
+ * The statement that approves a call of a waiting run, or one outside any, also begins it, so that the request goes out after
+ * one commit. Here is what it must prove, each with the change that it would miss, on both databases.
  */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import type { Fixtures } from '../../support/fixtures.ts'
 import type { GateFixtures } from '../../support/gate-fixtures.ts'
 import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
 import type { Harness } from '../../support/harness.ts'
-import { holdResponse } from '../../support/held-statement.ts'
+import { holdResponse, holdStatement, loseResponse } from '../../support/held-statement.ts'
 import { decideAround, writeOf } from '../../support/verdict-around.ts'
 
 describe.each(gateDatabases)('on %s', (database, answers) => {
@@ -34,62 +34,99 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
   const ends = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 
-  async function asked(secret?: string) {
-    const tool = await gate.gated({})
+  const owners = ['a run', 'nobody'] as const
+  type Of = (typeof owners)[number]
+  interface GatedCall {
+    tool: { id: string; name: string }
+    /** Null for a call that is its own work row. */
+    runId: string | null
+    approvalId: string
+    callId: string
+    row: ReturnType<typeof sql>
+  }
+
+  /** A call of a run, or of nobody, that waits at a gate; of this tool or a new one. */
+  async function asked(of: Of, secret?: string, known?: GatedCall['tool']): Promise<GatedCall> {
+    const tool = known ?? (await gate.gated({}))
+    if (of === 'nobody') {
+      const call = await gate.call(tool.id, { amount: 5 }, {}, secret)
+      const callId = call['id'] as string
+      return { tool, runId: null, approvalId: call['approval'].id, callId, row: sql`tool_calls` }
+    }
     const agentId = await fixtures.agent({ toolIds: [tool.id] })
     const prompt = `call ${tool.name} {"amount": 5}\nthen\nsay done`
     const started = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', secret)
-    const id = started['generation'].id as string
-    const [approval] = await gate.pending(id)
-    return { tool, id, approvalId: approval!['id'] as string, callId: approval!['toolCall'].id as string }
+    const runId = started['generation'].id as string
+    const [approval] = await gate.pending(runId)
+    const callId = approval!['toolCall'].id as string
+    return { tool, runId, approvalId: approval!['id'] as string, callId, row: sql`generations` }
   }
-  /** Whether the verdict began the call, when it was given; ends the run. */
-  const outcomeOf = async ({ id, callId }: { id: string; callId: string }) => {
-    const end = await h.until(id, ends)
-    const { status, errorCode, attempts } = await gate.toolCall(callId)
-    return { run: end['status'], status, errorCode, attempts: attempts.length }
+  const inRun = async (secret?: string) => {
+    const one = await asked('a run', secret)
+    return { ...one, id: one.runId! }
   }
-  const ranOnce = { run: 'COMPLETED', status: 'SUCCEEDED', errorCode: null, attempts: 1 }
-  const delayed = async (callId: string) => {
-    const [row] = await run(sql`select not_before > now() as delayed from tool_calls where id = ${callId}`)
+  const rowOf = ({ runId, callId }: GatedCall) => runId ?? callId
+  /** The end of the run, if there is one, and of the call. */
+  const outcomeOf = async ({ runId, callId }: GatedCall) => {
+    const end = runId ? (await h.until(runId, ends))['status'] : null
+    const { status, errorCode, attempts } = runId
+      ? await gate.toolCall(callId)
+      : await gate.untilCall(callId, outcomes)
+    return { run: end, status, errorCode, attempts: attempts.length }
+  }
+  const outcomes = ['SUCCEEDED', 'ERRORED', 'CANCELLED', 'EXPIRED', 'REJECTED', 'UNKNOWN']
+  const completed = ({ runId }: GatedCall) => (runId ? 'COMPLETED' : null)
+  const ranOnce = (one: GatedCall) => ({
+    run: completed(one),
+    status: 'SUCCEEDED',
+    errorCode: null,
+    attempts: 1,
+  })
+  /** Whether a limit delays the call: a lease is longer than that, and what is due is earlier. */
+  const isDelayed = async ({ callId }: GatedCall) => {
+    const [row] = await run(sql`select coalesce(not_before, wake_at) > now()
+      and coalesce(not_before, wake_at) < now() + interval '2 minutes' as delayed from tool_calls where id = ${callId}`)
     return row!['delayed'] as boolean
   }
   const pause = async (toolId: string) =>
     (await h.mutate('pause', { toolId }, 'pause { id }'))['pause'].id as string
   const resume = (pauseId: string) => h.mutate('resume', { pauseId }, 'pause { id }')
 
-  test.skipIf(!answers)('the run is read for nobody who may not decide, and for no edit', async () => {
-    const one = await asked()
-    const { secret } = await gate.key({ role: 'CALLER' })
-    const reads: string[] = []
-    const undo = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
-      if (text.includes('end as owner') && params.includes(one.approvalId)) reads.push(text)
-      return execute()
-    })
-    const decide = (more: object, key?: string) =>
-      h.gql(
-        'mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename } }',
-        { input: { approvalId: one.approvalId, verdict: 'APPROVE', ...more } },
-        key,
-      )
-    await decide({}, secret)
-    await decide({ arguments: { amount: 6 } })
-    undo()
-    expect(reads.length).toBeGreaterThan(1)
-    expect(reads.filter((text) => text.includes('row_to_json(seen)'))).toEqual([])
-    expect(await outcomeOf(one)).toEqual(ranOnce)
-  })
+  test.skipIf(!answers).each(owners)(
+    'what goes on is read for nobody who may not decide, and for no edit: a call of %s',
+    async (of) => {
+      const one = await asked(of)
+      const { secret } = await gate.key({ role: 'CALLER' })
+      const reads: string[] = []
+      const undo = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
+        if (text.includes('end as owner') && params.includes(one.approvalId)) reads.push(text)
+        return execute()
+      })
+      const decide = (more: object, key?: string) =>
+        h.gql(
+          'mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename } }',
+          { input: { approvalId: one.approvalId, verdict: 'APPROVE', ...more } },
+          key,
+        )
+      await decide({}, secret)
+      await decide({ arguments: { amount: 6 } })
+      undo()
+      expect(reads.length).toBeGreaterThan(1)
+      expect(reads.filter((text) => text.includes('row_to_json(seen)'))).toEqual([])
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
+    },
+  )
 
-  test.skipIf(!answers)(
-    'between the verdict and its request there is one commit and no other statement',
-    async () => {
-      await gate.decide((await asked()).approvalId, 'APPROVE')
-      const one = await asked()
+  test.skipIf(!answers).each(owners)(
+    'between the verdict and its request there is one commit and no other statement, for a call of %s',
+    async (of) => {
+      await gate.decide((await asked(of)).approvalId, 'APPROVE')
+      const one = await asked(of)
       const { db, leaseDb } = h.app.services
       const sent: string[] = []
       const undo = [...new Set([db, leaseDb])].map((side) =>
         aroundStatements(side, ({ text, params, execute }) => {
-          if ([one.id, one.callId, one.approvalId].some((id) => params.includes(id)))
+          if ([rowOf(one), one.callId, one.approvalId].some((id) => params.includes(id)))
             sent.push(text.slice(0, 12))
           return execute()
         }),
@@ -100,29 +137,29 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       undo.forEach((stop) => stop())
       expect(sent).toEqual(['select id as', 'with o as (s'])
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
-      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
     },
   )
 
-  test.skipIf(!answers)(
-    'a pause between read and write keeps the call, which runs once after it',
-    async () => {
-      const one = await asked()
+  test.skipIf(!answers).each(owners)(
+    'a pause between read and write keeps the call of %s, which runs once after it',
+    async (of) => {
+      const one = await asked(of)
       let pauseId = ''
       const said = await decideAround(h, one, async () => (pauseId = await pause(one.tool.id)))
       expect(said).toMatchObject({ approval: { status: 'APPROVED' } })
       await expect.poll(() => gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
       expect(gate.paid(one.tool.name)).toEqual([])
       await resume(pauseId)
-      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
       expect(gate.paid(one.tool.name)).toHaveLength(1)
     },
   )
 
-  test.skipIf(!answers)(
-    'a pause between the commit and its response keeps the call, which is sent after it',
-    async () => {
-      const one = await asked()
+  test.skipIf(!answers).each(owners)(
+    'a pause between the commit and its response keeps the call of %s, which is sent after it',
+    async (of) => {
+      const one = await asked(of)
       const written = holdResponse(h.app.services.db, writeOf(one.approvalId))
       const deciding = gate.decide(one.approvalId, 'APPROVE')
       await written.done
@@ -139,43 +176,47 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       expect(gate.paid(one.tool.name)).toEqual([])
       expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'EXECUTING' })
       await resume(pauseId)
-      expect(await outcomeOf(one)).toEqual(ranOnce)
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
       expect(gate.paid(one.tool.name)).toHaveLength(1)
     },
   )
 
-  test.skipIf(!answers)(
-    'a requester whose key is revoked between read and write has nothing sent',
-    async () => {
+  test.skipIf(!answers).each(owners)(
+    'a requester whose key is revoked between read and write has nothing sent by %s',
+    async (of) => {
       const { secret, id } = await gate.key({ role: 'CALLER' })
-      const one = await asked(secret)
+      const one = await asked(of, secret)
       await decideAround(h, one, () => run(sql`update api_keys set revoked_at = now() where id = ${id}`))
       const end = await outcomeOf(one)
-      expect(end).toEqual({ run: 'COMPLETED', status: 'ERRORED', errorCode: 'forbidden', attempts: 0 })
+      expect(end).toEqual({ run: completed(one), status: 'ERRORED', errorCode: 'forbidden', attempts: 0 })
       expect(gate.paid(one.tool.name)).toEqual([])
     },
   )
 
-  test.skipIf(!answers)('a tool that is changed between read and write is asked about again', async () => {
-    const one = await asked()
-    await decideAround(h, one, () =>
-      run(sql`with t as (
+  test.skipIf(!answers).each(owners)(
+    'a tool that is changed between read and write is asked about again: a call of %s',
+    async (of) => {
+      const one = await asked(of)
+      await decideAround(h, one, () =>
+        run(sql`with t as (
           update tools set version = version + 1,
             definition = jsonb_set(definition, '{description}', '"another"') where id = ${one.tool.id} returning *
         )
         insert into tool_versions (tool_id, version, project_id, definition)
         select id, version, project_id, definition from t`),
-    )
-    await expect.poll(() => gate.approval(one.approvalId)).toMatchObject({ voidReason: 'TOOL_CHANGED' })
-    expect(gate.paid(one.tool.name)).toEqual([])
-    const [again] = await gate.pending(one.id)
-    await gate.decide(again!['id'], 'APPROVE')
-    expect(await outcomeOf(one)).toEqual(ranOnce)
-    expect(gate.paid(one.tool.name)).toHaveLength(1)
-  })
+      )
+      await expect.poll(() => gate.approval(one.approvalId)).toMatchObject({ voidReason: 'TOOL_CHANGED' })
+      expect(gate.paid(one.tool.name)).toEqual([])
+      const again = (await gate.toolCall(one.callId))['approval'].id as string
+      expect(again).not.toBe(one.approvalId)
+      await gate.decide(again, 'APPROVE')
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
 
   test.skipIf(!answers)('a run that is asked to end between read and write sends nothing', async () => {
-    const one = await asked()
+    const one = await inRun()
     await decideAround(h, one, () =>
       run(sql`update generations set cancel_requested_at = now() where id = ${one.id}`),
     )
@@ -183,43 +224,52 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
     expect(gate.paid(one.tool.name)).toEqual([])
   })
 
+  test.skipIf(!answers)('a call that its caller withdraws between read and write is not sent', async () => {
+    const one = await asked('nobody')
+    const said = await decideAround(h, one, () =>
+      h.mutate('cancelToolCall', { toolCallId: one.callId }, 'toolCall { id }'),
+    )
+    expect(said).toMatchObject({ code: 'CONFLICT' })
+    expect(await outcomeOf(one)).toMatchObject({ status: 'CANCELLED', attempts: 0 })
+    expect(gate.paid(one.tool.name)).toEqual([])
+  })
+
   test.skipIf(!answers)('a run whose time is over sends nothing', async () => {
-    const one = await asked()
+    const one = await inRun()
     await run(sql`update generations set deadline_at = now() - interval '1 day' where id = ${one.id}`)
     await gate.decide(one.approvalId, 'APPROVE')
     expect(await outcomeOf(one)).toMatchObject({ run: 'EXPIRED', attempts: 0 })
     expect(gate.paid(one.tool.name)).toEqual([])
   })
 
-  test.skipIf(!answers)('a limit of the tool delays the call', async () => {
-    const one = await asked()
-    const two = await fixtures.start(
-      await fixtures.agent({ toolIds: [one.tool.id] }),
-      `call ${one.tool.name} {"amount": 6}\nthen\nsay done`,
-    )
-    const [other] = await gate.pending(two)
+  test.skipIf(!answers).each(owners)('a limit of the tool delays the call of %s', async (of) => {
+    const one = await asked(of)
+    const two = await asked(of, undefined, one.tool)
     const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1 }
     await h.mutate('setRateLimit', { ...limit, perMinute: 1 }, 'rateLimit { perMinute }')
-    // Its use is given back, because the statement wrote nothing: what follows takes the only one there is.
-    await decideAround(h, one, () =>
-      run(sql`update generations set last_seq = last_seq where id = ${one.id}`),
-    )
-    expect(await outcomeOf(one)).toEqual(ranOnce)
-    await gate.decide(other!['id'], 'APPROVE')
-    await expect.poll(() => gate.toolCall(other!['toolCall'].id)).toMatchObject({ status: 'APPROVED' })
+    await gate.decide(one.approvalId, 'APPROVE')
+    expect(await outcomeOf(one)).toEqual(ranOnce(one))
+    await gate.decide(two.approvalId, 'APPROVE')
+    await expect.poll(() => gate.toolCall(two.callId)).toMatchObject({ status: 'APPROVED' })
+    await expect.poll(() => isDelayed(two)).toBe(true)
     expect(gate.paid(one.tool.name)).toHaveLength(1)
-    await h.mutate('cancelGeneration', { generationId: two }, 'generation { id }')
+    if (two.runId) await h.mutate('cancelGeneration', { generationId: two.runId }, 'generation { id }')
   })
 
-  test.skipIf(!answers)('a use of a tool is given back when the statement writes nothing', async () => {
-    const one = await asked()
-    const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
-    await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
-    // The proof fails, and the run begins the call by itself.
-    await decideAround(h, one, () => run(sql`update generations set epoch = epoch + 1 where id = ${one.id}`))
-    expect(await outcomeOf(one)).toEqual(ranOnce)
-    expect(gate.paid(one.tool.name)).toHaveLength(1)
-  })
+  test.skipIf(!answers).each(owners)(
+    'a use of a tool is given back when the statement writes nothing: a call of %s',
+    async (of) => {
+      const one = await asked(of)
+      const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
+      await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
+      // The proof fails, and the worker begins the call by itself.
+      await decideAround(h, one, () =>
+        run(sql`update ${one.row} set epoch = epoch + 1 where id = ${rowOf(one)}`),
+      )
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
+      expect(gate.paid(one.tool.name)).toHaveLength(1)
+    },
+  )
 
   test.skipIf(!answers)(
     'a run that gets an output between read and write is not handed over as it was before',
@@ -260,16 +310,13 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
     },
   )
 
-  test.skipIf(!answers).each(['response', 'statement'])(
-    'when the %s of a verdict is lost, the call is sent once by the process that knows so, for one use of its tool',
-    async (lost) => {
-      const one = await asked()
-      const [other] = await gate.pending(
-        await fixtures.start(
-          await fixtures.agent({ toolIds: [one.tool.id] }),
-          `call ${one.tool.name} {"amount": 6}\nthen\nsay done`,
-        ),
-      )
+  const losses = owners.flatMap((of) => (['response', 'statement'] as const).map((lost) => ({ of, lost })))
+
+  test.skipIf(!answers).each(losses)(
+    'when the $lost of a verdict is lost, the call of $of is sent once by the process that knows so, for one use of its tool',
+    async ({ of, lost }) => {
+      const one = await asked(of)
+      const two = await asked(of, undefined, one.tool)
       const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
       await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
       const { db } = h.app.services
@@ -282,24 +329,28 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       const { approval } = await gate.decide(one.approvalId, 'APPROVE')
       expect(approval).toMatchObject({ status: 'APPROVED' })
       expect(approval.votes).toHaveLength(1)
-      expect(await outcomeOf(one)).toEqual(ranOnce)
-      await gate.decide(other!['id'], 'APPROVE')
-      await expect.poll(() => delayed(other!['toolCall'].id)).toBe(true)
+      expect(await outcomeOf(one)).toEqual(ranOnce(one))
+      await gate.decide(two.approvalId, 'APPROVE')
+      await expect.poll(() => isDelayed(two)).toBe(true)
       expect(gate.paid(one.tool.name)).toHaveLength(1)
     },
   )
 
-  test.skipIf(!answers).each(['APPROVE', 'REJECT'] as const)(
-    'a claim of another worker under the same epoch is not taken for the lost one, nor given back: %s',
-    async (verdict) => {
-      const one = await asked()
+  test.skipIf(!answers).each([
+    { of: 'a run', verdict: 'APPROVE' },
+    { of: 'a run', verdict: 'REJECT' },
+    { of: 'nobody', verdict: 'APPROVE' },
+  ] as const)(
+    'a claim of another worker under the same epoch is not taken for the lost one, nor given back: $verdict for $of',
+    async ({ of, verdict }) => {
+      const one = await asked(of)
       const { db } = h.app.services
       const { slots } = h.app.services
       const take = slots.take
       const used = new Promise<string>((resolve) => {
-        slots.take = (...of) => {
+        slots.take = (...args) => {
           slots.take = take
-          const slot = take(...of)!
+          const slot = take(...args)!
           return {
             ...slot,
             run: (row) => (resolve('run'), slot.run(row)),
@@ -311,8 +362,9 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       const stop = aroundStatements(db, async ({ text, params, execute }) => {
         if (!text.startsWith('with o as') || !params.includes(one.approvalId)) return execute()
         stop()
-        await run(sql`update generations set status = 'RUNNING', epoch = epoch + 1,
-          wake_at = now() + interval '1 hour' where id = ${one.id}`)
+        const status = one.runId ? sql`status = 'RUNNING',` : sql``
+        await run(sql`update ${one.row} set ${status} epoch = epoch + 1,
+          wake_at = now() + interval '1 hour' where id = ${rowOf(one)}`)
         throw new ConnectionLostError()
       })
       const input = { approvalId: one.approvalId, verdict }
@@ -320,13 +372,34 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       expect(await used).toBe('free')
       const status = { APPROVE: 'APPROVED', REJECT: 'REJECTED' }[verdict]
       expect(await deciding).toMatchObject({ approval: { status } })
-      expect(await gate.toolCall(one.callId)).toMatchObject({ status, attempts: [] })
-      expect(gate.paid(one.tool.name)).toEqual([])
-      // That worker is lost.
-      await run(sql`update generations set wake_at = now() where id = ${one.id}`)
-      if (verdict === 'APPROVE') expect(await outcomeOf(one)).toEqual(ranOnce)
-      else expect(await h.until(one.id, ends)).toMatchObject({ status: 'COMPLETED' })
+      if (one.runId) {
+        expect(await gate.toolCall(one.callId)).toMatchObject({ status, attempts: [] })
+        expect(gate.paid(one.tool.name)).toEqual([])
+        // That worker is lost.
+        await run(sql`update generations set wake_at = now() where id = ${one.runId}`)
+      }
+      if (verdict === 'APPROVE') expect(await outcomeOf(one)).toEqual(ranOnce(one))
+      else expect(await h.until(one.runId!, ends)).toMatchObject({ status: 'COMPLETED' })
       expect(gate.paid(one.tool.name)).toHaveLength(verdict === 'APPROVE' ? 1 : 0)
+    },
+  )
+
+  test.skipIf(!answers)(
+    'a call of nobody that was begun, and whose row another worker takes before it is read, is reported as not sent',
+    async () => {
+      const tool = await gate.gated({}, { idempotent: false })
+      const one = await asked('nobody', undefined, tool)
+      const { db } = h.app.services
+      const reading = holdStatement(db, { begins: 'select (extract', value: one.callId })
+      loseResponse(db, writeOf(one.approvalId))
+      expect(await gate.decide(one.approvalId, 'APPROVE')).toMatchObject({ approval: { status: 'APPROVED' } })
+      await reading.arrived
+      await run(sql`update tool_calls set epoch = epoch + 1, wake_at = now() where id = ${one.callId}`)
+      await gate.untilCall(one.callId, ['UNKNOWN'])
+      reading.release()
+      const notSent = { status: 'ERRORED', errorCode: 'not_sent' }
+      await expect.poll(() => gate.toolCall(one.callId), { timeout: 10_000 }).toMatchObject(notSent)
+      expect(gate.paid(tool.name)).toEqual([])
     },
   )
 })

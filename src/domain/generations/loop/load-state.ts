@@ -31,12 +31,11 @@ export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<
 
 /** The state that the claim of the row came with, once; null when there is none. */
 export function takeClaimed(held: HeldGeneration): Snapshot | null {
-  const { claimed = null, decided } = held
+  const { claimed = null } = held
   delete held.claimed
-  delete held.decided
-  if (!decided) return claimed
-  const { row, ...state } = decided
-  return { generation: generationOf(row), ...state }
+  if (!claimed || 'generation' in claimed) return claimed
+  const { row, ...state } = claimed
+  return { generation: generationOf(row!), ...state }
 }
 
 /** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */

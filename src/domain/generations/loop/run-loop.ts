@@ -37,7 +37,7 @@ export async function runGeneration(
   { signal, recheck, lease, isOutdated, isDraining }: WorkControl,
 ): Promise<void> {
   const inFlight = inFlightCalls()
-  const steps = held.claimed?.steps ?? []
+  const steps = held.claimed && 'steps' in held.claimed ? held.claimed.steps : []
   const unsent = new Map(held.begun ? [[held.begun.id, held.begun]] : [])
   const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent }
   if (isOutdated) takeClaimed(held)

@@ -4,7 +4,7 @@ import { sql } from '../../../store/db/sql.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
-import type { RunState, SeenRun } from '../../approvals/index.ts'
+import type { DecidedOwner, RunState } from '../../approvals/index.ts'
 import type { UnsentAttempt } from '../../tool-calls/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
 import type { HeldRun } from './commit.ts'
@@ -15,9 +15,7 @@ export interface HeldGeneration extends HeldRun {
   was: StoredStatus
   lastSeq: number
   /** The state as the statement left it that created or woke the row as claimed; absent: it must be read. */
-  claimed?: ClaimedState
-  /** The same from the statement of a verdict. */
-  decided?: SeenRun
+  claimed?: ClaimedState | DecidedOwner['claimed']
   /** An attempt that this statement has begun. */
   begun?: UnsentAttempt
 }
