@@ -39,7 +39,7 @@ beforeEach(() => void (reached = []))
 
 const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
 
-/** Statements over tools, calls and upstreams, without those of workers and of the poll. */
+/** Statements over tools, calls, approvals and upstreams, without those of workers and of the poll. */
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const session = (h.app.services.db as any).session
   const prepare = session.prepareQuery
@@ -47,7 +47,7 @@ async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   session.prepareQuery = function (statement: { sql: string }, ...rest: unknown[]) {
     const said = oneLine(statement.sql)
     if (
-      /\b(tools|tool_calls|upstreams)\b/.test(said) &&
+      /\b(tools|tool_calls|upstreams|approvals)\b/.test(said) &&
       !/^select .* skip locked|wake_at <=|unnumbered/.test(said)
     )
       seen.push(said)
@@ -91,6 +91,40 @@ test('so does a call through an mcp tool: its upstream is read with the first', 
   const seen = await statementsOf(() => callFar(id))
   expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with o as (s'])
   expect(reached).toHaveLength(2)
+})
+
+test('an approved call of an upstream is compared with the lists of now, and approval and tool are not read again', async () => {
+  const gates = [{ action: 'echo', gate: { autoApprove: false } }]
+  const config = { mcp: { url: upstream.url, gates } }
+  const { tool } = await h.mutate('createTool', { name: `gated_${Date.now()}`, config }, 'tool { id }')
+  const call = await callFar(tool.id)
+  const lists = () => upstream.seen.filter(({ method }) => method === 'tools/list').length
+  const before = lists()
+  const seen = await statementsOf(async () => {
+    await gate.decide(call['approval'].id, 'APPROVE')
+    while (reached.length === 0) await new Promise(setImmediate)
+  })
+  expect(seen[0]).toMatch(/end as owner/)
+  expect(seen.slice(1).filter((text) => /^select .* from "?(tools|approvals)"? where/.test(text))).toEqual([])
+  expect(lists()).toBeGreaterThan(before)
+  expect(reached).toHaveLength(1)
+})
+
+test('an approved call of an upstream whose definition has changed is asked about again', async () => {
+  const gates = [{ action: 'echo', gate: { autoApprove: false } }]
+  const config = { mcp: { url: upstream.url, gates } }
+  const { tool } = await h.mutate('createTool', { name: `drifted_${Date.now()}`, config }, 'tool { id }')
+  const call = await callFar(tool.id)
+  const { tool: echo, run: runs } = upstream.tools.get('echo')!
+  upstream.tools.set('echo', { tool: { ...echo, description: 'Says it to everybody.' }, run: runs })
+  try {
+    await gate.decide(call['approval'].id, 'APPROVE')
+    await expect.poll(() => gate.approval(call['approval'].id)).toMatchObject({ voidReason: 'TOOL_CHANGED' })
+    expect(await gate.toolCall(call['id'])).toMatchObject({ status: 'AWAITING_APPROVAL' })
+    expect(reached).toEqual([])
+  } finally {
+    upstream.tools.set('echo', { tool: echo, run: runs })
+  }
 })
 
 test('a gate that was added stops the next call', async () => {

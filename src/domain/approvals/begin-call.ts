@@ -8,7 +8,7 @@ import { areFree, runIsFree } from '../../store/work/pauses.ts'
 import { basisOf, rememberedPrincipal, type Ctx } from '../access/index.ts'
 import { isOpen, targetsOf, withAttempt, type ToolCall } from '../tool-calls/index.ts'
 import type { PreparedVerdict } from './decision.ts'
-import { isAsAgreed } from './drift.ts'
+import { callableAsAgreed, isToldByVersion } from './drift.ts'
 import type { Outcome } from './outcome.ts'
 import type { SeenOwner } from './run-state.ts'
 
@@ -30,10 +30,10 @@ export async function beginningOf(
   { call: decided }: Outcome,
 ): Promise<Beginning | null> {
   const call = goesOn && callToBegin(goesOn, approval.toolCallId)
-  if (!call || decided?.status !== 'APPROVED') return null
+  if (!call || decided?.status !== 'APPROVED' || !isToldByVersion(call)) return null
   const now = ctx.clock.now()
   const requester = rememberedPrincipal(ctx.db, call.requestedBy, now)
-  if (!requester || !(await isAsAgreed(ctx, call, { approval, toolVersions: goesOn.toolVersions })))
+  if (!requester || !(await callableAsAgreed(ctx, call, { approval, toolVersions: goesOn.toolVersions })))
     return null
   const { projectId, toolId, toolVersion } = call
   if ((await ctx.rates.takeUse(projectId, 'TOOL', toolId!)) > 0) return null

@@ -12,7 +12,6 @@ import {
   loadTools,
   maskedPaths,
   prepareCall,
-  proposedCallable,
   withAttachments,
   type Callable,
   type ToolVersions,
@@ -73,20 +72,25 @@ export interface Agreed {
   toolVersions: ToolVersions
 }
 
+/** Whether the version of its tool tells what the call does. It does not for agents, and for the lists of upstreams. */
+export function isToldByVersion({ kind }: ToolCall): boolean {
+  return kind === 'http' || kind === 'platform'
+}
+
 /**
- * Whether the approved call is certainly still what was agreed to, told by what was read before, without a statement.
- * False: `driftOf` tells. The commit that starts the call must prove that the tool still has its version.
+ * The callable of the approved call when that is certainly still what was agreed to, told by what was read before: approval
+ * and tool are not read again. Null: `driftOf` tells. The lists of an upstream are refreshed first. The commit that
+ * starts the call must prove that the tool still has its version.
  */
-export async function isAsAgreed(
+export async function callableAsAgreed(
   services: Services,
   call: ToolCall,
   { approval, toolVersions }: Agreed,
-): Promise<boolean> {
-  // What other tools do is not told by their version: lists of upstreams, and agents.
-  if (call.kind !== 'http' && call.kind !== 'platform') return false
-  if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return false
-  const tool = await proposedCallable(services, call)
-  return tool !== null && isSame(services, approval, tool, call)
+): Promise<Callable | null> {
+  if (!isToldByVersion(call) && call.kind !== 'mcp') return null
+  if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return null
+  const tool = await currentCallable(services, call, true)
+  return tool && isSame(services, approval, tool, call) ? tool : null
 }
 
 /**

@@ -36,7 +36,7 @@ export {
 export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
-export { changesOfDrift, driftOf, isAsAgreed, type Agreed, type Drift } from './drift.ts'
+export { callableAsAgreed, changesOfDrift, driftOf, type Agreed, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate-preview.ts'

@@ -3,7 +3,7 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { StaleReadError, withProof, type Basis } from '../../store/db/proof.ts'
 import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
-import { driftOf, isAsAgreed, type Agreed } from '../approvals/index.ts'
+import { callableAsAgreed, driftOf, type Agreed } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import {
   asksAgent,
@@ -71,14 +71,15 @@ async function startBy<Settled>(
 ): Promise<Next<Settled>> {
   const { store, isFresh } = how
   const isLost = call.status === 'EXECUTING' && !isFresh
-  const isAgreed = call.status === 'APPROVED' && agreed && (await isAsAgreed(services, call, agreed))
-  if (call.status === 'APPROVED' && !isAgreed) {
+  const isApproved = call.status === 'APPROVED'
+  const asAgreed = isApproved && agreed ? await callableAsAgreed(services, call, agreed) : null
+  if (isApproved && !asAgreed) {
     const drift = await driftOf(services, call, how.gates)
     if (drift) return leftOpen(store.askAgain(call, drift))
   }
   if (store.startChild && asksAgent(call))
     return leftOpen((await isHeldBack(services, call, store)) ? null : store.startChild(call))
-  const callable = await proposedCallable(services, call)
+  const callable = asAgreed ?? (await proposedCallable(services, call))
   if (isLost) {
     if (!callable || !isIdempotent(callable)) return { settled: await store.settle(call, lostOutcome) }
     if (isGivenUp(call)) return { settled: await store.settle(call, finished(givenUpResult())) }
@@ -97,7 +98,7 @@ async function startBy<Settled>(
   if (!isLost && (await isHeldBack(services, call, store))) return { settled: null }
   const basis = {
     ...(requester ? basisOf(requester) : {}),
-    ...(isAgreed ? { toolId: call.toolId, toolVersion: call.toolVersion } : {}),
+    ...(asAgreed ? { toolId: call.toolId, toolVersion: call.toolVersion } : {}),
   }
   const begunAt = momentNow()
   const started = await begin(store, call, basis).catch(async (error: unknown) => {

@@ -94,14 +94,20 @@ const maxNamesShown = 20
 
 /**
  * The callable of a call, as the tool or agent is now. The lists of an upstream are read again first, so that a call
- * does not run a definition that changed after its approval. Null when the tool, the agent or the action no longer
- * exists.
+ * does not run a definition that changed after its approval. `isUnchanged`: the tool has the version of the call still,
+ * and is not read. Null when the tool, the agent or the action no longer exists.
  */
-export async function currentCallable(services: Services, call: CallTarget): Promise<Callable | null> {
+export async function currentCallable(
+  services: Services,
+  call: CallTarget,
+  isUnchanged = false,
+): Promise<Callable | null> {
   if (isRunTool(call.toolId)) return proposedCallable(services, call)
   if (call.kind === 'agent')
     return (await loadAgentCallables(services.db, call.projectId, [call.toolId!]))[0] ?? null
-  const [tool] = await loadTools(services.db, [call.toolId!])
+  const tool = isUnchanged
+    ? await proposedTool(services.db, call)
+    : (await loadTools(services.db, [call.toolId!]))[0]
   if (!tool) return null
   if (isReadAction(call.action)) return readCallable(tool, call.action)
   if (tool.mcp) await refreshNow(services, tool.id)
@@ -118,7 +124,15 @@ export async function proposedCallable(services: NameSources, call: CallTarget):
     const agent = { id: id!, projectId, name: call.runtimeName, version: version! }
     return agentCallable({ ...agent, createdAt, updatedAt: createdAt })
   }
-  const definition = await loadVersion(services.db, id!, version!)
-  const tool = { ...definition, id: id!, version: version!, projectId, createdAt, updatedAt: createdAt }
+  const tool = await proposedTool(services.db, call)
   return readCallable(tool, call.action) ?? findCallable(services, tool, call.action)
+}
+
+/** The stored version of the tool, which this process reads once. */
+async function proposedTool(
+  db: Services['db'],
+  { toolId, toolVersion, projectId, createdAt }: CallTarget,
+): Promise<Tool> {
+  const definition = await loadVersion(db, toolId!, toolVersion!)
+  return { ...definition, id: toolId!, version: toolVersion!, projectId, createdAt, updatedAt: createdAt }
 }

@@ -26,6 +26,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
     const config = { leaseMs: 300_000 }
     opened = await openGateOn(database, config)
     ;({ h, fixtures, gate } = opened)
+    await useOnce('nobody')
   })
   afterAll(async () => {
     await opened?.close()
@@ -64,6 +65,12 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   const inRun = async (secret?: string) => {
     const one = await asked('a run', secret)
     return { ...one, id: one.runId! }
+  }
+  /** From then on the process knows the key of the requester. */
+  const useOnce = async (of: Of, secret?: string) => {
+    const one = await asked(of, secret)
+    await gate.decide(one.approvalId, 'APPROVE')
+    expect(await outcomeOf(one)).toEqual(ranOnce(one))
   }
   const rowOf = ({ runId, callId }: GatedCall) => runId ?? callId
   /** The end of the run, if there is one, and of the call. */
@@ -120,7 +127,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   test.skipIf(!answers).each(owners)(
     'between the verdict and its request there is one commit and no other statement, for a call of %s',
     async (of) => {
-      await gate.decide((await asked(of)).approvalId, 'APPROVE')
+      await useOnce(of)
       const one = await asked(of)
       const { db, leaseDb } = h.app.services
       const sent: string[] = []
@@ -185,6 +192,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
     'a requester whose key is revoked between read and write has nothing sent by %s',
     async (of) => {
       const { secret, id } = await gate.key({ role: 'CALLER' })
+      await useOnce(of, secret)
       const one = await asked(of, secret)
       await decideAround(h, one, () => run(sql`update api_keys set revoked_at = now() where id = ${id}`))
       const end = await outcomeOf(one)
