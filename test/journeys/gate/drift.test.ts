@@ -1,5 +1,5 @@
 /** Drift: an approval does not cover what was changed between the request and the run. */
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { holdStatement, watchStatements } from '../../support/held-statement.ts'
@@ -148,17 +148,23 @@ describe('what was agreed to is told by what was read with the call', () => {
       const id = await gate.ask(tool)
       const [approval] = await gate.pending(id)
       const ended = () => h.until(id, ['COMPLETED'])
-      // The statement of the verdict begins it.
-      return { approvalId: approval!['id'], callId: approval!['toolCall'].id, ended, begunBy: 'db' as const }
+      return { approvalId: approval!['id'], callId: approval!['toolCall'].id, ended }
     },
     'called directly': async (tool: Tool) => {
       const { id, approval } = await gate.call(tool.id)
       const settled = '... on ToolCallSettledEvent { toolCall { id } }'
       const ended = () =>
         gate.feed(['TOOL_CALL_SETTLED'], settled, (all) => all.some(({ toolCall }) => toolCall.id === id))
-      return { approvalId: approval.id, callId: id, ended, begunBy: 'leaseDb' as const }
+      return { approvalId: approval.id, callId: id, ended }
     },
   }
+  // A verdict begins the calls of keys that this process has read.
+  beforeAll(async () => {
+    const { approvalId, ended } = await asked['called directly'](await gate.gated(stopped))
+    await gate.decide(approvalId, 'APPROVE')
+    await ended()
+  })
+
   const next = async (callId: string, than: string) => {
     const events = await gate.feed(
       ['APPROVAL_REQUESTED'],
@@ -172,9 +178,10 @@ describe('what was agreed to is told by what was read with the call', () => {
     'a tool that changes before the call begins is asked about again, %s',
     async (_where, ask) => {
       const tool = await gate.gated(stopped)
-      const { approvalId, callId, ended, begunBy } = await ask(tool)
+      const { approvalId, callId, ended } = await ask(tool)
       const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId }
-      const beginning = holdStatement(h.app.services[begunBy], begin)
+      // The statement of the verdict begins it.
+      const beginning = holdStatement(h.app.services.db, begin)
       const deciding = gate.decide(approvalId, 'APPROVE')
       await beginning.arrived
       await moveTo(tool, `${tool.name}_moved`)
