@@ -45,13 +45,13 @@ const stateful = [
 
 /**
  * Files that get a process of their own: they measure its memory or how long its event loop stalls, replace its timers or
- * environment, or use up its budget for work that is stopped.
+ * environment, use up its budget for work that is stopped, or ask whether it follows promises.
  */
 const alone = [
   'test/store/{events/numbering,schedule}.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',
-  'test/core/{batch,json-schema,pool}.test.ts',
+  'test/core/{batch,carried,json-schema,pool}.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/models/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',

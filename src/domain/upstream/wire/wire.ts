@@ -2,8 +2,8 @@
  * The fetch for requests to upstreams: the guarded fetch with a size limit for each message. It also tracks, for one
  * call, whether it was sent, and whether the stream that should carry its response ended without one.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { onAbort } from '../../../core/abort.ts'
+import { carried } from '../../../core/carried.ts'
 import { depthWatch, maxJsonDepth } from '../../../core/json.ts'
 import { EgressError, type Egress } from '../../egress/index.ts'
 
@@ -27,7 +27,7 @@ interface Tracker {
   streamEnded(resumable: boolean, reason: Error): void
 }
 
-const currentTracker = new AsyncLocalStorage<Tracker | null>()
+const currentTracker = carried<Tracker>()
 
 /** Time for a response that was received before its stream ended to reach the caller, in milliseconds. */
 const drainMs = 300
@@ -69,14 +69,19 @@ export async function trackDelivery<Result>(
     },
   }
   const forget = onAbort(caller, () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true)))
+  const tracked = currentTracker.run(tracker, async () => work(stop.signal))
   try {
-    return await currentTracker.run(tracker, () => work(stop.signal))
+    return await tracked.result
   } catch (error) {
     throw lost ?? (caller?.aborted ? stop.signal.reason : error)
   } finally {
     clearTimeout(timer)
     forget()
-    setTimeout(() => finished.abort(), abortDelayMs).unref()
+    const end = () => {
+      finished.abort()
+      tracked.done()
+    }
+    setTimeout(end, abortDelayMs).unref()
   }
 }
 
@@ -85,7 +90,7 @@ export async function trackDelivery<Result>(
  * call.
  */
 export function untracked<Result>(work: () => Promise<Result>): Promise<Result> {
-  return currentTracker.run(null, work)
+  return currentTracker.without(work)
 }
 
 /**
@@ -94,7 +99,7 @@ export function untracked<Result>(work: () => Promise<Result>): Promise<Result> 
  */
 export function wireFetch(egress: Pick<Egress, 'fetch'>, maxBytes: number): typeof globalThis.fetch {
   return async (input, init) => {
-    const tracker = currentTracker.getStore() ?? null
+    const tracker = currentTracker.get()
     const isPost = init?.method === 'POST'
     tracker?.requestStarted()
     const signals = [init?.signal, tracker?.finished].filter(
