@@ -36,14 +36,13 @@ export type HeldCall = Claimed & Pick<DecidedOwner, 'claimed' | 'begun'>
  * due when their time is over.
  */
 export async function workOnCall(services: Services, held: HeldCall, control: WorkControl): Promise<void> {
+  const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
+  const known = control.isOutdated ? null : held.claimed
   try {
-    const { claimed } = held
-    const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
-    await workBy(services, held, control, claimed ?? (await read()))
-  } catch (error) {
+    await workBy(services, held, control, known ?? (await read()))
+  } finally {
     // The next worker cannot know that this call was not sent.
     if (held.begun) void settleLate(services, held.begun, notSent)
-    throw error
   }
 }
 
