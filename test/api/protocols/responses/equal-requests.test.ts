@@ -136,12 +136,12 @@ describe.each(kinds)('on %s', (kind) => {
     const input = fresh()
     const clients = await Promise.all([h, other].map(({ url }) => openClient(6, url, caller)))
     const whole = [0, 1, 2, 3].map((i) => clients[i % 2]!.responses.create({ model: 'gated', input }))
-    const streamed = [0, 1, 2, 3].map((i) =>
-      clients[i % 2]!.responses.stream({ model: 'gated', input }).finalResponse(),
-    )
+    const streamed = [0, 1, 2, 3].map((i) => clients[i % 2]!.responses.stream({ model: 'gated', input }))
+    // What came after the end of the run would be a run of its own.
+    await Promise.all(streamed.map((stream) => stream.emitted('response.created')))
     await asked(input)
     await approve(input)
-    const made = await Promise.all([...whole, ...streamed])
+    const made = await Promise.all([...whole, ...streamed.map((stream) => stream.finalResponse())])
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
     expect(made.map((one) => one.output_text)).toEqual(made.map(() => 'ok'))
     expect(await questions(input)).toHaveLength(1)
@@ -277,8 +277,10 @@ describe.each(kinds)('on %s', (kind) => {
     const base = { model: 'gated', input: fresh(), previous_response_id: before.id, background: true }
     const first = await client.responses.create(base)
     await asked(base.input)
+    const joined = client.responses.stream({ ...base, background: false })
+    await joined.emitted('response.created')
     await approve(base.input)
-    const second = await client.responses.create({ ...base, background: false })
+    const second = await joined.finalResponse()
     expect([first.id, second.output_text]).toEqual([second.id, 'ok'])
   })
 })
