@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
+import { watchPlaces, type Places } from '../support/held-places.ts'
 import { runApis } from '../support/run-apis.ts'
 
 let h: Harness
@@ -17,51 +18,13 @@ beforeAll(async () => {
 beforeEach(async () => {
   const made = await h.mutate('createApiKey', { name: 'c', role: 'CALLER' }, 'apiKey { id } secret')
   key = { secret: made['secret'], id: made['apiKey'].id }
-  places = watchPlaces(h, key.id)
+  places = watchPlaces([h], key.id)
 })
 afterEach(() => places.stop())
 afterAll(async () => {
   await agent?.close()
   await h?.stop()
 })
-
-interface Places {
-  /** Resolves when so many requests of the key have a place among the streams. */
-  until(count: number): Promise<void>
-  count(): number
-  stop(): void
-}
-
-function watchPlaces({ app }: Harness, id: string): Places {
-  const { revocations } = app.services
-  const { onRevoked } = revocations
-  let count = 0
-  let changed = () => {}
-  revocations.onRevoked = (principal, end) => {
-    if (principal.id !== id) return onRevoked(principal, end)
-    const add = (more: number) => {
-      count += more
-      changed()
-    }
-    const ended = { once: () => (add(-1), (ended.once = () => {})) }
-    const forget = onRevoked(principal, () => {
-      ended.once()
-      end()
-    })
-    add(1)
-    return () => {
-      ended.once()
-      forget()
-    }
-  }
-  return {
-    count: () => count,
-    stop: () => void (revocations.onRevoked = onRevoked),
-    async until(wanted) {
-      while (count !== wanted) await new Promise<void>((resolve) => (changed = resolve))
-    },
-  }
-}
 
 const pays = 'call pay {"word":"a"}\nthen\nsay paid'
 

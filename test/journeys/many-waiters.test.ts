@@ -4,6 +4,7 @@ import { aroundStatements } from '../support/around-statements.ts'
 import { callRaw } from '../support/bridge.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { watchPlaces } from '../support/held-places.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 
@@ -44,6 +45,16 @@ function countReads(): () => number {
   }
 }
 
+/** Makes requests, and resolves when so many of them wait. */
+async function allWait<T>(count: number, make: () => T): Promise<T> {
+  const { data } = await h.gql('{ viewer { id } }')
+  const places = watchPlaces([h], data['viewer'].id)
+  const made = make()
+  await places.until(count)
+  places.stop()
+  return made
+}
+
 /** Publishes events of the project for this long; returns the time that passed, in milliseconds. */
 async function news(forMs: number): Promise<number> {
   const { data } = await h.gql('{ viewer { project { id } } }')
@@ -71,13 +82,11 @@ test('200 callers that wait for running calls read at most once in 25 ms, whatev
   const toolId = await slowTool('slow')
   const first = Array.from({ length: 20 }, (_, n) => gate.call(toolId, { n }, { idempotencyKey: `k${n}` }))
   await until(() => answers.length === 20)
-  const joined = Array.from({ length: 200 }, (_, i) =>
-    gate.call(toolId, { n: i % 20 }, { idempotencyKey: `k${i % 20}` }),
+  const joined = await allWait(200, () =>
+    Array.from({ length: 200 }, (_, i) => gate.call(toolId, { n: i % 20 }, { idempotencyKey: `k${i % 20}` })),
   )
-  // All have joined once each has read its call.
-  const joining = countReads()
+  // Each reads its call once more.
   await news(500)
-  joining()
   const reads = countReads()
   const elapsed = await news(1000)
   expect(reads()).toBeLessThanOrEqual(elapsed / 25 + 2)
@@ -125,8 +134,10 @@ test('callers over the bridge that wait for approvals are woken by their own cal
   const toolId = await slowTool('gated_slow', { gate: { autoApprove: false } })
   const agentId = await fixtures.agent({ toolIds: [toolId], mcp: { enabled: true } })
   const wire = { 'mcp-protocol-version': '2025-11-25' }
-  const waiting = Array.from({ length: 50 }, (_, n) =>
-    callRaw(`${h.url}/mcp/${agentId}`, adminKey, 'gated_slow', { n }, wire),
+  const waiting = await allWait(50, () =>
+    Array.from({ length: 50 }, (_, n) =>
+      callRaw(`${h.url}/mcp/${agentId}`, adminKey, 'gated_slow', { n }, wire),
+    ),
   )
   const pending = async () =>
     (
@@ -134,7 +145,7 @@ test('callers over the bridge that wait for approvals are woken by their own cal
         t: toolId,
       })
     ).data['approvals'].nodes as { id: string }[]
-  while ((await pending()).length < 50) await new Promise((resolve) => setImmediate(resolve))
+  expect(await pending()).toHaveLength(50)
   await news(300)
   const reads = countReads()
   const elapsed = await news(1000)

@@ -11,6 +11,7 @@ import { aroundStatements } from '../../../support/around-statements.ts'
 import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
+import { watchPlaces } from '../../../support/held-places.ts'
 import { openClient } from '../../../support/openai-clients.ts'
 
 type Message = OpenAI.Chat.ChatCompletionMessageParam
@@ -30,6 +31,7 @@ describe.each(kinds)('on %s', (kind) => {
   let other: Harness
   let fixtures: Fixtures
   let caller: string
+  let callerId: string
   let drop: () => Promise<void>
 
   beforeAll(async () => {
@@ -50,7 +52,7 @@ describe.each(kinds)('on %s', (kind) => {
     const pay = { name: 'pay', gate: { autoApprove: false }, config: { http } }
     const { tool } = await h.mutate('createTool', pay, 'tool { id }')
     await fixtures.agent({ name: 'payer', toolIds: [fixtures.tools.ask, tool.id] })
-    caller = await keyOf('caller')
+    ;({ secret: caller, id: callerId } = await newKey('caller'))
   })
   afterAll(async () => {
     await fixtures?.close()
@@ -60,8 +62,11 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   /** A key that is not asked at the gate. */
-  const keyOf = async (name: string): Promise<string> =>
-    (await h.mutate('createApiKey', { name, role: 'DEVELOPER', votes: false }, 'secret'))['secret']
+  const newKey = async (name: string): Promise<{ secret: string; id: string }> => {
+    const input = { name, role: 'DEVELOPER', votes: false }
+    const { apiKey, secret } = await h.mutate('createApiKey', input, 'apiKey { id } secret')
+    return { secret, id: apiKey.id }
+  }
 
   interface RequestOptions {
     url?: string
@@ -80,6 +85,15 @@ describe.each(kinds)('on %s', (kind) => {
     )
     const { message } = made.choices[0]!
     return { id: made.id, text: message.content ?? '', message }
+  }
+
+  /** Makes requests, and resolves when so many are held: what comes after the end of their run is a run of its own. */
+  const allHeld = async <T>(n: number, make: () => T): Promise<T> => {
+    const places = watchPlaces([h, other], callerId)
+    const made = make()
+    await places.until(n)
+    places.stop()
+    return made
   }
 
   let count = 0
@@ -179,7 +193,7 @@ describe.each(kinds)('on %s', (kind) => {
       messages.push(made.message, user('say on'))
       const { thread } = await runOf(made)
       for (const asking of [
-        { key: await keyOf('stranger'), body: { user: 'ann' } },
+        { key: (await newKey('stranger')).secret, body: { user: 'ann' } },
         { body: { user: 'bob' } },
       ]) {
         const run = await runOf(await ask('plain', messages, asking))
@@ -213,8 +227,8 @@ describe.each(kinds)('on %s', (kind) => {
   describe('a request that is sent again', () => {
     test('at once, at two replicas: one run, one question, one execution', async () => {
       const of = word()
-      const made = [0, 1, 2, 3].map((i) =>
-        ask('gated', [acting(of)], { url: [h, other][i % 2]!.url, headers: soon }),
+      const made = await allHeld(4, () =>
+        [0, 1, 2, 3].map((i) => ask('gated', [acting(of)], { url: [h, other][i % 2]!.url, headers: soon })),
       )
       await asked(of)
       await decide(of)
@@ -228,8 +242,8 @@ describe.each(kinds)('on %s', (kind) => {
       const of = word()
       const first = user(`say before ${of}`)
       const { message } = await ask('gated', [first])
-      const made = [h, other].map(({ url }) =>
-        ask('gated', [first, message, acting(of)], { url, headers: soon }),
+      const made = await allHeld(2, () =>
+        [h, other].map(({ url }) => ask('gated', [first, message, acting(of)], { url, headers: soon })),
       )
       await asked(of)
       await decide(of)
@@ -381,9 +395,11 @@ describe.each(kinds)('on %s', (kind) => {
       const messages: Message[] = [acting(of)]
       messages.push(
         (await ask('gated', messages, { headers: atOnce })).message,
-        user('slow 40ms\nsay it went through'),
+        user('slow 1s before\nsay it went through'),
       )
-      const both = [h, other].map(({ url }) => ask('gated', messages, { url, headers: soon }))
+      const both = await allHeld(2, () =>
+        [h, other].map(({ url }) => ask('gated', messages, { url, headers: soon })),
+      )
       await decide(of)
       expect((await Promise.all(both)).map(({ text }) => text)).toEqual(
         Array(2).fill('ok\n\nit went through'),

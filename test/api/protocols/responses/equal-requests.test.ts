@@ -11,6 +11,7 @@ import { query } from '../../../../src/store/db/database.ts'
 import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { watchPlaces } from '../../../support/held-places.ts'
 import { openClient } from '../../../support/openai-clients.ts'
 
 const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])]
@@ -20,6 +21,7 @@ describe.each(kinds)('on %s', (kind) => {
   let other: Harness
   let fixtures: Fixtures
   let caller: string
+  let callerId: string
   let drop: () => Promise<void>
 
   beforeAll(async () => {
@@ -32,7 +34,7 @@ describe.each(kinds)('on %s', (kind) => {
     fixtures = await makeFixtures(h)
     await fixtures.agent({ name: 'plain' })
     await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-    caller = await keyOf('caller')
+    ;({ secret: caller, id: callerId } = await newKey('caller'))
   })
   afterAll(async () => {
     await fixtures?.close()
@@ -42,8 +44,11 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   /** A key that is not asked at the gate: its responses wait until somebody else has decided. */
-  const keyOf = async (name: string): Promise<string> =>
-    (await h.mutate('createApiKey', { name, role: 'DEVELOPER', votes: false }, 'secret'))['secret']
+  const newKey = async (name: string): Promise<{ secret: string; id: string }> => {
+    const input = { name, role: 'DEVELOPER', votes: false }
+    const { apiKey, secret } = await h.mutate('createApiKey', input, 'apiKey { id } secret')
+    return { secret, id: apiKey.id }
+  }
   const modelOf = (agent: string, more: { apiKey?: string; fetch?: typeof fetch; headers?: {} } = {}) =>
     createOpenAI({ apiKey: caller, baseURL: `${h.url}/v1`, ...more }).responses(agent)
 
@@ -135,13 +140,17 @@ describe.each(kinds)('on %s', (kind) => {
   test('equal requests at once, at two replicas, streamed and whole: one run, and each gets its answer', async () => {
     const input = fresh()
     const clients = await Promise.all([h, other].map(({ url }) => openClient(6, url, caller)))
+    const places = watchPlaces([h, other], callerId)
     const whole = [0, 1, 2, 3].map((i) => clients[i % 2]!.responses.create({ model: 'gated', input }))
-    const streamed = [0, 1, 2, 3].map((i) => clients[i % 2]!.responses.stream({ model: 'gated', input }))
+    const streamed = [0, 1, 2, 3].map((i) =>
+      clients[i % 2]!.responses.stream({ model: 'gated', input }).finalResponse(),
+    )
     // What came after the end of the run would be a run of its own.
-    await Promise.all(streamed.map((stream) => stream.emitted('response.created')))
+    await places.until(8)
+    places.stop()
     await asked(input)
     await approve(input)
-    const made = await Promise.all([...whole, ...streamed.map((stream) => stream.finalResponse())])
+    const made = await Promise.all([...whole, ...streamed])
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
     expect(made.map((one) => one.output_text)).toEqual(made.map(() => 'ok'))
     expect(await questions(input)).toHaveLength(1)
@@ -152,7 +161,7 @@ describe.each(kinds)('on %s', (kind) => {
     const input = fresh()
     const base = { model: 'gated', input, background: true }
     const client = await openClient(6, h.url, caller)
-    const stranger = await openClient(6, h.url, await keyOf('stranger'))
+    const stranger = await openClient(6, h.url, (await newKey('stranger')).secret)
     const first = await client.responses.create(base)
     const ids = [
       first.id,
@@ -260,9 +269,11 @@ describe.each(kinds)('on %s', (kind) => {
     const [{ generationId }] = (await asked(content)) as [Question]
     connection.abort()
     await lost
+    const places = watchPlaces([h], callerId)
     const second = send()
-    const third = send({}, { prefer: 'wait=0' })
-    expect((await third)['id']).toBe(generationId)
+    await places.until(1)
+    places.stop()
+    expect((await send({}, { prefer: 'wait=0' }))['id']).toBe(generationId)
     await approve(content)
     expect((await second)['id']).toBe(generationId)
     await h.until(generationId, ['COMPLETED'])
