@@ -38,10 +38,11 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     const saved = await saveTo(one(), server.url, { ring: true })
     const elsewhere = savedOf(other(), saved.id)
     await elsewhere.until((state) => state.status === 'CONNECTED')
-    expect(server.seen.filter(({ method }) => method === 'tools/list')).toHaveLength(1)
-    await expect
-      .poll(() => server.seen.some(({ method }) => method === 'subscriptions/listen'), patience)
-      .toBe(true)
+    const methods = () => server.seen.map(({ method }) => method)
+    await expect.poll(methods, patience).toContain('subscriptions/listen')
+    // Whoever listens reads it once more.
+    const before = methods().slice(0, methods().indexOf('subscriptions/listen'))
+    expect(before.filter((method) => method === 'tools/list')).toHaveLength(1)
     const changed = [one(), other()].map(
       (services) =>
         new Promise<void>((resolve) => {

@@ -1,5 +1,7 @@
 /** Foreign MCP servers as tools: discovered, called by models, people and MCP clients, gated, and unreachable. */
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -213,8 +215,8 @@ describe('names', () => {
     const config = { client: { inputSchema: objectSchema({}) } }
     const client = await h.mutate('createTool', { name: 'near_two', config }, 'tool { id }')
     const agentId = await fixtures.agent({ toolIds: [tool['id'], client['tool'].id] })
-    const query = 'query($id: ID!) { agent(id: $id) { collidingNames } }'
-    const colliding = async () => (await h.gql(query, { id: agentId })).data['agent'].collidingNames
+    const text = 'query($id: ID!) { agent(id: $id) { collidingNames } }'
+    const colliding = async () => (await h.gql(text, { id: agentId })).data['agent'].collidingNames
     expect(await colliding()).toEqual([])
     own.tools.set('two', { tool: { name: 'two' }, run: () => said('theirs, too') })
     await h.mutate('refreshUpstream', { toolId: tool['id'] }, 'tool { id }')
@@ -244,8 +246,8 @@ describe('a server that goes away', () => {
     expect(await call(tool['id'], 'one')).toMatchObject({ status: 'SUCCEEDED' })
     await server.kill()
     expect(await call(tool['id'], 'one')).toMatchObject({ status: 'ERRORED', errorCode: 'unreachable' })
-    const query = 'query($id: ID!) { tool(id: $id) { ... on McpTool { actions { action } } } }'
-    const { data } = await h.gql(query, { id: tool['id'] })
+    const text = 'query($id: ID!) { tool(id: $id) { ... on McpTool { actions { action } } } }'
+    const { data } = await h.gql(text, { id: tool['id'] })
     expect(data['tool'].actions).toEqual([{ action: 'one' }])
     await server.restart()
     await expect.poll(() => call(tool['id'], 'one')).toMatchObject({ status: 'SUCCEEDED' })
@@ -295,13 +297,21 @@ describe('what is refused at save', () => {
     const own = await startModern()
     own.tools.set('one', { tool: { name: 'one' }, run: () => said('one') })
     const tool = await mcpTool({ url: own.url })
-    const discoveries = () => own.seen.filter(({ method }) => method === 'tools/list').length
-    // The second one when it listens.
-    await expect.poll(discoveries).toBe(2)
+    const methods = () => own.seen.map(({ method }) => method)
+    const discoveries = () => methods().filter((method) => method === 'tools/list').length
+    // One more when it listens, and its worker may have begun one beside that of the mutation: none is left to come when the row
+    // waits for the next minutes.
+    const rests = sql`select 1 from upstreams where id = ${tool['id']} and wake_at > now() + interval '2 minutes'`
+    const isQuiet = async () =>
+      methods().includes('subscriptions/listen') &&
+      methods().lastIndexOf('tools/list') > methods().indexOf('subscriptions/listen') &&
+      (await query(h.app.services.db, rests)).length === 1
+    await expect.poll(isQuiet).toBe(true)
+    const before = discoveries()
     const named = await h.mutate('updateTool', { id: tool['id'], title: 'Far away' }, fields)
     expect(named['tool']).toMatchObject({ version: 2, actions: expect.any(Array) })
     expect(named['tool'].actions).toHaveLength(1)
-    expect(discoveries()).toBe(2)
+    expect(discoveries()).toBe(before)
     const config = { mcp: { url: everything!.url } }
     const moved = await h.mutate('updateTool', { id: tool['id'], config }, fields)
     expect(moved['tool'].actions.map((one: any) => one.action)).toContain('get-sum')
