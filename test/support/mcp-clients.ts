@@ -31,10 +31,13 @@ export type OpenPeer = (url: string, key: string, seen?: (method: string) => voi
 
 const info = { name: 'gatehouse-test', version: '1' }
 
-function watching(seen: (method: string) => void): typeof fetch {
-  return (input, init) => {
-    if (typeof init?.body === 'string') seen(String((JSON.parse(init.body) as { method?: string }).method))
-    return fetch(input, init)
+function watching(seen: (method: string) => void, opened = () => {}): typeof fetch {
+  return async (input, init) => {
+    const sent = typeof init?.body === 'string' ? (JSON.parse(init.body) as { method?: string }) : null
+    if (sent) seen(String(sent.method))
+    const response = await fetch(input, init)
+    if (init?.method === 'GET' || sent?.method === 'subscriptions/listen') opened()
+    return response
   }
 }
 
@@ -87,16 +90,18 @@ interface V2Options extends ClientOptions {
   /** Which protocol era it negotiates; the modern one without it. */
   mode?: NonNullable<VersionNegotiationOptions['mode']>
   seen?: (method: string) => void
+  /** Called when its stream of notifications is open. */
+  opened?: () => void
 }
 
 /** Connects the official v2 client. */
 export async function connectV2(
   url: string,
   key: string,
-  { mode = { pin: modernProtocol }, seen = () => {}, ...options }: V2Options = {},
+  { mode = { pin: modernProtocol }, seen = () => {}, opened, ...options }: V2Options = {},
 ): Promise<ClientV2> {
   const client = new ClientV2(info, { ...options, versionNegotiation: { mode } })
-  await client.connect(transportV2(url, key, seen))
+  await client.connect(transportV2(url, key, seen, opened))
   return client
 }
 
@@ -111,10 +116,15 @@ function v2(mode: NonNullable<VersionNegotiationOptions['mode']>): OpenPeer {
   }
 }
 
-export function transportV2(url: string, key: string, seen: (method: string) => void): TransportV2 {
+export function transportV2(
+  url: string,
+  key: string,
+  seen: (method: string) => void,
+  opened?: () => void,
+): TransportV2 {
   return new TransportV2(new URL(url), {
     requestInit: { headers: headersOf(key) },
-    fetch: watching(seen) as never,
+    fetch: watching(seen, opened) as never,
   })
 }
 

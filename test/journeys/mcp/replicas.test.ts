@@ -156,15 +156,18 @@ describe.skipIf(!hasPostgres)('a change on one replica is notified to the client
     await update(0, 'Tool', { id: tools['count'], presetParameters: {} })
     let notified = () => {}
     const onListChanged = { autoRefresh: false, debounceMs: 0, onChanged: () => notified() }
-    const client = await connectV2(at(0), key, { mode, listChanged: { tools: onListChanged } })
-    // A notification shows that the stream is open; those of earlier changes belong to another test.
+    let opened = () => {}
+    const isOpen = new Promise<void>((resolve) => (opened = resolve))
+    const client = await connectV2(at(0), key, { mode, opened, listChanged: { tools: onListChanged } })
+    // What changes before it is not notified; notifications of earlier changes belong to another test.
+    await isOpen
     for (const [what, change] of changes) {
       const changed = new Promise<void>((resolve) => (notified = resolve))
       await change()
       await expect(changed, what).resolves.toBeUndefined()
     }
-    const names = (await client.listTools()).tools.map((tool) => tool.name)
-    expect(names).toEqual(['count', 'shared'])
+    const names = async () => (await client.listTools()).tools.map((tool) => tool.name)
+    await expect.poll(names).toEqual(['count', 'shared'])
     await client.close()
   })
 })
