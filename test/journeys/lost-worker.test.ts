@@ -102,16 +102,16 @@ test('a GET with idempotent: false is not repeated', async () => {
 
 test('a model response that was cut is requested again, both attempts count, and subscribers drop its text', async () => {
   const { agent } = await h.mutate('createAgent', { name: 'talker' }, 'agent { id }')
-  const prompt = 'slow 30ms\nsay one two three four five six seven eight'
+  const prompt = 'slow 150ms\nsay one two three four five six seven eight'
   const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
   const watch = `subscription($id: ID!) { generationEvents(generationId: $id) { type ... on TextDeltaEvent { attempt offset text }
     ... on StepResetEvent { attempt reason } } }`
-  const whole = h.collect(watch, { id: generation.id })
-  await h.collect(watch, { id: generation.id }, (events) =>
-    events.some((event) => event.type === 'TEXT_DELTA'),
-  )
-  await takeAway(generation.id)
-  const events = await whole
+  let cutting: Promise<void> | undefined
+  const events = await h.collect(watch, { id: generation.id }, (seen) => {
+    if (seen.at(-1).type === 'TEXT_DELTA') cutting ??= takeAway(generation.id)
+    return false
+  })
+  await cutting
   expect(events).toContainEqual({ type: 'STEP_RESET', attempt: 2, reason: 'WORKER_LOST' })
   const second = events.filter((event) => event.type === 'TEXT_DELTA' && event.attempt === 2)
   expect(second.map((event) => event.text).join('')).toBe('one two three four five six seven eight')

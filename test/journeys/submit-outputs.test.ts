@@ -213,7 +213,7 @@ describe.each(servers)('on $name', ({ name, open }) => {
     async () => {
       const id = await fixtures.start(
         agentId,
-        'slow 100ms\nsay one two three four five six seven eight nine ten eleven twelve thirteen fourteen',
+        'slow 500ms\nsay one two three four five six seven eight nine ten eleven twelve thirteen fourteen',
       )
       const text = 'subscription($id: ID!) { generationEvents(generationId: $id) { type } }'
       await h.collect(text, { id }, (events) => events.some((event) => event.type === 'TEXT_DELTA'))

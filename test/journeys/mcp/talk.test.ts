@@ -40,7 +40,7 @@ test.each([
 
 test('a disconnect cancels the run in the modern protocol', async () => {
   const connection = new AbortController()
-  const message = `slow 500ms\n${slowly}`
+  const message = 'slow 5s before\nsay never'
   const params = { name: 'teller', arguments: { message }, _meta: { progressToken: 1 } }
   const { url, callerKey } = agent
   const response = await openModern(url, callerKey, 'tools/call', params, connection.signal)

@@ -100,7 +100,7 @@ describe('a task', () => {
 
   test('is streamed: text in pieces, then the state', async () => {
     const words = 'one two three four five six seven eight'
-    const events = await collect(client.sendMessageStream(message(`slow 60ms\nsay ${words}`)))
+    const events = await collect(client.sendMessageStream(message(`slow 200ms\nsay ${words}`)))
     const seen = foldStream(events)
     expect(seen.texts).toEqual({ 'text-1': words })
     expect(seen.appended).toBeGreaterThan(0)
@@ -279,14 +279,15 @@ describe('a task that asks', () => {
     )
     const program = await openClient(h.url, 'gated', made['secret'])
     const begun = await send(program, message(pay, {}, { returnImmediately: true }))
-    const events = collect(program.resubscribeTask({ tenant: '', id: begun.id }))
+    const events = program.resubscribeTask({ tenant: '', id: begun.id })
+    const { value: first } = await events.next()
     await h.until(begun.id, ['AWAITING_APPROVAL'])
     expect(stateOf(await program.getTask(ofTask(begun.id)))).toBe('WORKING')
     const [question] = questionsOf(await gated.getTask(ofTask(begun.id)))
     const answer = data({ approvalId: question!['approvalId'], verdict: 'APPROVE' })
     await expect(send(program, message([answer], { taskId: begun.id }))).rejects.toThrow()
     await send(gated, message([answer], { taskId: begun.id }))
-    const seen = foldStream(await events)
+    const seen = foldStream([first!, ...(await collect(events))])
     expect(seen.states).not.toContain('INPUT_REQUIRED')
     expect(seen.states.at(-1)).toBe('COMPLETED')
   })
@@ -295,7 +296,7 @@ describe('a task that asks', () => {
 describe('who comes back', () => {
   test('gets the task as it is and the rest of its text', async () => {
     const words = Array.from({ length: 40 }, (_, i) => `word${i}`).join(' ')
-    const request = message(`slow 10ms\nsay ${words}`)
+    const request = message(`slow 50ms\nsay ${words}`)
     let id = ''
     for await (const { payload } of client.sendMessageStream(request)) {
       if (payload?.$case === 'task') id = payload.value.id

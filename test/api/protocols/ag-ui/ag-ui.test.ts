@@ -182,7 +182,7 @@ describeWithPeers('endings', () => {
 
   test('a cancelled run says so', async () => {
     const agent = await open('plain')
-    agent.addMessage(said('slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t'))
+    agent.addMessage(said('slow 5s before\nsay never'))
     const ends: any[] = []
     const run = agent.runAgent({}, { onRunFinishedEvent: ({ event }: any) => void ends.push(event.outcome) })
     await expect.poll(async () => (await runsOf(agent, plain)).length).toBe(1)

@@ -108,7 +108,7 @@ judged('a question of the gate', () => {
 })
 
 judged('stop', () => {
-  const long = 'slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t'
+  const long = 'slow 500ms\nsay a b c d e f g h i j k l m n o p q r s t'
   test('cancels the run, and the next message starts another', async () => {
     const page = await open('plain')
     let stopped = false

@@ -230,7 +230,7 @@ describe('endings', () => {
     expect(chat.lastMessage!.id).not.toBe(failed)
   })
 
-  const slow = 'slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t'
+  const slow = 'slow 500ms\nsay a b c d e f g h i j k l m n o p q r s t'
 
   test('a run is stopped by DELETE, and the stream ends', async () => {
     const chat = open('plain')
@@ -400,7 +400,9 @@ describe('a page that goes back', () => {
     })
     const ask = (text: string) => post(chat.id, [], again(text))
     const idIn = (text: string) => /"messageId":"(msg_\w+)"/.exec(text)?.[1]
-    const texts = await Promise.all([1, 2, 3].map(async () => (await ask('slow 20ms\nsay a b c d')).text()))
+    const texts = await Promise.all(
+      [1, 2, 3].map(async () => (await ask('slow 1s before\nsay a b c d')).text()),
+    )
     expect(new Set(texts.map(idIn))).toEqual(new Set([expect.stringMatching(/^msg_/)]))
     const cut = (await ask('slow 20ms\nsay e f g h')).body!.getReader()
     const id = idIn(new TextDecoder().decode((await cut.read()).value))!
