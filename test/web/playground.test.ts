@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 60_000 },
     const agent = await fixtures.agent({ name: 'talker' })
     const { page, check, close } = await visit(browser, h, `/agents/${agent}?tab=try`)
     const text = 'One word after the other comes. '.repeat(4).trim()
-    await say(page, `slow 60ms\nsay ${text}`)
+    await say(page, `slow 150ms\nsay ${text}`)
     await turn(page, 0).getByText('is being written').waitFor()
     await page.getByText('The next message can be sent when this answer has ended.').waitFor()
     await turn(page, 0).getByText(text, { exact: true }).waitFor()

@@ -174,8 +174,11 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
   test('the text on its way is shown, and the step that it becomes stands in its place', async () => {
     const agent = await fixtures.agent({ name: 'writer' })
     const text = 'Slowly and steadily the tortoise walks. '.repeat(5).trim()
-    const id = await fixtures.start(agent, `slow 60ms\nsay ${text}`)
+    // It begins when the page is open.
+    const { pause } = await h.mutate('pause', { agentId: agent }, 'pause { id }')
+    const id = await fixtures.start(agent, `slow 100ms\nsay ${text}`)
     const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    await h.mutate('resume', { pauseId: pause.id }, 'pause { id }')
     await page.getByText('is being written').waitFor()
     await page.locator('.run-writing').getByText('tortoise').waitFor()
     await status(page).getByText('completed').waitFor()

@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium || !copilotKitPackages)('a page of React', () => {
 
   test('text is shown while it is written, and the next message continues the thread', async () => {
     const shown = await open('plain')
-    await shown.say('slow 60ms\nsay one two three four five six seven eight')
+    await shown.say('slow 300ms\nsay one two three four five six seven eight')
     await shown.page
       .getByTestId('copilot-assistant-message')
       .getByText(/^one.*(?<! eight)$/)
@@ -196,7 +196,7 @@ describe.skipIf(!hasChromium || !copilotKitPackages)('a page of React', () => {
   test('a page that is loaded again in the middle of a text gets all of it', async () => {
     const shown = await open('plain')
     const text = 'one two three four five six seven eight nine ten'
-    await shown.say(`slow 120ms\nsay ${text}`)
+    await shown.say(`slow 300ms\nsay ${text}`)
     await shown.page
       .getByTestId('copilot-assistant-message')
       .getByText(/^one two/)

@@ -49,7 +49,7 @@ judged('a page that comes back', () => {
     page.agent.subscribe({
       onTextMessageContentEvent: () => void (again ??= openAgain('plain', page)),
     })
-    await ask(page, `slow 40ms\nsay ${text}`)
+    await ask(page, `slow 150ms\nsay ${text}`)
     expect(shown((await again)!.agent)).toEqual(shown(page.agent))
     expect(await runsOf(page, copilot.plain)).toHaveLength(1)
   })
