@@ -10,7 +10,7 @@ let h: Harness
 beforeAll(async () => {
   h = await openHarness(
     { corsOrigins: ['https://app.example'] },
-    { sockets: { initTimeoutMs: 300, operations: 3 } },
+    { sockets: { initTimeoutMs: 1500, operations: 3 } },
   )
 })
 afterAll(() => h.stop())
@@ -69,7 +69,7 @@ describe('a socket is closed with the code of the protocol', () => {
   })
 
   test('1013 when its key cannot be looked up in time', async () => {
-    const small = await openHarness({ databaseUrl: null }, { sockets: { initTimeoutMs: 300 } })
+    const small = await openHarness({ databaseUrl: null }, { sockets: { initTimeoutMs: 1000 } })
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     let isHeld = () => {}
@@ -230,8 +230,10 @@ describe('an acknowledged socket', () => {
       socket.send({ id, type: 'complete' })
     }
     socket.send(subscribe('4', feed))
-    await newKey()
-    await socket.next((m) => m.id === '4')
+    let isTold = false
+    const told = socket.next((m) => m.id === '4').then(() => (isTold = true))
+    // It tells what happens from its beginning on, which no message tells.
+    while (!isTold) await Promise.race([newKey(), told])
     await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(1)
     socket.ws.terminate()
     await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(0)
