@@ -86,6 +86,8 @@ async function toolFor(name: string, more: object = {}, mcp: object = {}): Promi
   }
   const { tool, ...refused } = await asked().h.mutate('createTool', input, 'tool { id }')
   if (!tool) throw new Error(JSON.stringify(refused))
+  // The mutation waits five seconds for its lists.
+  await expect.poll(async () => (await stateOf(tool.id)).status, patience).toBe('CONNECTED')
   return tool.id
 }
 
@@ -116,7 +118,7 @@ test('its tools are listed and called through another replica, and it never sees
     content: [{ text: 'noted one' }],
   })
   const many = Array.from({ length: 20 }, (_, n) => call(toolId, 'note', { text: `many ${n}` }))
-  for (const { status } of await Promise.all(many)) expect(status).toBe('SUCCEEDED')
+  for (const made of await Promise.all(many)) expect(made).toMatchObject({ status: 'SUCCEEDED' })
   expect((await lines()).toSorted()).toEqual(
     ['started without a key', 'note one', ...many.map((_, n) => `note many ${n}`)].toSorted(),
   )

@@ -38,8 +38,8 @@ test('a client that gives up and asks again has asked one person one question, a
   impatient(async (calls) => {
     const word = { word: 'patience' }
     for (let tries = 0; tries < 3; tries++)
-      await expect(calls('pay', word, 300)).rejects.toMatchObject(givesUp)
-    expect(await approvals()).toEqual([{ status: 'PENDING', arguments: word }])
+      await expect(calls('pay', word, 800)).rejects.toMatchObject(givesUp)
+    await expect.poll(approvals).toEqual([{ status: 'PENDING', arguments: word }])
     const last = calls('pay', word, 15_000)
     await agent.decide()
     expect((await last).content[0]!.text).toContain('done: /pay')
@@ -50,7 +50,7 @@ test('one whose limit ends after the verdict, while the call runs, finds its res
   impatient(async (calls) => {
     const word = { word: 'late' }
     const before = agent.paid()
-    await expect(calls('pay', word, 300)).rejects.toMatchObject(givesUp)
+    await expect(calls('pay', word, 800)).rejects.toMatchObject(givesUp)
     await agent.decide()
     expect((await calls('pay', word, 15_000)).content[0]!.text).toContain('done: /pay')
     expect(agent.paid()).toBe(before + 1)
@@ -70,7 +70,7 @@ test('a run that waits at the gate is not cancelled either', () =>
   impatient(async (calls) => {
     const message = 'call pay {"word":"run"}\nthen\nsay done'
     const before = agent.paid()
-    await expect(calls('teller', { message }, 500)).rejects.toMatchObject(givesUp)
+    await expect(calls('teller', { message }, 1500)).rejects.toMatchObject(givesUp)
     await agent.decide()
     const query = 'query($a: ID!) { generations(agentId: $a, first: 1) { nodes { id } } }'
     const { data } = await h.gql(query, { a: agent.agentId })
@@ -81,8 +81,8 @@ test('a run that waits at the gate is not cancelled either', () =>
 
 test('what runs, and no gate has stopped, is cancelled', () =>
   impatient(async (calls) => {
-    const message = 'slow 100ms\nsay one two three four five six seven eight nine ten eleven twelve'
-    await expect(calls('teller', { message }, 300)).rejects.toMatchObject(givesUp)
+    const message = 'slow 1s\nsay one two three four five six seven eight nine ten eleven twelve'
+    await expect(calls('teller', { message }, 1000)).rejects.toMatchObject(givesUp)
     const query = 'query($a: ID!) { generations(agentId: $a, first: 1) { nodes { id } } }'
     const { data } = await h.gql(query, { a: agent.agentId })
     const ended = await h.until(data['generations'].nodes[0].id, ['CANCELLED', 'COMPLETED', 'FAILED'])
