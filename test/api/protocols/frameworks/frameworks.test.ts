@@ -102,7 +102,7 @@ describe.skipIf(!hasPeers).concurrent.each(frameworks)('%s', (name, open, givenU
 
   test('a person who takes longer than it waits: the same request goes on, and nothing runs twice', async () => {
     const word = `late ${name}`
-    const hasty = await open(door('gated', { timeout: 1500, maxRetries: 1 }))
+    const hasty = await open(door('gated', { timeout: 3000, maxRetries: 1 }))
     const first = await hasty.ask(acting(word)).catch((error: Error) => error)
     if (givenUp === 'words') expect(first).toMatch(/^This waits for an approval:.*\/approvals\/apr_/s)
     else if (givenUp === 'an error') expect(String(first)).toMatch(/timed out|timeout|aborted/i)
