@@ -145,7 +145,7 @@ test('callers over the bridge that wait for approvals are woken by their own cal
         t: toolId,
       })
     ).data['approvals'].nodes as { id: string }[]
-  expect(await pending()).toHaveLength(50)
+  await expect.poll(pending).toHaveLength(50)
   await news(300)
   const reads = countReads()
   const elapsed = await news(1000)
