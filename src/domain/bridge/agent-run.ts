@@ -35,7 +35,8 @@ const shape = z.strictObject({
 
 /**
  * Starts a generation of the agent with the message, in the thread of the conversation if there is one. A repeat with
- * the same idempotency key returns the first generation. Action `generations:Start`.
+ * the same idempotency key returns the first generation; without a key, so does the same request while a gate has stopped
+ * that one, and after its end until the answer was fetched. Action `generations:Start`.
  */
 export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Generation> {
   const { message, conversation_id: conversationId } = check(shape, input.arguments, ['arguments'])
@@ -47,11 +48,13 @@ export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Gen
     name: input.name,
     arguments: { message, conversation_id: conversationId ?? null },
     ...(input.attachments?.length ? { attachments: input.attachments } : {}),
+    // Without a key, the same words in two conversations are two requests.
+    ...(key === null && threadId ? { threadId } : {}),
   }
   const started = startGeneration(
     ctx,
     { agentId: agent.id, prompt: message, attachments: input.attachments, threadId, idempotencyKey: key },
-    { operation: `mcp:${agent.id}`, request },
+    { operation: `mcp:${agent.id}`, request, joins: key === null && 'BEHIND_GATE' },
   )
   return started.catch((error: unknown) => {
     throw withWireNames(error)

@@ -6,7 +6,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../access/index.ts'
 import { hasAskedUnder, loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
 import { answerCall, cancelCall, batchLoadCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
-import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
+import {
+  answerDelivered,
+  cancelGeneration,
+  getGenerations,
+  isTerminal,
+  type Generation,
+} from '../generations/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { CallerChannel } from '../tools/index.ts'
 import { findOwnCall } from './call.ts'
@@ -74,9 +80,10 @@ export async function isBehindGate(ctx: Ctx, id: string): Promise<boolean> {
   return kindOfId(id) === 'generation' ? hasAskedUnder(ctx.db, id) : (await findOwnCall(ctx, id)).awaited
 }
 
-/** Records that the caller received the outcome of a gated call: the same request is a new call from now on. */
+/** Records that the caller received the outcome of a gated call or of a run: the same request is a new one from now on. */
 export async function markDelivered(ctx: Ctx, handle: CallHandle): Promise<void> {
-  if (handle.awaited && handle.status !== 'AWAITING_APPROVAL') await noteFetched(ctx, handle)
+  if (kindOfId(handle.id) === 'generation') await answerDelivered(ctx, handle)
+  else if (handle.awaited && handle.status !== 'AWAITING_APPROVAL') await noteFetched(ctx, handle)
 }
 
 /**

@@ -109,10 +109,16 @@ function awaitedBy(request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'req
 /** How long an outcome that was not fetched is returned to the same request, in milliseconds since it was settled. */
 const awaitedMs = 24 * 60 * 60 * 1000
 
-/** A call of the same caller with the same request that still waits, or whose outcome was not fetched within a day. */
+/**
+ * A call of the same caller with the same request that still waits, or whose outcome was not fetched within a day. Of equal
+ * requests at once, on any replica, one is the first, and the others wait for the end of its transaction.
+ */
 async function findAwaited(tx: Database, ctx: Ctx, request: CallRequest, via: Via): Promise<ToolCall | null> {
   const t = toolCalls
   const hash = requestHash(request, via)
+  const identity = `${ctx.principal.id} ${hash}`
+  // A statement of its own: the next one must see what was committed while this one waited.
+  await query(tx, sql`select pg_advisory_xact_lock(hashtextextended(${identity}, 0))`)
   const [row] = await tx
     .select()
     .from(t)

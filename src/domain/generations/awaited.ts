@@ -16,6 +16,8 @@ export interface AwaitedRequest {
   operation: string
   /** Everything in the request that changes the run. */
   request: unknown
+  /** Joins only a run that a gate has stopped, as a bridged call of a tool does. */
+  behindGate?: boolean
 }
 
 /**
@@ -25,14 +27,14 @@ export interface AwaitedRequest {
  */
 export async function joinAwaited(
   tx: Database,
-  { request, ...caller }: AwaitedRequest,
+  { request, behindGate = false, ...caller }: AwaitedRequest,
   generationId: string,
   windowMs: number,
 ): Promise<string | null> {
   if (windowMs === 0) return null
   const { projectId, principalId, operation } = caller
   const requestHash = hashJson(request)
-  // A run that this statement cannot see yet has not ended.
+  // A run that this statement cannot see yet has not ended, and no gate has stopped it.
   const fresh = await query(
     tx,
     sql`${insertSelect(awaitedRequests, {
@@ -52,6 +54,13 @@ export async function joinAwaited(
         from generations as g
         where g.id = awaited_requests.generation_id
           and (g.cancel_requested_at is not null or (awaited_requests.delivered and g.finished_at is not null))
+      ) or (
+        ${behindGate} and not exists (
+          select 1
+          from generations as r
+          join approvals as a on a.generation_id = r.id
+          where r.id = awaited_requests.generation_id or r.root_id = awaited_requests.generation_id
+        )
       )
       returning 1`,
   )
@@ -72,8 +81,7 @@ export async function joinAwaited(
  * The caller of the generation has an answer: call it before the last bytes are sent. An equal request begins anew from now
  * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended.
  */
-export async function answerDelivered(ctx: Ctx, { id }: Generation): Promise<void> {
-  if (ctx.limits.joinWindowMs === 0) return
+export async function answerDelivered(ctx: Ctx, { id }: Pick<Generation, 'id'>): Promise<void> {
   await query(
     ctx.db,
     sql`with gone as (

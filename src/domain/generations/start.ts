@@ -100,7 +100,7 @@ export async function startGeneration(
 ): Promise<Generation> {
   const { idempotencyKey, ...rest } = input
   const { operation = 'generations:Start', request = rest, joins = false } = repeats
-  const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request } : null
+  const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request, joins } : null
   const found = repeats.bind ?? (key && rememberStart(ctx, key))
   const bind = repeats.follows ? followingOnly(repeats.follows, found) : found
   const given = check(shape, input)
@@ -130,7 +130,7 @@ interface Repeats {
   operation?: string
   /** Everything in the request that changes the run; the input when absent. */
   request?: unknown
-  joins?: boolean
+  joins?: boolean | 'BEHIND_GATE'
   /** Binds the run to what starts it, instead of a key. */
   bind?: BindStart
   /** With `threadId`: what must be the newest run of the thread, else ThreadMovedOnError. A repeat finds its run all the same. */
@@ -142,7 +142,11 @@ interface StartKey {
   key: string | null
   operation: string
   request: unknown
+  joins: boolean | 'BEHIND_GATE'
 }
+
+/** How long an equal request joins a run that a gate has stopped: as long as keys are kept, in milliseconds. */
+const behindGateMs = 24 * 60 * 60 * 1000
 
 /** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
 async function insertAndRun(ctx: Ctx, row: NewGeneration, bind: BindStart | null): Promise<Generation> {
@@ -178,11 +182,13 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, bind: BindStart | null
 }
 
 /** The generation that an earlier request started; null when this one is the first. */
-function rememberStart(ctx: Ctx, { key, ...given }: StartKey): BindStart {
+function rememberStart(ctx: Ctx, { key, joins, ...given }: StartKey): BindStart {
+  const behindGate = joins === 'BEHIND_GATE'
+  const windowMs = behindGate ? behindGateMs : ctx.limits.joinWindowMs
   return (tx, id, projectId) => {
     const request = { ...given, projectId, principalId: ctx.principal.id }
     return key === null
-      ? joinAwaited(tx, request, id, ctx.limits.joinWindowMs)
+      ? joinAwaited(tx, { ...request, behindGate }, id, windowMs)
       : rememberRequest(tx, { ...request, key }, id)
   }
 }

@@ -16,6 +16,7 @@ export function joinsOf({ headers }: AuthenticatedRequest): boolean {
  * request finds it noted. Nothing depends on it but what an equal request finds: a failure is logged.
  */
 export async function noteDelivered(ctx: Ctx, generation: Generation): Promise<void> {
+  if (ctx.limits.joinWindowMs === 0) return
   try {
     await answerDelivered(ctx, generation)
   } catch (error) {

@@ -1,0 +1,112 @@
+/** A client over MCP that sends a request again without a key, because it lost the answer or was told to: one question, one execution. */
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { callRaw } from '../../support/bridge.ts'
+import { hasPostgres } from '../../support/databases.ts'
+import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import type { Harness } from '../../support/harness.ts'
+import { startSession } from '../../support/mcp-wire.ts'
+
+let h: Harness
+let agent: GatedAgent
+useGatedAgent({ inlineHoldMs: 50 }, (parts) => ({ h, agent } = parts))
+let count = 0
+
+/** A message that no other test uses, which calls the gated tool. */
+const fresh = () => ({ message: `call pay {"word":"w${++count}"}\nthen\nsay paid` })
+
+async function resultOf(name: string, args: object, more: Record<string, string> = {}) {
+  const { body } = await callRaw(agent.url, agent.callerKey, name, args, more)
+  return body['result'] as Record<string, any>
+}
+const idOf = (result: Record<string, any>): string => result['structuredContent'].call_id
+
+const questions = async (): Promise<string[]> => {
+  const { data } = await h.gql('{ approvals(status: PENDING, first: 100) { nodes { id } } }')
+  return data['approvals'].nodes.map(({ id }: { id: string }) => id)
+}
+
+/** Holds the next transaction before its end until `release`; `reached` resolves when it has done its work. */
+function holdEnd(): { reached: Promise<void>; release(): void } {
+  const { db } = h.app.services
+  const begin = db.transaction.bind(db)
+  let release = () => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const reached = new Promise<void>((resolve) => {
+    db.transaction = ((work: (tx: never) => Promise<unknown>) => {
+      db.transaction = begin
+      return begin(async (tx) => {
+        const made = await work(tx as never)
+        resolve()
+        await released
+        return made
+      })
+    }) as typeof db.transaction
+  })
+  return { reached, release }
+}
+
+test.skipIf(!hasPostgres)('of two equal calls at once, one asks, and the other joins it', async () => {
+  const args = { word: 'at once' }
+  const { reached, release } = holdEnd()
+  const first = resultOf('pay', args)
+  await reached
+  let isAnswered = false
+  const second = resultOf('pay', args).finally(() => (isAnswered = true))
+  const waiting = sql`select 1 from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`
+  await expect.poll(async () => isAnswered || (await query(h.app.services.db, waiting)).length > 0).toBe(true)
+  release()
+  expect(idOf(await second)).toBe(idOf(await first))
+  expect(await questions()).toHaveLength(1)
+  await agent.decide('REJECT')
+})
+
+test('a run at the gate is joined by the request that repeats it unchanged, as the client was told', async () => {
+  const args = fresh()
+  const before = agent.paid()
+  const first = await resultOf('teller', args)
+  expect(first['content'][0].text).toContain('or repeat this request unchanged')
+  const again = await resultOf('teller', args)
+  expect(idOf(again)).toBe(idOf(first))
+  expect(await questions()).toHaveLength(1)
+  await agent.decide()
+  await h.until(idOf(first), ['COMPLETED'])
+  expect((await resultOf('teller', args))['content'][0].text).toBe('paid')
+  expect(agent.paid()).toBe(before + 1)
+  // Its answer was delivered: from now on the same words are a new run.
+  const next = await resultOf('teller', args)
+  expect(idOf(next)).not.toBe(idOf(first))
+  await agent.decide('REJECT')
+})
+
+test('the same words in another conversation, with a key, or of another caller are runs of their own', async () => {
+  const args = fresh()
+  const sessions = [
+    await startSession(agent.url, agent.callerKey),
+    await startSession(agent.url, agent.callerKey),
+  ]
+  const ids = [
+    idOf(await resultOf('teller', args)),
+    idOf(await resultOf('teller', { ...args, idempotency_key: 'own' })),
+  ]
+  for (const session of sessions) {
+    const made = idOf(await resultOf('teller', args, session))
+    expect(idOf(await resultOf('teller', args, session))).toBe(made)
+    ids.push(made)
+  }
+  const other = (await h.mutate('createApiKey', { name: 'other', role: 'CALLER' }, 'secret'))['secret']
+  ids.push(idOf((await callRaw(agent.url, other, 'teller', args)).body['result'] as Record<string, any>))
+  expect(new Set(ids).size).toBe(5)
+  for (const _ of ids) await agent.decide('REJECT')
+})
+
+test('a run that no gate has stopped is joined by nobody: its conversation is that of one client', async () => {
+  const args = { message: 'slow 1s before\nsay hello' }
+  const made = await Promise.all([resultOf('teller', args), resultOf('teller', args)])
+  expect(made.map((one) => one['content'][0].text)).toEqual(['hello', 'hello'])
+  const [one, two] = made.map((result) => result['_meta']['gatehouse/conversation_id'])
+  expect(one).toEqual(expect.any(String))
+  expect(one).not.toBe(two)
+})
