@@ -6,7 +6,8 @@ import { callRaw } from '../../support/bridge.ts'
 import { hasPostgres } from '../../support/databases.ts'
 import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import type { Harness } from '../../support/harness.ts'
-import { startSession } from '../../support/mcp-wire.ts'
+import { modernRpc, startSession, tasksCapability } from '../../support/mcp-wire.ts'
+import { startModern } from '../../support/upstream-servers.ts'
 
 let h: Harness
 let agent: GatedAgent
@@ -109,4 +110,37 @@ test('a run that no gate has stopped is joined by nobody: its conversation is th
   const [one, two] = made.map((result) => result['_meta']['gatehouse/conversation_id'])
   expect(one).toEqual(expect.any(String))
   expect(one).not.toBe(two)
+})
+
+test('a task that its server refused was fetched, too: the same request is a new call', async () => {
+  const upstream = await startModern()
+  try {
+    const run = () => Promise.reject(Object.assign(new Error('Not today.'), { code: -32050 }))
+    upstream.tools.set('refuse', { tool: { name: 'refuse' }, run })
+    const config = { mcp: { url: upstream.url } }
+    const made = await h.mutate(
+      'createTool',
+      { name: 'far', config, gate: { mode: 'ALWAYS' } },
+      'tool { id }',
+    )
+    const tool = made['tool'].id as string
+    const input = { name: 'far', toolIds: [tool], mcp: { enabled: true } }
+    const { agent: far } = await h.mutate('createAgent', input, 'agent { id }')
+    const ask = async (method: string, params: object) => {
+      const url = `${h.url}/mcp/${far.id}`
+      return (await modernRpc(url, agent.callerKey, method, params, tasksCapability)).body['result'] as any
+    }
+    const call = { name: 'far_refuse', arguments: {} }
+    const { taskId } = await ask('tools/call', call)
+    expect((await ask('tools/call', call)).taskId).toBe(taskId)
+    const [approvalId] = await questions()
+    await h.mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, '__typename')
+    const state = () => ask('tasks/get', { taskId })
+    await expect.poll(state).toMatchObject({ status: 'failed', error: { code: -32050 } })
+    const next = await ask('tools/call', call)
+    expect(next).toMatchObject({ resultType: 'task', status: 'working' })
+    expect(next.taskId).not.toBe(taskId)
+  } finally {
+    await upstream.kill()
+  }
 })

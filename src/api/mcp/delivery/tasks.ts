@@ -92,11 +92,11 @@ export function addTasks(server: Server, request: ModernRequest): void {
 
 async function getTask(request: ModernRequest, handle: CallHandle): Promise<object> {
   const task = taskOf(request, handle)
-  const fault = handle.result && handle.status === 'DONE' ? protocolFaultOf(handle.result) : null
-  if (fault) return { ...task, status: 'failed', error: fault }
   if (handle.inputRequests) return { ...task, inputRequests: handle.inputRequests }
   if (task.status !== 'completed') return task
   await markDelivered(request.ctx, handle)
+  const fault = protocolFaultOf(handle.result!)
+  if (fault) return { ...task, status: 'failed', error: fault }
   const result = resultOf({ ...request, seedErrors: false }, handle.id, handle.result!)
   // Clients validate the inner result as a complete result of tools/call.
   return { ...task, result: { resultType: 'complete', ...withConversation(result, handle.conversationId) } }
