@@ -47,9 +47,9 @@ const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: s
   h.mutate('resolveUnknownCall', { toolCallId, outcome, ...more }, `toolCall { ${callFields} }`, key)
 
 /** A direct call whose worker died after it was sent. */
-async function unknownCall(): Promise<{ id: string; tool: { id: string; name: string } }> {
+async function unknownCall(key?: string): Promise<{ id: string; tool: { id: string; name: string } }> {
   const tool = await gate.gated(null)
-  const { id } = await gate.call(tool.id)
+  const { id } = await gate.call(tool.id, { amount: 5 }, {}, key)
   await leaveBehind(h, id)
   return { id, tool }
 }
@@ -110,6 +110,26 @@ describe('a person resolves', () => {
       ],
     })
     expect(gate.paid(tool.name).map((one) => one.key)).toEqual([id, id])
+  })
+
+  test('a call as RUN_AGAIN, which its caller cannot withdraw as one that was not run', async () => {
+    const { id, tool } = await unknownCall()
+    const { pause } = await h.mutate('pause', { toolId: tool.id }, 'pause { id }')
+    await resolve(id, 'RUN_AGAIN')
+    const left = await h.mutate('cancelToolCall', { toolCallId: id }, 'toolCall { status }')
+    expect(left['toolCall'].status).toBe('PROPOSED')
+    await h.mutate('resume', { pauseId: pause.id }, '__typename')
+    expect(await gate.untilCall(id, ['SUCCEEDED', 'CANCELLED'])).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  test('a call as RUN_AGAIN that cannot be sent any more: nobody is told that it did not run', async () => {
+    const key = await gate.key({ role: 'CALLER' })
+    const { id } = await unknownCall(key.secret)
+    await h.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
+    await resolve(id, 'RUN_AGAIN')
+    const call = await gate.untilCall(id, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])
+    expect(call).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown', attempt: 1 })
+    expect((await resolve(id, 'SUCCEEDED'))['toolCall']).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   test('a call twice: the second one is refused, also at the same instant', async () => {

@@ -158,7 +158,7 @@ export async function settleOnce(
   const status = statusOf(finished)
   const outcome = { id: call.id, status, result: finished.result }
   const [row] = await writtenRows(services.leaseDb, toolCalls, [
-    sql`g as (${settleCalls(endOf(call.status), [outcome], underLease(held), {}, wholeRow)})`,
+    sql`g as (${settleCalls(endOf(call.status, status), [outcome], underLease(held), {}, wholeRow)})`,
     sql`e as (${insertProjectEvents(call.projectId, callEnded(call, status, finished.result), sql`g`)})`,
     sql`a as (${insertEntries([executedEntry(call, status)])})`,
   ])

@@ -71,6 +71,8 @@ async function startBy<Settled>(
 ): Promise<Next<Settled>> {
   const { store, isFresh } = how
   const isLost = call.status === 'EXECUTING' && !isFresh
+  // One that a person lets run again was sent before.
+  const wasSent = isLost || (call.status === 'PROPOSED' && call.attempt > 0)
   const isApproved = call.status === 'APPROVED'
   const asAgreed = isApproved && agreed ? await callableAsAgreed(services, call, agreed) : null
   if (isApproved && !asAgreed) {
@@ -88,7 +90,7 @@ async function startBy<Settled>(
   if (how.signal.aborted && !isFresh) return { settled: null }
   const prepared = callable && prepareCall(callable, call.arguments)
   const refuse = async (result: ToolResult) => ({
-    settled: await store.settle(call, isLost ? lostOutcome : finished(result)),
+    settled: await store.settle(call, wasSent ? lostOutcome : finished(result)),
   })
   if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
   const ready = { callable, merged: prepared.merged }

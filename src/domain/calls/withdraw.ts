@@ -17,7 +17,6 @@ import {
   noteCancelRequested,
   noteFetched as markFetched,
   settleCalls,
-  underLock,
   type ToolCall,
 } from '../tool-calls/index.ts'
 
@@ -78,7 +77,8 @@ const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call;
 async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promise<Hint[] | null> {
   const owner = ownerOf(call)
   await lockOwners(tx, [owner])
-  const proof = onlyGone ? sql`t.caller_gone_at is not null` : underLock
+  // A call that a person lets run again was sent before: nobody can say that it was not run.
+  const proof = onlyGone ? sql`t.caller_gone_at is not null` : sql`t.settled_at is null`
   const outcome = { id: call.id, status: 'CANCELLED' as const, result: withdrawnResult }
   const fenced = { awaited: false, epoch: sql`t.epoch + 1` }
   const rows = await query(

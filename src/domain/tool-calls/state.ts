@@ -102,6 +102,12 @@ export const transitions = {
     writer: 'executor',
     when: 'it cannot be sent: its tool, arguments or requester are not valid any more',
   },
+  refuseAgain: {
+    from: ['PROPOSED'],
+    to: ['UNKNOWN'],
+    writer: 'executor',
+    when: 'a person let it run again, and it cannot be sent: what became of its first attempt is not known',
+  },
   settle: {
     from: ['EXECUTING'],
     to: ['SUCCEEDED', 'ERRORED', 'UNKNOWN'],
@@ -189,10 +195,14 @@ export const transitions = {
 } as const satisfies Record<string, Transition>
 
 export type TransitionName = keyof typeof transitions
-/** The transition with which the executor ends a call in that status. */
-export function endOf(status: ToolCallStatus): 'refuse' | 'settle' | 'timeOut' {
+/** The transition with which the executor ends a call in that status with this outcome. */
+export function endOf(
+  status: ToolCallStatus,
+  outcome: ToolCallStatus,
+): 'refuse' | 'refuseAgain' | 'settle' | 'timeOut' {
   if (status === 'EXECUTING') return 'settle'
-  return status === 'AWAITING_CLIENT' ? 'timeOut' : 'refuse'
+  if (status === 'AWAITING_CLIENT') return 'timeOut'
+  return outcome === 'UNKNOWN' ? 'refuseAgain' : 'refuse'
 }
 
 /** The statuses that a transition leads to. */

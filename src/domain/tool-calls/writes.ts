@@ -40,6 +40,7 @@ export interface EditedCall {
 export type Settling = Extract<
   TransitionName,
   | 'refuse'
+  | 'refuseAgain'
   | 'settle'
   | 'timeOut'
   | 'submit'

@@ -26,7 +26,7 @@ export function outcomeOf(
 ): Change {
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
-    calls: [settleCalls(endOf(call.status), [{ id: call.id, status, result }], inGeneration)],
+    calls: [settleCalls(endOf(call.status, status), [{ id: call.id, status, result }], inGeneration)],
     events: callEnded(call, status, result),
     audit: [executedEntry(call, status)],
   }
