@@ -16,7 +16,10 @@ export interface AwaitedRequest {
   operation: string
   /** Everything in the request that changes the run. */
   request: unknown
-  /** Joins only a run that a gate has stopped, as a bridged call of a tool does. */
+  /**
+   * Joins only a run that a gate has stopped, as a bridged call of a tool does: also one that has waited for longer than the
+   * window, which begins anew when the run ends.
+   */
   behindGate?: boolean
 }
 
@@ -49,7 +52,13 @@ export async function joinAwaited(
         generation_id = excluded.generation_id,
         delivered = false,
         expires_at = excluded.expires_at
-      where awaited_requests.expires_at <= now() or exists (
+      where (
+        awaited_requests.expires_at <= now() and not (${behindGate} and exists (
+          select 1
+          from generations as g
+          where g.id = awaited_requests.generation_id and ${isAwaited}
+        ))
+      ) or exists (
         select 1
         from generations as g
         where g.id = awaited_requests.generation_id
@@ -103,7 +112,19 @@ export async function answerDelivered(ctx: Ctx, { id }: Pick<Generation, 'id'>):
   )
 }
 
-/** Deletes what is older than its window. */
+/** A condition on the run `g`: it has not ended, or within the window, and then its answer was not delivered. */
+const isAwaited = sql`(g.finished_at is null or (
+  not awaited_requests.delivered and g.finished_at > now() - (awaited_requests.expires_at - g.created_at)))`
+
+/** Deletes what is older than its window, and whose run has ended so long ago. */
 export async function forgetAwaited(db: Database): Promise<void> {
-  await query(db, sql`delete from awaited_requests where expires_at <= now()`)
+  await query(
+    db,
+    sql`delete from awaited_requests
+      where expires_at <= now() and not exists (
+        select 1
+        from generations as g
+        where g.id = awaited_requests.generation_id and ${isAwaited}
+      )`,
+  )
 }

@@ -1,6 +1,7 @@
 /** A client over MCP that sends a request again without a key, because it lost the answer or was told to: one question, one execution. */
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { forgetAwaited } from '../../../src/domain/generations/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw } from '../../support/bridge.ts'
 import { hasPostgres } from '../../support/databases.ts'
@@ -143,4 +144,30 @@ test('a task that its server refused was fetched, too: the same request is a new
   } finally {
     await upstream.kill()
   }
+})
+
+test('a run that has waited at the gate for longer than the window is joined, and its answer is kept for a day after its end', async () => {
+  const args = fresh()
+  const before = agent.paid()
+  const first = idOf(await resultOf('teller', args))
+  const asked = (await questions()).length
+  const { db } = h.app.services
+  const age = () =>
+    query(
+      db,
+      sql`with aged as (
+          update generations set created_at = created_at - interval '2 days' where id = ${first}
+        )
+        update awaited_requests set expires_at = expires_at - interval '2 days' where generation_id = ${first}`,
+    )
+  await age()
+  await forgetAwaited(db)
+  expect(idOf(await resultOf('teller', args))).toBe(first)
+  expect(await questions()).toHaveLength(asked)
+  await agent.decide()
+  await h.until(first, ['COMPLETED'])
+  await forgetAwaited(db)
+  const answer = await resultOf('teller', args)
+  expect([answer['content'][0].text, answer['_meta']['gatehouse/call_id']]).toEqual(['paid', first])
+  expect(agent.paid()).toBe(before + 1)
 })
