@@ -45,6 +45,7 @@ export interface BridgeSurface {
   agent: Agent
   /** In listed order: the agent's tools, then the agent itself, then the built-in tools. */
   entries: BridgeEntry[]
+  /** The entries, and the built-in tools also where they are not listed: a late call, or one whose gate is gone, names them. */
   byName: ReadonlyMap<string, BridgeEntry>
   features: UpstreamFeatures
   /** The callables behind the entries of tools, by name. */
@@ -75,9 +76,10 @@ export function bridgeSurface(
   entries.push(agentEntry(agent, names))
   const gated =
     entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
-  if (gated) entries.push(...builtInEntries.filter(({ name }) => !names.has(name)))
+  const builtIn = builtInEntries.filter(({ name }) => !names.has(name))
+  if (gated) entries.push(...builtIn)
   const hash = hashJson(entries)
-  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  const byName = new Map([...entries, ...builtIn].map((entry) => [entry.name, entry]))
   return { agent, entries, byName, features, callables: served, catalogHashes, hash }
 }
 

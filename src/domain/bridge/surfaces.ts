@@ -114,8 +114,8 @@ function narrowSurface(policy: Policy, surface: BridgeSurface): BridgeSurface {
       : allows(policy, 'generations:Start', `agent/${surface.agent.id}`))
   const features = visibleFeatures(policy, surface.features)
   if (surface.entries.every(may)) return features === surface.features ? surface : { ...surface, features }
-  const entries = surface.entries.filter(may)
-  return { ...surface, features, entries, byName: new Map(entries.map((entry) => [entry.name, entry])) }
+  const byName = new Map([...surface.byName].filter(([, entry]) => may(entry)))
+  return { ...surface, features, entries: surface.entries.filter(may), byName }
 }
 
 /** Compares hashes with those of the check before; the first check only records them. A deleted agent has empty lists. */

@@ -62,6 +62,13 @@ test('approval_wait and approval_cancel are listed when a call can need approval
   expect(namesOf(agent(['a']), [tool('a', { gate: never })])).not.toContain('approval_cancel')
 })
 
+test('approval_wait and approval_cancel are served where they are not listed: a late call, or one whose gate is gone, names them', () => {
+  const { byName } = bridgeSurface(agent(['a']), [tool('a', { gate: never })])
+  expect([...byName.keys()]).toEqual(['a', 'clerk', 'approval_wait', 'approval_cancel'])
+  const own = bridgeSurface(agent(['approval_wait']), [tool('approval_wait', { gate: never })])
+  expect(own.byName.get('approval_wait')!.kind).toBe('tool')
+})
+
 test('a client tool with a gate counts too: a run of the agent can stop at it', () => {
   expect(namesOf(agent(['a']), [tool('a', { kind: 'client', gate: always })])).toEqual([
     'clerk',

@@ -76,6 +76,22 @@ test('a run that takes too long and has no key is not retryable: approval_wait f
   expect(found.body['result'].content[0].text).toBe(ended['output'].text)
 })
 
+test('approval_wait finds a late run of an agent without gates, too, and a late wait says to wait again', async () => {
+  const input = { name: 'free', toolIds: [], mcp: { enabled: true } }
+  const { agent: free } = await h.mutate('createAgent', input, 'agent { id }')
+  const url = `${h.url}/mcp/${free.id}`
+  const headers = { 'mcp-protocol-version': '2025-11-25' }
+  const call = async (name: string, args: object) =>
+    (await callRaw(url, agent.callerKey, name, args, headers)).body['result']
+  const late = await call('free', { message: 'slow 5s before\nsay at last' })
+  const { call_id: id } = late.structuredContent.error
+  expect(late.content[0].text).toContain(`approval_wait with {"call_id": "${id}"}`)
+  const waited = await call('approval_wait', { call_id: id })
+  expect(waited.content[0].text).toContain('repeat this request unchanged')
+  await h.until(id, ['COMPLETED'])
+  expect((await call('approval_wait', { call_id: id })).content[0].text).toBe('at last')
+})
+
 test('the time of an approval does not count: a run that waits for one longer than its limit is not late', async () => {
   const peer = await peers['SDK v1 with progress']!(agent.url, agent.callerKey)
   const call = callThrough(peer, 'teller', { message: 'call pay {"word":"slowly"}' })

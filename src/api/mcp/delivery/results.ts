@@ -49,8 +49,8 @@ export function protocolFaultOf({ isError, structuredContent }: ToolResult): Pro
 }
 
 /**
- * A timeout error for a call that goes on. `resumable`: the same request, with its idempotency key, returns the
- * outcome; without a key it would be another call.
+ * A timeout error for a call that goes on. `resumable`: the same request, with its idempotency key or call id, returns the
+ * outcome; without one it would be another call.
  */
 export function lateResult(
   { seedErrors }: Pick<AgentRequest, 'seedErrors'>,
@@ -59,7 +59,7 @@ export function lateResult(
 ): CallToolResult {
   if (seedErrors) throw seedTimeout(id, resumable)
   const how = resumable
-    ? 'repeat the request with the same idempotency_key'
+    ? 'repeat this request unchanged'
     : `call the tool approval_wait with {"call_id": "${id}"}`
   const message = `Agent reply timeout. The call goes on: ${how} to get its outcome.`
   const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: resumable, call_id: id }
