@@ -77,7 +77,9 @@ export async function cancelOwnCall(ctx: Ctx, id: string): Promise<void> {
  * with the patience of a client.
  */
 export async function isBehindGate(ctx: Ctx, id: string): Promise<boolean> {
-  return kindOfId(id) === 'generation' ? hasAskedUnder(ctx.db, id) : (await findOwnCall(ctx, id)).awaited
+  return kindOfId(id) === 'generation'
+    ? hasAskedUnder(ctx.db, id)
+    : (await findOwnCall(ctx, id)).approvalId !== null
 }
 
 /** Records that the caller received the outcome of a gated call or of a run: the same request is a new one from now on. */

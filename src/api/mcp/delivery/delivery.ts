@@ -2,15 +2,9 @@
  * Delivers the result of a call that may take minutes. A client with task support gets a task; any other modern client
  * is sent back round by round; a legacy client is held for a while, with progress if it asked for it.
  */
-import {
-  markDelivered,
-  noteBack,
-  readCallHandle,
-  waitForHandle,
-  type CallHandle,
-} from '../../../domain/bridge/index.ts'
+import { noteBack, readCallHandle, waitForHandle, type CallHandle } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
-import { cancelOnDisconnect } from './disconnect.ts'
+import { abandonSignal, cancelOnDisconnect, noteDelivery } from './disconnect.ts'
 import { askOnStream, askWithRound } from './input-requests.ts'
 import { progressOf, reportApprovalWait, reportRun } from './progress.ts'
 import { inputRequiredResult } from './request-state.ts'
@@ -97,13 +91,6 @@ function approvalHoldMs({ era, runtime: { timings } }: AgentRequest, reportsProg
   return reportsProgress ? timings.progressHoldMs : timings.inlineHoldMs
 }
 
-/** Aborts when nobody waits for the response any more. */
-function abandonSignal(request: AgentRequest): AbortSignal {
-  const { disconnected } = request
-  const cancelled = request.era === 'legacy' ? request.cancelled : null
-  return cancelled ? AbortSignal.any([disconnected, cancelled]) : disconnected
-}
-
 /** What the client gets when its time to wait is over: a timeout error, a pending result, or another round. */
 async function unfinishedResult(call: ToolsCall, handle: CallHandle): Promise<ToolsCallResult> {
   const { request, context, requestHash, round, resumable } = call
@@ -115,8 +102,7 @@ async function unfinishedResult(call: ToolsCall, handle: CallHandle): Promise<To
 }
 
 async function finalResult(request: AgentRequest, handle: CallHandle): Promise<ToolsCallResult> {
-  // A client that has disconnected gets nothing: its next request receives the outcome.
-  if (!request.disconnected.aborted) await markDelivered(request.ctx, handle)
+  await noteDelivery(request, handle)
   const cancelled = { content: [{ type: 'text' as const, text: 'The call was cancelled.' }], isError: true }
   const result = resultOf(request, handle.id, handle.result ?? cancelled)
   return withConversation(result, handle.conversationId)

@@ -1,13 +1,21 @@
 /** What happens to a call whose client has cancelled its request or disconnected. */
 import { onAbort } from '../../../core/abort.ts'
 import { kindOfId } from '../../../core/ids.ts'
-import { cancelOwnCall, isBehindGate, noteGone, readCallHandle } from '../../../domain/bridge/index.ts'
+import {
+  cancelOwnCall,
+  isBehindGate,
+  markDelivered,
+  noteGone,
+  readCallHandle,
+  type CallHandle,
+} from '../../../domain/bridge/index.ts'
+import type { AgentRequest } from '../http/agent-request.ts'
 import type { ToolsCall } from './started-call.ts'
 
 /**
  * Cancels the call with this id until the returned function is called. In the modern protocol a disconnect is a
- * cancellation: a running call is cancelled at once, one that awaits approval after `graceMs`, unless the client comes
- * back. A legacy client that disconnects has cancelled nothing. One that sends notifications/cancelled has most often
+ * cancellation: what runs is cancelled at once, a call that awaits approval after `graceMs`, unless the client comes back;
+ * what else is behind a gate goes on, for the same request finds its outcome. A legacy client that disconnects has cancelled nothing. One that sends notifications/cancelled has most often
  * reached its own time limit: that ends its waiting, and what runs, but nothing that is behind a gate or that it can find
  * again by its key.
  */
@@ -27,13 +35,29 @@ export function cancelOnDisconnect({ request, resumable }: ToolsCall, id: string
   return () => forget.forEach((stop) => stop())
 }
 
-async function stopUnlessGated({ ctx }: ToolsCall['request'], id: string): Promise<void> {
+async function stopUnlessGated({ ctx }: AgentRequest, id: string): Promise<void> {
   if (!(await isBehindGate(ctx, id))) await cancelOwnCall(ctx, id)
 }
 
-async function abandon({ ctx, runtime }: ToolsCall['request'], id: string): Promise<void> {
+async function abandon(request: AgentRequest, id: string): Promise<void> {
+  const { ctx, runtime } = request
   const handle = await readCallHandle(ctx, id)
   if (handle.status === 'AWAITING_APPROVAL' && kindOfId(id) === 'toolCall')
     await noteGone(ctx, handle, runtime.timings.graceMs)
-  else await cancelOwnCall(ctx, id)
+  else await stopUnlessGated(request, id)
+}
+
+/** Aborts when nobody waits for the response any more. */
+export function abandonSignal(request: AgentRequest): AbortSignal {
+  const { disconnected } = request
+  const cancelled = request.era === 'legacy' ? request.cancelled : null
+  return cancelled ? AbortSignal.any([disconnected, cancelled]) : disconnected
+}
+
+/**
+ * Records that the client receives the outcome. One that does not wait any more gets nothing: its next request receives the
+ * outcome.
+ */
+export async function noteDelivery(request: AgentRequest, handle: CallHandle): Promise<void> {
+  if (!abandonSignal(request).aborted) await markDelivered(request.ctx, handle)
 }

@@ -5,7 +5,6 @@ import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
 import {
   answerInputRequests,
   cancelOwnCall,
-  markDelivered,
   readCallHandle,
   waitForHandle,
   type CallerChannel,
@@ -14,6 +13,7 @@ import {
 } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 import { inputResponsesOf } from './caller-channel.ts'
+import { abandonSignal, noteDelivery } from './disconnect.ts'
 import { codes, faultError, protocolError, toProtocolError } from '../http/errors.ts'
 import { inputRequiredResult, readRequestState, type RequestState } from './request-state.ts'
 import { protocolFaultOf } from './results.ts'
@@ -69,23 +69,23 @@ async function resume(
 
 /** Waits while the read runs or awaits approval, at most `inlineHoldMs`. */
 async function waitUntilClosed(request: AgentRequest, id: string): Promise<CallHandle> {
-  const { ctx, runtime, disconnected } = request
+  const { ctx, runtime } = request
   const handle = await readCallHandle(ctx, id)
   const isOpen = ({ status }: CallHandle) => status === 'AWAITING_APPROVAL' || status === 'RUNNING'
   if (!isOpen(handle)) return handle
   return waitForHandle(ctx, handle, {
     maxMs: runtime.timings.inlineHoldMs,
-    signal: disconnected,
+    signal: abandonSignal(request),
     enough: (now) => !isOpen(now),
   })
 }
 
-async function contentOf({ ctx, runtime }: AgentRequest, handle: CallHandle): Promise<object> {
+async function contentOf(request: AgentRequest, handle: CallHandle): Promise<object> {
   const { id, status, result } = handle
-  if (status === 'AWAITING_APPROVAL') throw pendingError(handle, runtime.timings.pollMs)
+  if (status === 'AWAITING_APPROVAL') throw pendingError(handle, request.runtime.timings.pollMs)
   if (!result)
     throw protocolError(codes.internal, 'No answer in time. Repeat this request.', 'timeout', { call_id: id })
-  await markDelivered(ctx, handle)
+  await noteDelivery(request, handle)
   const { isError, structuredContent } = result
   if (!isError) return structuredContent as object
   const fault = protocolFaultOf(result)

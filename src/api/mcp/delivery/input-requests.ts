@@ -8,6 +8,7 @@ import {
 } from '../../../domain/bridge/index.ts'
 import type { LegacyRequest } from '../http/agent-request.ts'
 import { callerChannel } from './caller-channel.ts'
+import { codes, protocolError } from '../http/errors.ts'
 import { inputRequiredResult } from './request-state.ts'
 import type { ToolsCall } from './started-call.ts'
 import type { ToolsCallResult } from './tasks.ts'
@@ -27,18 +28,20 @@ export function askWithRound(
 
 /**
  * Sends the input requests to a legacy client on its stream, and resumes the call with the responses. A client that
- * refuses one, or cannot be asked, cancels the call.
+ * refuses one, or cannot be asked, cancels the call; one that disconnects does not if it can find the call again: it is asked
+ * again then. Throws when it has disconnected.
  */
 export async function askOnStream(
-  { context, send }: ToolsCall,
+  { context, send, resumable }: ToolsCall,
   request: LegacyRequest,
   { id, inputRequests }: CallHandle,
 ): Promise<CallHandle> {
-  const { ctx, client } = request
+  const { ctx, client, disconnected } = request
   const responses: JsonObject = {}
   for (const [key, inputRequest] of Object.entries(inputRequests ?? {})) {
     const response = await client?.request(inputRequest, send).catch(() => null)
     if (!response) {
+      if (resumable && disconnected.aborted) throw nobodyIsLeft()
       await cancelOwnCall(ctx, id)
       return readCallHandle(ctx, id)
     }
@@ -48,3 +51,6 @@ export async function askOnStream(
   await resumed?.running
   return readCallHandle(ctx, id)
 }
+
+/** Nobody reads it. */
+const nobodyIsLeft = () => protocolError(codes.invalidRequest, 'The client has disconnected.', 'disconnected')

@@ -18,12 +18,13 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import {
   answerInputRequests,
   cancelOwnCall,
-  markDelivered,
+  noteBack,
   readCallHandle,
   type CallHandle,
 } from '../../../domain/bridge/index.ts'
 import type { AgentRequest, ModernRequest } from '../http/agent-request.ts'
 import { inputResponsesOf, modernRelay } from './caller-channel.ts'
+import { noteDelivery } from './disconnect.ts'
 import { codes, protocolError, toProtocolError } from '../http/errors.ts'
 import { protocolFaultOf, resultOf, withConversation } from './results.ts'
 import type { CallContext } from './started-call.ts'
@@ -92,9 +93,11 @@ export function addTasks(server: Server, request: ModernRequest): void {
 
 async function getTask(request: ModernRequest, handle: CallHandle): Promise<object> {
   const task = taskOf(request, handle)
+  // An equal request that disconnected may have been noted after this client got its task.
+  if (handle.abandoned) await noteBack(request.ctx, handle)
   if (handle.inputRequests) return { ...task, inputRequests: handle.inputRequests }
   if (task.status !== 'completed') return task
-  await markDelivered(request.ctx, handle)
+  await noteDelivery(request, handle)
   const fault = protocolFaultOf(handle.result!)
   if (fault) return { ...task, status: 'failed', error: fault }
   const result = resultOf({ ...request, seedErrors: false }, handle.id, handle.result!)

@@ -1,0 +1,209 @@
+/** Clients over MCP that come back as they were told, after what stopped them is gone or their connection was: nothing runs twice. */
+import { sql } from 'drizzle-orm'
+import { inputRequired } from '@modelcontextprotocol/server'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { callRaw, rpc } from '../../support/bridge.ts'
+import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import type { Harness } from '../../support/harness.ts'
+import { holdStatement } from '../../support/held-statement.ts'
+import {
+  acceptStream,
+  legacyProtocol,
+  modernRpc,
+  openModern,
+  startSession,
+  tasksCapability,
+} from '../../support/mcp-wire.ts'
+import { objectSchema } from '../../support/fixtures.ts'
+import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+
+let h: Harness
+let agent: GatedAgent
+let far: ModernServer
+useGatedAgent({ inlineHoldMs: 50 }, (parts) => ({ h, agent } = parts))
+beforeAll(async () => {
+  far = await startModern()
+})
+afterAll(() => far?.kill())
+let count = 0
+const fresh = () => ({ word: `w${++count}` })
+
+/** An agent with one tool of its own. */
+async function agentWith(tool: object): Promise<{ url: string; toolId: string; name: string }> {
+  const name = `own${++count}`
+  const toolId = (await h.mutate('createTool', { name, ...tool }, 'tool { id }'))['tool'].id as string
+  const input = { name: `of_${name}`, toolIds: [toolId], mcp: { enabled: true } }
+  const made = await h.mutate('createAgent', input, 'agent { id }')
+  return { url: `${h.url}/mcp/${made['agent'].id}`, toolId, name }
+}
+
+async function resultOf(url: string, name: string, args: object, more: Record<string, string> = {}) {
+  return (await callRaw(url, agent.callerKey, name, args, more)).body['result'] as Record<string, any>
+}
+const callIdOf = (result: Record<string, any>): string => result['_meta']['gatehouse/call_id']
+
+const questions = async (): Promise<{ id: string }[]> => {
+  const { data } = await h.gql('{ approvals(status: PENDING, first: 100) { nodes { id } } }')
+  return data['approvals'].nodes
+}
+async function approve(): Promise<void> {
+  const [first] = await questions()
+  await h.mutate('decideApproval', { approvalId: first!.id, verdict: 'APPROVE' }, '__typename')
+}
+const rowOf = async (id: string): Promise<Record<string, any>> => {
+  const [row] = await query<Record<string, any>>(
+    h.app.services.db,
+    sql`select status, awaited, caller_gone_at as gone from tool_calls where id = ${id}`,
+  )
+  return row!
+}
+const statusOf = (id: string) => expect.poll(async () => (await rowOf(id))['status'])
+/** When another request has its response, the server knows of a closed connection. */
+const known = () => rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
+
+/** Opens a modern request, waits until it reports that it waits, and returns what disconnects it. */
+async function hold(url: string, params: Record<string, any>): Promise<() => Promise<void>> {
+  const connection = new AbortController()
+  const held = { ...params, _meta: { progressToken: 1 } }
+  const response = await openModern(url, agent.callerKey, 'tools/call', held, connection.signal)
+  const reader = response.body!.getReader()
+  let heard = ''
+  while (!heard.includes('waiting for approval'))
+    heard += Buffer.from((await reader.read()).value!).toString()
+  return async () => {
+    connection.abort()
+    await known()
+  }
+}
+
+test('an outcome that comes as its client cancels is kept for the next request', async () => {
+  const session = await startSession(agent.url, agent.callerKey)
+  const args = fresh()
+  const before = agent.paid()
+  const id = callIdOf(await resultOf(agent.url, 'pay', args, session))
+  await approve()
+  await statusOf(id).toBe('SUCCEEDED')
+  const { arrived, release } = holdStatement(h.app.services.db, { begins: 'select', value: id })
+  const params = { name: 'pay', arguments: args }
+  const given = rpc(
+    agent.url,
+    agent.callerKey,
+    { jsonrpc: '2.0', id: 9, method: 'tools/call', params },
+    session,
+  )
+  await arrived
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
+  await rpc(agent.url, agent.callerKey, cancel, session)
+  release()
+  await given
+  expect(await rowOf(id)).toMatchObject({ awaited: true })
+  const again = await resultOf(agent.url, 'pay', args, session)
+  expect([callIdOf(again), again['content'][0].text]).toEqual([id, expect.stringContaining(args.word)])
+  expect(agent.paid()).toBe(before + 1)
+})
+
+test('a task is not withdrawn while its client polls it, though an equal request has disconnected', async () => {
+  const params = { name: 'pay', arguments: fresh() }
+  const asTask = (method: string, more: object) =>
+    modernRpc(agent.url, agent.callerKey, method, more, tasksCapability)
+  const { taskId } = (await asTask('tools/call', params)).body['result']
+  const id = taskId.split('.')[0]
+  const disconnect = await hold(agent.url, params)
+  await disconnect()
+  await expect.poll(async () => (await rowOf(id))['gone']).not.toBeNull()
+  expect((await asTask('tasks/get', { taskId })).body['result'].status).toBe('working')
+  expect(await rowOf(id)).toMatchObject({ gone: null })
+  await agent.decide('REJECT')
+})
+
+test('a run at the gate outlives the connection of a modern client, whose repeat joins it', async () => {
+  const { word } = fresh()
+  const params = { name: 'teller', arguments: { message: `call pay {"word":"${word}"}\nthen\nsay paid` } }
+  const before = agent.paid()
+  const disconnect = await hold(agent.url, params)
+  await disconnect()
+  const again = modernRpc(agent.url, agent.callerKey, 'tools/call', params)
+  expect(await questions()).toHaveLength(1)
+  await agent.decide()
+  expect((await again).body['result']).toMatchObject({ isError: false, content: [{ text: 'paid' }] })
+  expect(agent.paid()).toBe(before + 1)
+})
+
+test('an approved call that runs outlives the connection of a modern client, whose repeat gets its outcome', async () => {
+  let [started, finish] = [() => {}, () => {}]
+  const running = new Promise<void>((resolve) => (started = resolve))
+  const finished = new Promise<void>((resolve) => (finish = resolve))
+  let runs = 0
+  far.tools.set('slow', {
+    tool: { name: 'slow' },
+    async run() {
+      runs++
+      started()
+      await finished
+      return { content: [{ type: 'text', text: 'at last' }] }
+    },
+  })
+  const { url, name } = await agentWith({ config: { mcp: { url: far.url } }, gate: { mode: 'ALWAYS' } })
+  const params = { name: `${name}_slow`, arguments: {} }
+  const disconnect = await hold(url, params)
+  await approve()
+  await running
+  await disconnect()
+  const again = modernRpc(url, agent.callerKey, 'tools/call', params)
+  await known()
+  finish()
+  expect((await again).body['result'].content).toEqual([{ type: 'text', text: 'at last' }])
+  expect([runs, await questions()]).toEqual([1, []])
+})
+
+test('a call with a key that asks its client is asked about again when the connection was lost', async () => {
+  const asked = { mode: 'form' as const, message: 'Who?', requestedSchema: objectSchema({}, []) }
+  far.tools.set('greet', {
+    tool: { name: 'greet' },
+    run: (_args, { mcpReq }) =>
+      mcpReq.inputResponses?.user
+        ? { content: [{ type: 'text', text: `Hello, ${mcpReq.inputResponses.user.content.name}` }] }
+        : inputRequired({
+            inputRequests: { user: { method: 'elicitation/create', params: asked as never } },
+          }),
+  })
+  const { url, name } = await agentWith({ config: { mcp: { url: far.url } } })
+  const headers = {
+    'content-type': 'application/json',
+    'x-agent-api-key': agent.callerKey,
+    accept: acceptStream,
+    'mcp-protocol-version': legacyProtocol,
+  }
+  const capabilities = { elicitation: {} }
+  const client = { protocolVersion: legacyProtocol, capabilities, clientInfo: { name: 't', version: '1' } }
+  const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: client }
+  const opened = await rpc(url, agent.callerKey, initialize, { accept: acceptStream })
+  const session = { ...headers, 'mcp-session-id': opened.headers.get('mcp-session-id')! }
+  const params = { name: `${name}_greet`, arguments: { idempotency_key: 'greeting' } }
+  const connection = new AbortController()
+  /** Sends the call and reads its stream until it has this text. */
+  const open = async (id: number, signal: AbortSignal | null) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+    const reader = (await fetch(url, { method: 'POST', headers: session, body, signal })).body!.getReader()
+    let heard = ''
+    return async (text: string) => {
+      while (!heard.includes(text)) {
+        const { value, done } = await reader.read()
+        if (done) throw new Error(`the stream ended: ${heard}`)
+        heard += Buffer.from(value).toString()
+      }
+      return heard
+    }
+  }
+  await (
+    await open(1, connection.signal)
+  )('elicitation/create')
+  connection.abort()
+  await known()
+  const until = await open(2, null)
+  const [, question] = /"id":"(ask-[^"]+)"/.exec(await until('elicitation/create'))!
+  const result = { action: 'accept', content: { name: 'Ada' } }
+  await rpc(url, agent.callerKey, { jsonrpc: '2.0', id: question, result }, session)
+  await until('Hello, Ada')
+})
