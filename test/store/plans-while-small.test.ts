@@ -91,11 +91,11 @@ test.runIf(hasPostgres).each([1, 16])(
     const basis = { keyId: 'key_1', agentId: 'agt_1', agentVersion: 1, toolId: 'tool_1', toolVersion: 1 }
     const row = { projectId: 'proj_1', toolId: 'tool_1', agentId: 'agt_1', runtimeName: 'tool' }
     const calls = held(count, 'call').map(({ id }) =>
-      newCall({ ...row, id }, { ...basis, catalogHash: '' }, []),
+      newCall({ ...row, id }, { ...basis, catalogHash: '', awaitedBy: 'key_1', awaitedHash: 'x' }, []),
     )
     const limits = { leaseMs: 15_000 } as Services['limits']
     const plan = await keptPlanOf((db) => insertCalls({ db, limits }, calls))
-    expect(plan).not.toMatch(/Seq Scan on (agents|tools|upstreams|api_keys)/)
+    expect(plan).not.toMatch(/Seq Scan on (agents|tools|upstreams|api_keys|tool_calls)/)
   },
 )
 

@@ -23,7 +23,7 @@ import { insertCalls, insertSent, newCall } from './insert.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { isPaused } from './paused.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
-import { requirementOf, type CallRequest } from './request.ts'
+import { requestHash, requirementOf, type CallRequest } from './request.ts'
 
 export interface CreatedCall {
   call: ToolCall
@@ -50,7 +50,10 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
     })
   const id = newId('toolCall')
   const since = momentNow()
-  const isPlain = !request.idempotency && !request.callback && !requirementOf(request)
+  // Over the bridge an equal request may wait, though nothing stops this one any more. What was remembered is proved; when
+  // that fails, the transaction of the gate finds it.
+  const isProved = !request.via || request.basis.agentVersion !== undefined
+  const isPlain = isProved && !request.idempotency && !request.callback && !requirementOf(request)
   const create = isPlain
     ? (tries: number) => createPlain(ctx, request, id, tries)
     : () => createAtGate(ctx, request, id, false)
@@ -144,7 +147,9 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string, paused: boolea
  * response, the next one is the call's own: it may have to wait for the first.
  */
 async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
-  const call = newCall({ id, ...rowOf(ctx, request) }, request.basis, droppedOf(ctx, request, id))
+  const { via, basis } = request
+  const none = via && { awaitedBy: ctx.principal.id, awaitedHash: requestHash(request, via) }
+  const call = newCall({ id, ...rowOf(ctx, request) }, { ...basis, ...none }, droppedOf(ctx, request, id))
   const inserted = tries === 0 ? await insertSent(ctx, call) : (await insertCalls(ctx, [call]))[0]
   if (!inserted) throw new StaleReadError()
   return { ...inserted, joined: false }

@@ -2,8 +2,9 @@
  * A new call at the gate: it is sent at once, let through by a grant, stopped with an approval, or joined with a
  * waiting one. What may pass while a pause holds waits for the end of it.
  */
-import { and, desc, eq } from 'drizzle-orm'
-import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { awaitedCall } from '../../store/db/proof.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Values } from '../../store/db/write.ts'
@@ -41,7 +42,7 @@ export async function passGate(
     paused
       ? { row: { ...row, status: 'PROPOSED', ...awaitedBy(request) }, isSent: false, event: null }
       : { row, isSent: true, event: started }
-  if (!requirement && !paused) return passed({})
+  // Also when the gate or pause is gone that stopped the first.
   const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
   if (known) return { known }
   const grantId = requirement && (await takeGrant(tx, ctx, request, requirement))
@@ -106,30 +107,15 @@ function awaitedBy(request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'req
   return request.via ? { awaited: true, requestHash: requestHash(request, request.via) } : {}
 }
 
-/** How long an outcome that was not fetched is returned to the same request, in milliseconds since it was settled. */
-const awaitedMs = 24 * 60 * 60 * 1000
-
 /**
- * A call of the same caller with the same request that still waits, or whose outcome was not fetched within a day. Of equal
- * requests at once, on any replica, one is the first, and the others wait for the end of its transaction.
+ * A call of the same caller with the same request that still waits, or whose outcome was not fetched. Of equal requests at
+ * once, on any replica, one is the first, and the others wait for the end of its transaction.
  */
 async function findAwaited(tx: Database, ctx: Ctx, request: CallRequest, via: Via): Promise<ToolCall | null> {
-  const t = toolCalls
   const hash = requestHash(request, via)
   const identity = `${ctx.principal.id} ${hash}`
   // A statement of its own: the next one must see what was committed while this one waited.
   await query(tx, sql`select pg_advisory_xact_lock(hashtextextended(${identity}, 0))`)
-  const [row] = await tx
-    .select()
-    .from(t)
-    .where(
-      and(
-        eq(t.requestedBy, ctx.principal.id),
-        eq(t.requestHash, hash),
-        sql`awaited and (settled_at is null or settled_at > ${nowPlus(-awaitedMs)})`,
-      ),
-    )
-    .orderBy(desc(t.createdAt))
-    .limit(1)
+  const [row] = await selectRows(tx, toolCalls, sql`where id = (${awaitedCall(ctx.principal.id, hash)})`)
   return row ? toolCallOf(row) : null
 }

@@ -26,6 +26,9 @@ export interface Basis {
   toolVersion?: number | null | undefined
   /** The hash of what the upstream of the tool offers; empty when its lists were never read. */
   catalogHash?: string | null | undefined
+  /** The caller and the hash of its request: `awaitedCall` selects no call of it. */
+  awaitedBy?: string | null | undefined
+  awaitedHash?: string | null | undefined
 }
 
 type Fact = keyof Basis
@@ -39,6 +42,8 @@ const types: Record<Fact, string> = {
   toolId: 'text',
   toolVersion: 'integer',
   catalogHash: 'text',
+  awaitedBy: 'text',
+  awaitedHash: 'text',
 }
 const facts = Object.keys(types) as Fact[]
 const casts = mapFacts((fact) => sql.raw(`::${types[fact]}`))
@@ -59,6 +64,15 @@ export function notOver(until: string | SQL): SQL {
   return sql`${until}::timestamptz > clock_timestamp()`
 }
 
+/**
+ * Selects the id of the newest call of this caller with this request that still waits, or whose outcome was not fetched within
+ * a day after it was settled.
+ */
+export function awaitedCall(by: string | SQL, hash: string | SQL): SQL {
+  return sql`select id from tool_calls where requested_by = ${by} and request_hash = ${hash} and awaited
+    and (settled_at is null or settled_at > now() - interval '1 day') order by created_at desc limit 1`
+}
+
 type Values = Record<Fact, SQL>
 
 /**
@@ -73,6 +87,7 @@ const conditions: Partial<Record<Fact, (at: Values) => SQL>> = {
   toolVersion: (at) => sql`(select version from tools where id = ${at.toolId}) = ${at.toolVersion}`,
   catalogHash: (at) =>
     sql`(select coalesce(catalog_hash, '') from upstreams where id = ${at.toolId}) = ${at.catalogHash}`,
+  awaitedHash: (at) => sql`(${awaitedCall(at.awaitedBy, at.awaitedHash)}) is null`,
 }
 const proved = Object.keys(conditions) as (keyof typeof conditions)[]
 

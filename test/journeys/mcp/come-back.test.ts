@@ -38,6 +38,15 @@ async function agentWith(tool: object): Promise<{ url: string; toolId: string; n
   return { url: `${h.url}/mcp/${made['agent'].id}`, toolId, name }
 }
 
+const posting = (path: string) => ({
+  http: {
+    url: `${agent.upstream.url}/${path}`,
+    method: 'POST',
+    inputSchema: objectSchema({ word: { type: 'string' } }, ['word']),
+  },
+})
+const executions = (path: string) => agent.upstream.seen.filter(({ url }) => url === `/${path}`).length
+
 async function resultOf(url: string, name: string, args: object, more: Record<string, string> = {}) {
   return (await callRaw(url, agent.callerKey, name, args, more)).body['result'] as Record<string, any>
 }
@@ -76,6 +85,60 @@ async function hold(url: string, params: Record<string, any>): Promise<() => Pro
     await known()
   }
 }
+
+test('a call that was approved is found by its repeat, although its gate is gone', async () => {
+  const { url, toolId, name } = await agentWith({ config: posting('gone'), gate: { mode: 'ALWAYS' } })
+  const args = fresh()
+  const first = callIdOf(await resultOf(url, name, args))
+  await approve()
+  await statusOf(first).toBe('SUCCEEDED')
+  await h.mutate('updateTool', { id: toolId, gate: { autoApprove: true } }, '__typename')
+  const again = await resultOf(url, name, args)
+  expect([callIdOf(again), executions('gone')]).toEqual([first, 1])
+  expect(again['content'][0].text).toContain('done: /gone')
+  // It has its outcome: from now on the same request is a call of its own.
+  expect(callIdOf(await resultOf(url, name, args))).not.toBe(first)
+  expect(executions('gone')).toBe(2)
+})
+
+test('a call that waits is joined by its repeat, although its gate is gone', async () => {
+  const { url, toolId, name } = await agentWith({ config: posting('waits'), gate: { mode: 'ALWAYS' } })
+  const args = fresh()
+  const first = callIdOf(await resultOf(url, name, args))
+  await h.mutate('updateTool', { id: toolId, gate: { autoApprove: true } }, '__typename')
+  expect(callIdOf(await resultOf(url, name, args))).toBe(first)
+  expect(executions('waits')).toBe(0)
+  expect(await questions()).toHaveLength(1)
+  await h.mutate('cancelToolCall', { toolCallId: first }, '__typename', agent.callerKey)
+})
+
+test('a call that a pause held is found by its repeat after the pause', async () => {
+  const { url, toolId, name } = await agentWith({ config: posting('held') })
+  const args = fresh()
+  const { pause } = await h.mutate('pause', { toolId }, 'pause { id }')
+  const connection = new AbortController()
+  const lost = fetch(url, {
+    method: 'POST',
+    signal: connection.signal,
+    headers: { 'content-type': 'application/json', 'x-agent-api-key': agent.callerKey },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: args },
+    }),
+  }).catch(() => null)
+  const calls = () =>
+    query<{ id: string }>(h.app.services.db, sql`select id from tool_calls where tool_id = ${toolId}`)
+  await expect.poll(async () => (await calls()).length).toBe(1)
+  const [{ id }] = (await calls()) as [{ id: string }]
+  connection.abort()
+  await lost
+  await h.mutate('resume', { pauseId: pause.id }, '__typename')
+  await statusOf(id).toBe('SUCCEEDED')
+  expect(callIdOf(await resultOf(url, name, args))).toBe(id)
+  expect(executions('held')).toBe(1)
+})
 
 test('an outcome that comes as its client cancels is kept for the next request', async () => {
   const session = await startSession(agent.url, agent.callerKey)
