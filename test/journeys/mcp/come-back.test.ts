@@ -4,8 +4,9 @@ import { inputRequired } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import type { Harness } from '../../support/harness.ts'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
+import { makeGatedAgent, useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
 import { holdStatement } from '../../support/held-statement.ts'
 import {
   acceptStream,
@@ -72,10 +73,14 @@ const statusOf = (id: string) => expect.poll(async () => (await rowOf(id))['stat
 const known = () => rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
 
 /** Opens a modern request, waits until it reports that it waits, and returns what disconnects it. */
-async function hold(url: string, params: Record<string, any>): Promise<() => Promise<void>> {
+async function hold(
+  url: string,
+  params: Record<string, any>,
+  key = agent.callerKey,
+): Promise<() => Promise<void>> {
   const connection = new AbortController()
   const held = { ...params, _meta: { progressToken: 1 } }
-  const response = await openModern(url, agent.callerKey, 'tools/call', held, connection.signal)
+  const response = await openModern(url, key, 'tools/call', held, connection.signal)
   const reader = response.body!.getReader()
   let heard = ''
   while (!heard.includes('waiting for approval'))
@@ -191,6 +196,26 @@ test('a run at the gate outlives the connection of a modern client, whose repeat
   await agent.decide()
   expect((await again).body['result']).toMatchObject({ isError: false, content: [{ text: 'paid' }] })
   expect(agent.paid()).toBe(before + 1)
+})
+
+test.skipIf(!hasPostgres)('a call that waits is not withdrawn because its server stops', async () => {
+  const database = await postgresDatabase()
+  const open = () => openHarness({ databaseUrl: database.url })
+  const [stopping, other] = [await open(), await open()]
+  const own = await makeGatedAgent(stopping)
+  try {
+    await hold(own.url, { name: 'pay', arguments: fresh() }, own.callerKey)
+    await stopping.stop()
+    const rows = await query(
+      other.app.services.db,
+      sql`select status, caller_gone_at as gone from tool_calls`,
+    )
+    expect(rows).toEqual([{ status: 'AWAITING_APPROVAL', gone: null }])
+  } finally {
+    await own.close()
+    await Promise.all([stopping.stop(), other.stop()])
+    await database.drop()
+  }
 })
 
 test('an approved call that runs outlives the connection of a modern client, whose repeat gets its outcome', async () => {

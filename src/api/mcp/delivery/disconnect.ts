@@ -42,9 +42,10 @@ async function stopUnlessGated({ ctx }: AgentRequest, id: string): Promise<void>
 async function abandon(request: AgentRequest, id: string): Promise<void> {
   const { ctx, runtime } = request
   const handle = await readCallHandle(ctx, id)
-  if (handle.status === 'AWAITING_APPROVAL' && kindOfId(id) === 'toolCall')
-    await noteGone(ctx, handle, runtime.timings.graceMs)
-  else await stopUnlessGated(request, id)
+  if (handle.status === 'AWAITING_APPROVAL' && kindOfId(id) === 'toolCall') {
+    // When this process stops, it was not the client that has closed the connection, and it may not be able to return in time.
+    if (!ctx.heartbeat.isClosed()) await noteGone(ctx, handle, runtime.timings.graceMs)
+  } else await stopUnlessGated(request, id)
 }
 
 /** Aborts when nobody waits for the response any more. */
