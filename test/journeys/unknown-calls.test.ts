@@ -128,7 +128,12 @@ describe('a person resolves', () => {
     await h.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
     await resolve(id, 'RUN_AGAIN')
     const call = await gate.untilCall(id, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])
-    expect(call).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown', attempt: 1 })
+    expect(call).toMatchObject({
+      status: 'UNKNOWN',
+      errorCode: 'outcome_unknown',
+      attempt: 1,
+      resolution: null,
+    })
     expect((await resolve(id, 'SUCCEEDED'))['toolCall']).toMatchObject({ status: 'SUCCEEDED' })
   })
 

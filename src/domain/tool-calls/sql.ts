@@ -109,6 +109,8 @@ export function settleCalls<Name extends Settling>(
       notBefore: null,
       wakeAt: null,
       asked: null,
+      // What a person let run again, and is unknown again, is resolved by nobody.
+      resolution: wasSettled ? undefined : sql`case when x.status <> 'UNKNOWN' then t.resolution end`,
       ...also,
     },
     sql`from ${recordset(toolCalls, rows)}`,
