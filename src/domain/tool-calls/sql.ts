@@ -288,10 +288,15 @@ export function forgetWake(id: string, proof: Proof): SQL {
 
 /**
  * The caller disconnected while the call waits for an approval: it is withdrawn after `ms`, unless the caller
- * reconnects.
+ * reconnects. Not a call with a key, which an equal request without one has joined.
  */
 export function noteCallerGone(id: string, ms: number): SQL {
-  return touch([id], ['AWAITING_APPROVAL'], underLock, {
+  const hasNoKey = sql`not exists (
+    select 1
+    from idempotency_keys as k
+    where k.project_id = t.project_id and k.principal_id = t.requested_by and k.operation = 'mcp:' || t.agent_id
+      and k.result_id = t.id)`
+  return touch([id], ['AWAITING_APPROVAL'], hasNoKey, {
     ...nextEpoch,
     callerGoneAt: sql`now()`,
     wakeAt: nowPlus(ms),

@@ -7,7 +7,7 @@ import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { makeGatedAgent, useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { holdStatement } from '../../support/held-statement.ts'
+import { holdResponse, holdStatement } from '../../support/held-statement.ts'
 import {
   acceptStream,
   legacyProtocol,
@@ -182,6 +182,22 @@ test('a task is not withdrawn while its client polls it, though an equal request
   await expect.poll(async () => (await rowOf(id))['gone']).not.toBeNull()
   expect((await asTask('tasks/get', { taskId })).body['result'].status).toBe('working')
   expect(await rowOf(id)).toMatchObject({ gone: null })
+  await agent.decide('REJECT')
+})
+
+test('a call with a key is not withdrawn because an equal request without one has disconnected', async () => {
+  const args = fresh()
+  const id = callIdOf(await resultOf(agent.url, 'pay', { ...args, idempotency_key: `own ${args.word}` }))
+  const disconnect = await hold(agent.url, { name: 'pay', arguments: args })
+  const { done, release } = holdResponse(h.app.services.db, {
+    begins: 'update tool_calls',
+    contains: 'caller_gone_at',
+    value: id,
+  })
+  await disconnect()
+  await done
+  release()
+  expect(await rowOf(id)).toMatchObject({ status: 'AWAITING_APPROVAL', gone: null })
   await agent.decide('REJECT')
 })
 
