@@ -73,6 +73,25 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => 
     await close()
   })
 
+  test('a run is of the agent that was shown, also when it is deleted while somebody writes', async () => {
+    await fixtures.agent({ name: 'bystander' })
+    const agentId = await fixtures.agent({ name: 'leaver' })
+    const tab = await visit(browser, h, `/runs?agent=${agentId}`)
+    const { page } = tab
+    await page.getByRole('button', { name: 'Start a run' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What to do').fill('say Good morning.')
+    const names = dialog.getByLabel('Agent').getByRole('option')
+    await dialog.getByLabel('Agent').getByRole('option', { name: 'leaver' }).waitFor({ state: 'attached' })
+    await h.mutate('deleteAgent', { id: agentId }, '__typename')
+    await expect.poll(() => names.allTextContents()).not.toContain('leaver')
+    expect(await dialog.getByLabel('Agent').inputValue()).toBe(agentId)
+    await dialog.getByRole('button', { name: 'Start' }).click()
+    await dialog.getByRole('alert').getByText(agentId, { exact: false }).waitFor()
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
   test('new runs are there at once, and wait while a row is chosen', async () => {
     const agent = await fixtures.agent({ name: 'busy' })
     await h.until(await fixtures.start(agent, 'say one'), ['COMPLETED'])

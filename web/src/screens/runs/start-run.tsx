@@ -31,16 +31,18 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
   const [request, setRequest] = useState({ about: '', key: '' })
   const { mutate, isRunning, error } = useMutation(startMutation)
   const [refusal, setRefusal] = useState<string | null>(null)
-  const agent = agents.nodes.find(({ id }) => id === chosen) ?? agents.nodes[0]
-  const isReady = agent !== undefined && prompt.trim() !== '' && !isRunning
+  // Once it is shown it stays: the list may get another first one, or lose this one, while somebody writes.
+  if (chosen === null && agents.nodes[0]) setChosen(agents.nodes[0].id)
+  const agent = agents.nodes.find(({ id }) => id === chosen)
+  const isReady = chosen !== null && prompt.trim() !== '' && !isRunning
 
   const start = async () => {
     if (!isReady) return
     setRefusal(null)
-    const about = JSON.stringify([agent.id, threadId, prompt])
+    const about = JSON.stringify([chosen, threadId, prompt])
     const key = request.about === about ? request.key : newKey()
     setRequest({ about, key })
-    const input = { agentId: agent.id, prompt, idempotencyKey: key, ...(threadId ? { threadId } : {}) }
+    const input = { agentId: chosen, prompt, idempotencyKey: key, ...(threadId ? { threadId } : {}) }
     const result = (await mutate({ input }))?.startGeneration
     if (!result) return
     if (result.__typename !== 'StartGenerationPayload') {
@@ -51,7 +53,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
     }
     const { id } = result.generation
     onClose()
-    toast(t('{name} runs.', { name: agent.name }), { tone: 'good' })
+    toast(t('{name} runs.', { name: agent?.name ?? chosen }), { tone: 'good' })
     go(`/runs/${id}`)
   }
   useKeys({ 'mod+Enter': () => void start() })
@@ -74,7 +76,8 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
         >
           <label>
             <span>{t('Agent')}</span>
-            <select value={agent?.id} onChange={(event) => setChosen(event.target.value)}>
+            <select value={chosen ?? ''} onChange={(event) => setChosen(event.target.value)}>
+              {chosen !== null && !agent && <option value={chosen}>{chosen}</option>}
               {agents.nodes.map(({ id, name }) => (
                 <option key={id} value={id}>
                   {name}
