@@ -137,12 +137,50 @@ describe.skipIf(!hasChromium)('retention', { timeout: 90_000 }, () => {
     await tab.close()
   })
 
+  test('what a late sweep has removed for a removal that goes on is shown without a reload', async () => {
+    const tab = await visit(browser, shop.h, '/operations/keys')
+    const { page } = tab
+    await rows("update retentions set status = 'SWEEPING', wake_at = now() + interval '1 hour'")
+    await page.goto(`${shop.h.url}/operations/retention`)
+    await page.getByText('A sweep is under way.').waitFor()
+    const row = page.getByRole('row').filter({ hasText: 'asked by mail' })
+    await row.getByText('goes on', { exact: false }).waitFor()
+    await row.getByText('Runs: 1', { exact: true }).waitFor()
+    await rows(`update data_removals set removed = '{"runs": 7}'`)
+    await rows("update retentions set status = 'IDLE', last_finished_at = now()")
+    await row.getByText('Runs: 7', { exact: true }).waitFor()
+    await page.getByText('A sweep is under way.').waitFor({ state: 'detached' })
+    await tab.close()
+  })
+
+  test('days that are being typed stay when somebody else saves others', async () => {
+    const tab = await visit(browser, shop.h, '/operations/retention')
+    const { page } = tab
+    await page.getByLabel('Finished runs and calls, in days').fill('77')
+    const input = { deliveryDays: 12 }
+    await shop.h.mutate('setRetention', input, 'retention { version }')
+    await page.getByText('Somebody else changed this meanwhile').waitFor()
+    expect(await page.getByRole('button', { name: 'Save the retention' }).isDisabled()).toBe(true)
+    await tab.check()
+    await page.getByRole('button', { name: 'Go on with these' }).click()
+    expect(await page.getByLabel('Finished runs and calls, in days').inputValue()).toBe('77')
+    expect(await page.getByLabel('Settled deliveries, in days').inputValue()).toBe('12')
+    await page.getByRole('button', { name: 'Save the retention' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Save the retention' }).click()
+    await page.getByText('The retention is saved.').waitFor()
+    await expect
+      .poll(() => rows('select run_days, delivery_days from retentions'))
+      .toEqual([{ run_days: 77, delivery_days: 12 }])
+    await page.getByText('Somebody else changed this meanwhile').waitFor({ state: 'detached' })
+    await tab.close()
+  })
+
   test('a viewer sees the settings and the lists, without buttons', async () => {
     const { secret } = await shop.person('Vera', 'VIEWER')
     const tab = await visit(browser, shop.h, '/operations/retention', { key: secret })
     const { page } = tab
     await page.getByText('asked by mail').waitFor()
-    expect(await page.getByLabel('Finished runs and calls, in days').inputValue()).toBe('30')
+    expect(await page.getByLabel('Finished runs and calls, in days').inputValue()).toBe('77')
     for (const name of ['Save the retention', 'Put a hold', 'Remove the data of a requester'])
       expect(await page.getByRole('button', { name }).count()).toBe(0)
     expect(await page.getByLabel('Finished runs and calls, in days').isDisabled()).toBe(true)

@@ -26,7 +26,7 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
     <section className="conflict" role="alert" aria-label={t('Changed by somebody else')}>
       <h2>{t('Somebody else changed this meanwhile')}</h2>
       <p>{t('Nothing of yours was saved. Choose what to keep, then save again.')}</p>
-      <div className="table-scroll">
+      <section className="table-scroll" aria-label={t('Changes')} tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -65,7 +65,7 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
             ))}
           </tbody>
         </table>
-      </div>
+      </section>
       <div className="row">
         <button
           type="button"

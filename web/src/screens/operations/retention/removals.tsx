@@ -11,6 +11,7 @@ import { Ago } from '../../../parts/moments.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { t, T } from '../../../texts/texts.tsx'
 import { Counts } from './counts.tsx'
+import { useProgress } from './progress.ts'
 
 const removalsQuery = graphql(`
   query DataRemovals($projectId: ID, $after: String) {
@@ -46,12 +47,19 @@ const removalsQuery = graphql(`
 
 const removeMutation = command('removeRequesterData')
 
-/** `mayRemove`: whether the person that is signed in may request one. */
-export function Removals({ mayRemove }: { mayRemove: boolean }) {
+interface Props {
+  /** Whether the person that is signed in may request one. */
+  mayRemove: boolean
+  /** How far the sweeps are. */
+  progress: string
+}
+
+export function Removals({ mayRemove, progress }: Props) {
   const [isOpen, setOpen] = useState(false)
   const pages = usePages(removalsQuery, {}, (data) => data.dataRemovals, {
     eventTypes: ['DATA_REMOVAL_REQUESTED', 'DATA_REMOVAL_FINISHED'],
   })
+  useProgress(progress, pages.reload)
   return (
     <>
       <div className="row">
