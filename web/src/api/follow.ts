@@ -1,6 +1,9 @@
 /** One subscription over the socket that ends once: refused, complete or stopped. */
 import { socket } from './socket.ts'
 
+/** How long after the end of a socket that graphql-ws gives up another one is opened, in milliseconds. */
+const againMs = 1_000
+
 interface Listener<Event> {
   hear(event: Event): void
   /** The server refuses to go on from the newest cursor. */
@@ -30,22 +33,29 @@ export function follow<Event extends { cursor: string | null }>(
   }
   const refused = (errors: readonly { message: string }[]) => end(() => refuse(errors[0]?.message ?? null))
   // graphql-ws sends this object of variables again when it is back, with the newest cursor in it.
-  stop = socket().subscribe<Record<string, Event>>(
-    { query, variables },
-    {
-      next({ data, errors }) {
-        const event = data?.[field]
-        if (errors) refused(errors)
-        else if (event && !isOver) {
-          variables.after = event.cursor || null
-          hear(event)
-        }
+  const begin = () => {
+    stop = socket().subscribe<Record<string, Event>>(
+      { query, variables },
+      {
+        next({ data, errors }) {
+          const event = data?.[field]
+          if (errors) refused(errors)
+          else if (event && !isOver) {
+            variables.after = event.cursor || null
+            hear(event)
+          }
+        },
+        error(error) {
+          if (Array.isArray(error)) return refused(error as { message: string }[])
+          if (isOver) return
+          // There are codes of a closed socket after which graphql-ws does not come back.
+          const timer = setTimeout(begin, againMs)
+          stop = () => clearTimeout(timer)
+        },
+        complete: () => end(complete),
       },
-      error(error) {
-        if (Array.isArray(error)) refused(error as { message: string }[])
-      },
-      complete: () => end(complete),
-    },
-  )
+    )
+  }
+  begin()
   return () => end(() => {})
 }

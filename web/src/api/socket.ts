@@ -18,14 +18,24 @@ const to = (state: Connection['state']) => {
 /** Close codes after which the server would refuse again: the session has ended or may not subscribe. */
 const refused = new Set([4401, 4403])
 
+/** How often the server is asked for a sign of life, and how long it is waited for, in milliseconds. */
+const pingMs = 10_000
+const pongMs = 10_000
+
 let client: Client | null = null
 
 /** The socket, opened at its first subscription. */
 export function socket(): Client {
-  client ??= createClient({
+  client ??= newClient()
+  return client
+}
+
+function newClient(): Client {
+  let silent: ReturnType<typeof setTimeout> | undefined
+  const opened = createClient({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
     lazy: true,
-    keepAlive: 10_000,
+    keepAlive: pingMs,
     retryAttempts: Infinity,
     retryWait: async (retries) => {
       const ms = Math.min(250 * 2 ** retries, 5_000)
@@ -34,13 +44,19 @@ export function socket(): Client {
     shouldRetry: (event) => !(event instanceof CloseEvent && refused.has(event.code)),
     on: {
       connected: () => to('connected'),
+      // A network that went away while the machine slept closes nothing: the socket would stay open and silent.
+      ping: (isReceived) => {
+        if (!isReceived) silent = setTimeout(() => opened.terminate(), pongMs)
+      },
+      message: () => clearTimeout(silent),
       closed: (event) => {
+        clearTimeout(silent)
         to('connecting')
         if (event instanceof CloseEvent && refused.has(event.code)) endSession(t('Your session has ended.'))
       },
     },
   })
-  return client
+  return opened
 }
 
 /** Closes the socket and everything that it carries. */
