@@ -13,6 +13,7 @@ function slow(ms: number) {
     reads.most = Math.max(reads.most, ++reads.atOnce)
     await new Promise((resolve) => setTimeout(resolve, ms))
     reads.atOnce--
+    return null
   }
   return { reads, read }
 }
@@ -55,4 +56,41 @@ test('nothing is read after it was stopped', async () => {
   ask()
   await vi.advanceTimersByTimeAsync(1_000)
   expect(reads.begun).toBe(1)
+})
+
+test('a read that failed for now is tried again by itself, until it does not fail', async () => {
+  const again = [2_000, 2_000, null]
+  const begun: number[] = []
+  const { now } = gathered(async () => {
+    begun.push(Date.now())
+    return again[begun.length - 1]!
+  }, 150)
+  now()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(begun.map((at) => at - begun[0]!)).toEqual([0, 2_000, 4_000])
+})
+
+test('a read that failed for now is not tried again after it was stopped', async () => {
+  let begun = 0
+  const { now, stop } = gathered(async () => {
+    begun++
+    return 2_000
+  }, 150)
+  now()
+  await vi.advanceTimersByTimeAsync(100)
+  stop()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(begun).toBe(1)
+})
+
+test('a press does not wait for the next try', async () => {
+  let begun = 0
+  const { now } = gathered(async () => (++begun === 1 ? 30_000 : null), 150)
+  now()
+  await vi.advanceTimersByTimeAsync(100)
+  now()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(begun).toBe(2)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(begun).toBe(2)
 })

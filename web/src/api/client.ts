@@ -24,6 +24,16 @@ export class RequestError extends Error {
 
 const stringOf = (value: unknown) => (typeof value === 'string' ? value : null)
 
+/** How long after a failed read another one may succeed, in milliseconds. */
+const laterMs = 2_000
+
+/** After how many milliseconds what failed with this may succeed; null: nothing but another request does. */
+export function againMsOf(error: unknown): number | null {
+  if (!(error instanceof RequestError)) return null
+  if (error.retryAfterMs !== null) return Math.max(error.retryAfterMs, laterMs)
+  return error.code === 'UNREACHABLE' || error.code === 'UNAVAILABLE' ? laterMs : null
+}
+
 /** Variables as a caller gives them; `projectId` is filled in when the document has it. */
 export type CallerVariables<Variables> = Omit<Variables, 'projectId'>
 
@@ -67,13 +77,24 @@ export function withProject(query: string, variables: object): Record<string, un
   return query.includes('$projectId') ? { ...variables, projectId: currentProject() } : { ...variables }
 }
 
+/** The longest that a read takes: behind a connection that died without a word it would wait for ever. */
+const longestMs = 60_000
+
+/** The signal of a read with its longest time. */
+function within(signal: AbortSignal): AbortSignal {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), longestMs)
+  signal.addEventListener('abort', () => clearTimeout(timer))
+  return AbortSignal.any([signal, late.signal])
+}
+
 async function send(body: string, signal: AbortSignal | undefined): Promise<Response> {
   try {
     return await fetch('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/graphql-response+json' },
       body,
-      ...(signal ? { signal } : {}),
+      ...(signal ? { signal: within(signal) } : {}),
     })
   } catch (error) {
     if (signal?.aborted) throw error

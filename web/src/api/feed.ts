@@ -3,7 +3,7 @@
  * screen reads later and what it hears join without a gap. Screens say which types concern them.
  */
 import { useEffect, useRef } from 'react'
-import { ask, RequestError } from './client.ts'
+import { againMsOf, ask } from './client.ts'
 import { graphql, textOf, type ResultOf } from './document.ts'
 import { follow } from './follow.ts'
 import { currentProject, endSession, onProject } from './session.ts'
@@ -186,7 +186,7 @@ const againMs = 1_000
  * event. A cursor that the server does not know, as after a restore from a backup, begins anew: everybody reads again.
  */
 function startFeed(): () => void {
-  let stopped = false
+  const stopped = new AbortController()
   let stop = () => {}
   // A server that refuses each time is not asked without a pause.
   const again = () => {
@@ -195,8 +195,8 @@ function startFeed(): () => void {
   }
   const begin = async () => {
     const projectId = currentProject()
-    const after = projectId ? await feedCursor(projectId, () => stopped) : null
-    if (stopped) return
+    const after = projectId ? await feedCursor(projectId, stopped.signal) : null
+    if (stopped.signal.aborted) return
     if (projectId && after)
       stop = follow<FeedEvent>(
         textOf(feedDocument),
@@ -215,20 +215,21 @@ function startFeed(): () => void {
   }
   following = begin()
   return () => {
-    stopped = true
+    stopped.abort()
     stop()
   }
 }
 
 /** The cursor to begin at; null when this person may not follow events. Tries until the server answers. */
-async function feedCursor(projectId: string, isStopped: () => boolean): Promise<string | null> {
-  while (!isStopped()) {
+async function feedCursor(projectId: string, stopped: AbortSignal): Promise<string | null> {
+  while (!stopped.aborted) {
     try {
-      const { project } = await ask(cursorQuery, { projectId } as never)
+      const { project } = await ask(cursorQuery, { projectId } as never, stopped)
       return project?.feedCursor ?? null
     } catch (error) {
-      if (error instanceof RequestError && error.code !== 'UNREACHABLE') return null
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      const againIn = againMsOf(error)
+      if (againIn === null) return null
+      await new Promise((resolve) => setTimeout(resolve, againIn))
     }
   }
   return null

@@ -1,4 +1,4 @@
-/** Reads that follow events: one for all that come close together, and never two at once. */
+/** Reads that follow events: one for all that come close together, never two at once, and again where one failed. */
 
 export interface Gathered {
   /** Asks for a read within a moment. While one runs, another follows it. */
@@ -10,9 +10,9 @@ export interface Gathered {
 
 /**
  * A steady stream of events neither puts the read off again and again nor cuts off the one under way, as it would if each
- * event began anew. `read` must not reject.
+ * event began anew. `read` must not reject; what it resolves with is after how many milliseconds it is tried again, or null.
  */
-export function gathered(read: () => Promise<void>, ms = 150): Gathered {
+export function gathered(read: () => Promise<number | null>, ms = 150): Gathered {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isReading = false
   let isDue = false
@@ -20,11 +20,11 @@ export function gathered(read: () => Promise<void>, ms = 150): Gathered {
   const run = async () => {
     timer = undefined
     isReading = true
-    await read()
+    const againMs = await read()
     isReading = false
-    if (!isDue) return
+    if (isStopped || (againMs === null && !isDue)) return
     isDue = false
-    ask()
+    timer = setTimeout(() => void run(), againMs ?? ms)
   }
   const ask = () => {
     if (isStopped) return

@@ -1,6 +1,6 @@
 /** Lists that are read page by page, and again as far as they were read after the events that they hear. */
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { ask, type CallerVariables } from './client.ts'
+import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gathered, type Gathered } from './gather.ts'
@@ -34,7 +34,6 @@ export function usePages<Result, Variables extends { after?: string | null }, No
   const [read, setRead] = useState<(Part<Node> & { key: string; heard: number; error: unknown }) | null>(null)
   // Counts what makes the rows old: an event, or a change that one made oneself.
   const heard = useRef(0)
-  const run = useRef<AbortController | null>(null)
   const events = useRef<Gathered | null>(null)
   const latest = useRef({ variables, of, read })
   useEffect(() => {
@@ -42,41 +41,43 @@ export function usePages<Result, Variables extends { after?: string | null }, No
   })
   // Without the part that is known, the whole list is read again.
   const load = useCallback(
-    (known: Part<Node> = nothing) => {
-      run.current?.abort()
-      const own = new AbortController()
-      run.current = own
+    async (known: Part<Node>, signal: AbortSignal) => {
       const since = heard.current
       const one = async (after: string | null) => {
         const given = { ...latest.current.variables, after } as unknown as CallerVariables<Variables>
-        return latest.current.of(await ask(document, given, own.signal))
+        return latest.current.of(await ask(document, given, signal))
       }
-      return readPages(pages, known, one).then(
-        (part) => {
-          if (!own.signal.aborted) setRead({ key, ...part, heard: since, error: null })
-        },
-        (error: unknown) => {
-          if (own.signal.aborted) return
-          setRead((before) =>
-            before?.key === key ? { ...before, error } : { key, ...nothing, heard: since, error },
-          )
-        },
-      )
+      try {
+        const part = await readPages(pages, known, one)
+        if (!signal.aborted) setRead({ key, ...part, heard: since, error: null })
+        return null
+      } catch (error) {
+        if (signal.aborted) return null
+        setRead((before) =>
+          before?.key === key ? { ...before, error } : { key, ...nothing, heard: since, error },
+        )
+        return againMsOf(error)
+      }
     },
     [document, key, pages],
   )
-  const reload = useCallback(() => load(), [load])
   useEffect(() => {
     const { read: before } = latest.current
     const isMore = before?.key === key && before.error === null && before.pages < pages
-    void load(isMore && before.heard === heard.current ? before : undefined)
-    const own = gathered(reload)
+    let known: Part<Node> = isMore && before.heard === heard.current ? before : nothing
+    const left = new AbortController()
+    const own = gathered(() => {
+      const first = known
+      known = nothing
+      return load(first, left.signal)
+    })
     events.current = own
+    own.now()
     return () => {
-      run.current?.abort()
+      left.abort()
       own.stop()
     }
-  }, [load, reload, key, pages])
+  }, [load, key, pages])
   useFeed(eventTypes, () => {
     heard.current++
     events.current?.ask()
@@ -90,7 +91,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
     showMore: () => setWanted({ key, pages: pages + 1 }),
     reload() {
       heard.current++
-      void reload()
+      events.current?.now()
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Reads for components: what a screen shows, read again when the feed says that it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { ask, type CallerVariables } from './client.ts'
+import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gathered, type Gathered } from './gather.ts'
@@ -35,38 +35,40 @@ export function useQuery<Result, Variables>(
   // Another project is another result.
   const key = `${project} ${given}`
   const [state, setState] = useState<{ key: string; data?: Result; error: unknown }>({ key, error: null })
-  const run = useRef<AbortController | null>(null)
   const events = useRef<Gathered | null>(null)
 
-  const read = useCallback(() => {
-    run.current?.abort()
-    const own = new AbortController()
-    run.current = own
-    return (async () => {
+  const read = useCallback(
+    async (signal: AbortSignal) => {
       try {
         await whenFollowing()
-        const data = await ask(document, JSON.parse(given) as CallerVariables<Variables>, own.signal)
-        if (!own.signal.aborted) setState({ key, data, error: null })
+        const data = await ask(document, JSON.parse(given) as CallerVariables<Variables>, signal)
+        if (!signal.aborted) setState({ key, data, error: null })
+        return null
       } catch (error) {
-        if (own.signal.aborted) return
+        if (signal.aborted) return null
         setState((before) =>
           before.key === key && before.data !== undefined
             ? { key, data: before.data, error }
             : { key, error },
         )
+        return againMsOf(error)
       }
-    })()
-  }, [document, key, given])
+    },
+    [document, key, given],
+  )
 
   useEffect(() => {
-    if (!skip) void read()
-    const own = gathered(read)
+    const left = new AbortController()
+    const own = gathered(() => read(left.signal))
     events.current = own
+    if (!skip) own.now()
     return () => {
-      run.current?.abort()
+      left.abort()
       own.stop()
     }
   }, [read, skip])
+  // One that is under way goes on, and another follows: who asks every second would never see an answer that takes two.
+  const reload = useCallback(() => events.current?.now(), [])
 
   useFeed(eventTypes, () => {
     if (!skip) events.current?.ask()
@@ -77,7 +79,7 @@ export function useQuery<Result, Variables>(
     data: isOwn ? state.data : undefined,
     error: isOwn ? state.error : null,
     isLoading: !skip && (!isOwn || (state.data === undefined && state.error === null)),
-    reload: () => void read(),
+    reload,
   }
 }
 

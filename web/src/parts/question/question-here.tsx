@@ -21,5 +21,10 @@ export function QuestionHere({ id, onDecided }: Props) {
     reload()
     onDecided?.()
   }
-  return <QuestionPane question={question} onDecided={decided} reload={reload} back={null} />
+  return (
+    <>
+      {error !== null && <Failure error={error} retry={reload} />}
+      <QuestionPane question={question} onDecided={decided} reload={reload} back={null} />
+    </>
+  )
 }

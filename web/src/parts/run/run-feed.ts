@@ -1,5 +1,5 @@
 /** One run as it is now: read once, and after each of its events what is new or was open. */
-import { ask } from '../../api/client.ts'
+import { againMsOf, ask } from '../../api/client.ts'
 import { whenFollowing } from '../../api/feed.ts'
 import { followRun, type RunEvent } from '../../api/follow-run.ts'
 import { gathered } from '../../api/gather.ts'
@@ -89,8 +89,10 @@ function makeReader(id: string, read: Store<RunRead>): Reader {
       await whenFollowing()
       const run = await readOn(id, read.get().run ?? null, stopped.signal)
       if (!stopped.signal.aborted) read.set({ run, error: null })
+      return null
     } catch (error) {
       if (!stopped.signal.aborted) read.set({ ...read.get(), error })
+      return againMsOf(error)
     }
   }
   const reads = gathered(take)

@@ -74,10 +74,9 @@ function Waiting({ id }: { id: string | null }) {
   const toggleAll = () => setMarked((before) => allOrNone(waiting, before))
   useListKeys(id, questions, open, toggle, toggleAll)
 
-  const failure = questions.error !== null && questions.rows.size === 0 && (
-    <Failure error={questions.error} retry={questions.reload} />
-  )
-  if (failure && search === '') return failure
+  const failure = questions.error !== null && <Failure error={questions.error} retry={questions.reload} />
+  const isEmpty = questions.rows.size === 0
+  if (failure && isEmpty && search === '') return failure
   if (questions.isLoading) return <Skeleton lines={8} />
   const chosen = [...marked].flatMap((one) => (questions.isOpen(one) ? (questions.rows.get(one) ?? []) : []))
   return (
@@ -101,16 +100,16 @@ function Waiting({ id }: { id: string | null }) {
           />
           <Batch questions={chosen} onDone={() => setMarked(new Set())} />
         </div>
-        {failure ||
-          (questions.ids.length > 0 ? (
-            <QuestionList questions={questions} query={query} chosen={id} marked={marked} onMark={toggle} />
-          ) : search === '' ? (
-            <FirstSteps />
-          ) : (
-            <Empty title={t('No question is like this')}>
-              {t('A search finds whole words; the last one may be a beginning.')}
-            </Empty>
-          ))}
+        {failure}
+        {questions.ids.length > 0 ? (
+          <QuestionList questions={questions} query={query} chosen={id} marked={marked} onMark={toggle} />
+        ) : failure ? null : search === '' ? (
+          <FirstSteps />
+        ) : (
+          <Empty title={t('No question is like this')}>
+            {t('A search finds whole words; the last one may be a beginning.')}
+          </Empty>
+        )}
       </div>
       <div className="inbox-detail">
         {id ? (
@@ -216,5 +215,10 @@ function Chosen({ id, questions, leave }: ChosenProps) {
       <Icon name="back" />
     </button>
   )
-  return <QuestionPane question={question} onDecided={decided} reload={reload} back={back} />
+  return (
+    <>
+      {own.error !== null && <Failure error={own.error} retry={own.reload} />}
+      <QuestionPane question={question} onDecided={decided} reload={reload} back={back} />
+    </>
+  )
 }
