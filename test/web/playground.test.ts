@@ -63,6 +63,33 @@ describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 60_000 },
     await close()
   })
 
+  test('what is typed while a message is on its way stays, and the conversation is still the same one', async () => {
+    const agent = await fixtures.agent({ name: 'patient' })
+    const { page, close } = await visit(browser, h, `/agents/${agent}?tab=try`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    const arrived = new Promise<void>((resolve) => {
+      void page.route('**/graphql', async (route) => {
+        if (route.request().postData()?.includes('startGeneration')) {
+          resolve()
+          await held
+        }
+        await route.continue()
+      })
+    })
+    await message(page).fill('say first')
+    await message(page).press('Control+Enter')
+    await arrived
+    await message(page).fill('say and another thing')
+    release()
+    await completed(page, 0)
+    expect(await message(page).inputValue()).toBe('say and another thing')
+    await message(page).press('Control+Enter')
+    await completed(page, 1)
+    await expect.poll(() => message(page).inputValue()).toBe('')
+    await close()
+  })
+
   test('a client tool is answered by a form', async () => {
     const agent = await fixtures.agent({ name: 'asker' })
     const { page, check, close } = await visit(browser, h, `/agents/${agent}?tab=try`)

@@ -33,7 +33,8 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
     if (answer.__typename !== 'StartGenerationPayload') return
     setTurns([...turns, answer.generation])
     setWaiting(true)
-    setPrompt('')
+    // Whoever went on writing meanwhile keeps it.
+    setPrompt((now) => (now === asked.prompt ? '' : now))
   }
   const begin = () => {
     setTurns([])
@@ -72,7 +73,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
             {isRunning ? t('Sending …') : t('Send')} <KeyHint keys="mod+Enter" />
           </button>
           {turns.length > 0 && (
-            <button type="button" onClick={begin}>
+            <button type="button" disabled={isRunning} onClick={begin}>
               {t('New conversation')}
             </button>
           )}
