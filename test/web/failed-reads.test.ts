@@ -95,6 +95,32 @@ describe.skipIf(!hasChromium)('a read that does not come', { timeout: 90_000 }, 
     await tab.close()
   })
 
+  test('about a question that nobody looks at is tried again: whoever is away hears of it', async () => {
+    const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+    const { page, context } = tab
+    await context.grantPermissions(['notifications'])
+    const told: string[] = []
+    await page.exposeFunction('tell', (text: string) => void told.push(text))
+    await page.addInitScript(`
+      document.hasFocus = () => false
+      window.Notification = class extends EventTarget {
+        static requestPermission = async () => 'granted'
+        constructor(title, { body }) { super(); window.tell(title + ': ' + body) }
+      }`)
+    await onRequest(page, 'AlertQuestion', (route, count) =>
+      count === 1 ? route.abort('failed') : route.continue(),
+    )
+    await page.goto(`${shop.h.url}/operations/keys`)
+    await page.getByRole('button', { name: 'Notifications' }).click()
+    await expect.poll(() => told.length).toBe(1)
+    await shop.ask('while away')
+    await expect
+      .poll(() => told, { timeout: 10_000 })
+      .toContain('Waits for approval: shop assistant: send_refund')
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
   test('of the place in the log is tried again where the server has too much to do', async () => {
     const tab = await visit(browser, shop.h, '/operations/keys', { expected })
     const { page } = tab

@@ -34,6 +34,19 @@ export function againMsOf(error: unknown): number | null {
   return error.code === 'UNREACHABLE' || error.code === 'UNAVAILABLE' ? laterMs : null
 }
 
+/** What `read` resolves with; it is tried again while it fails for now, until the signal. Throws what else it fails with. */
+export async function patiently<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await read()
+    } catch (error) {
+      const againMs = againMsOf(error)
+      if (againMs === null || signal?.aborted) throw error
+      await new Promise((resolve) => setTimeout(resolve, againMs))
+    }
+  }
+}
+
 /** Variables as a caller gives them; `projectId` is filled in when the document has it. */
 export type CallerVariables<Variables> = Omit<Variables, 'projectId'>
 

@@ -3,7 +3,7 @@
  * screen reads later and what it hears join without a gap. Screens say which types concern them.
  */
 import { useEffect, useRef } from 'react'
-import { againMsOf, ask } from './client.ts'
+import { ask, patiently } from './client.ts'
 import { graphql, textOf, type ResultOf } from './document.ts'
 import { follow } from './follow.ts'
 import { currentProject, endSession, onProject } from './session.ts'
@@ -222,17 +222,9 @@ function startFeed(): () => void {
 
 /** The cursor to begin at; null when this person may not follow events. Tries until the server answers. */
 async function feedCursor(projectId: string, stopped: AbortSignal): Promise<string | null> {
-  while (!stopped.aborted) {
-    try {
-      const { project } = await ask(cursorQuery, { projectId } as never, stopped)
-      return project?.feedCursor ?? null
-    } catch (error) {
-      const againIn = againMsOf(error)
-      if (againIn === null) return null
-      await new Promise((resolve) => setTimeout(resolve, againIn))
-    }
-  }
-  return null
+  const read = () => ask(cursorQuery, { projectId } as never, stopped)
+  const { project } = await patiently(read, stopped).catch(() => ({ project: null }))
+  return project?.feedCursor ?? null
 }
 
 /** Calls `hear` for each event of these types, and with null when anything may have changed. */

@@ -1,7 +1,7 @@
 /** Notifications of the browser for questions that come while nobody looks: off until somebody switches them on. */
 import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { ask } from '../api/client.ts'
+import { ask, patiently } from '../api/client.ts'
 import { graphql } from '../api/document.ts'
 import { useFeed } from '../api/feed.ts'
 import { createStore, useStore } from '../api/store.ts'
@@ -93,8 +93,9 @@ function useAlerts(on: boolean): void {
 
 /** Names the tool and the agent, and never the arguments: a notification stands on a locked screen. */
 async function announce(id: string, isEscalated: boolean, open: () => void): Promise<void> {
-  const { approval } = await ask(questionQuery, { id }).catch(() => ({ approval: null }))
-  if (approval?.status !== 'PENDING') return
+  const read = () => ask(questionQuery, { id })
+  const { approval } = await patiently(read).catch(() => ({ approval: null }))
+  if (approval?.status !== 'PENDING' || !isOn.get()) return
   const who = approval.agent?.name ?? t('A direct call')
   notify(
     isEscalated ? t('Still waiting for approval') : t('Waits for approval'),
