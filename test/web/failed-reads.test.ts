@@ -121,6 +121,18 @@ describe.skipIf(!hasChromium)('a read that does not come', { timeout: 90_000 }, 
     await tab.close()
   })
 
+  test('about the session is tried again: who is signed in does not have to sign in', async () => {
+    const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+    const { page } = tab
+    let reads = 0
+    await page.route('**/session', (route) => (++reads === 1 ? route.abort('failed') : route.continue()))
+    await page.goto(`${shop.h.url}/operations/keys`)
+    await page.getByText('The server cannot be reached.').waitFor()
+    await page.getByRole('link', { name: 'Inbox' }).waitFor()
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
   test('of the place in the log is tried again where the server has too much to do', async () => {
     const tab = await visit(browser, shop.h, '/operations/keys', { expected })
     const { page } = tab

@@ -62,13 +62,22 @@ interface SessionBody {
   error?: string
 }
 
-/** Asks the server who is signed in. */
+/** How long after a failed read it is asked again who is signed in, in milliseconds. */
+const laterMs = 2_000
+
+/** Asks the server who is signed in, until it answers or somebody signs in. */
 export async function readSession(): Promise<void> {
+  const before = session.get()
   try {
     const response = await fetch('/session', { headers: { accept: 'application/json' } })
-    take((await response.json()) as SessionBody)
+    if (response.status >= 500) throw new Error(response.statusText)
+    const body = (await response.json()) as SessionBody
+    if (session.get() === before) take(body)
   } catch {
-    session.set({ state: 'out', reason: t('The server cannot be reached.'), loginPath })
+    if (session.get() !== before) return
+    const unread: Session = { state: 'out', reason: t('The server cannot be reached.'), loginPath }
+    session.set(unread)
+    setTimeout(() => session.get() === unread && void readSession(), laterMs)
   }
 }
 
