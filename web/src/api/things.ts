@@ -1,8 +1,7 @@
 /** What objects are called, by their ids, and where the page shows them: for texts that name an object by its id. */
-import { useEffect, useMemo, useState } from 'react'
-import { againMsOf, ask } from './client.ts'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { ask, patiently } from './client.ts'
 import { graphql, type ResultOf } from './document.ts'
-import { gathered } from './gather.ts'
 import { useViewer } from './viewer.ts'
 
 const thingsQuery = graphql(`
@@ -89,10 +88,21 @@ const rights: Record<string, readonly string[]> = {
   call: ['toolCalls:Get', 'generations:ReachOthers'],
 }
 
-/** The things with these ids that this person may read, as far as they have been read; other `ids` are read anew. */
+/** The things with these ids that this person may read, as far as they have been read. */
 export function useThings(ids: readonly string[]): ReadonlyMap<string, Thing> {
   const viewer = useViewer()
   const [things, setThings] = useState<ReadonlyMap<string, Thing>>(new Map())
+  const asked = useRef(new Set<string>())
+  const left = useRef<AbortController>(null)
+  useEffect(() => {
+    const own = new AbortController()
+    left.current = own
+    const known = asked.current
+    return () => {
+      own.abort()
+      known.clear()
+    }
+  }, [])
   const wanted = useMemo(() => {
     if (!viewer) return []
     const mayRead = (id: string) => {
@@ -102,25 +112,20 @@ export function useThings(ids: readonly string[]): ReadonlyMap<string, Thing> {
     return [...new Set(ids)].filter(mayRead)
   }, [ids, viewer])
   useEffect(() => {
-    const left = new AbortController()
-    const read = async () => {
-      try {
-        for (let at = 0; at < wanted.length; at += mostIds) {
-          const { nodes } = await ask(thingsQuery, { ids: wanted.slice(at, at + mostIds) }, left.signal)
-          const found = nodes.flatMap((node) => (node ? [[node.id, thingOf(node)] as const] : []))
-          setThings((before) => new Map([...before, ...found]))
-        }
-        return null
-      } catch (error) {
-        // Until then the ids stand there.
-        return againMsOf(error)
-      }
-    }
-    const reads = gathered(read)
-    reads.now()
-    return () => {
-      left.abort()
-      reads.stop()
+    const missing = wanted.filter((id) => !asked.current.has(id))
+    const signal = left.current!.signal
+    for (let at = 0; at < missing.length; at += mostIds) {
+      const some = missing.slice(at, at + mostIds)
+      for (const id of some) asked.current.add(id)
+      patiently(() => ask(thingsQuery, { ids: some }, signal), signal).then(
+        ({ nodes }) =>
+          setThings((before) => {
+            const found = nodes.flatMap((node) => (node ? [[node.id, thingOf(node)] as const] : []))
+            return new Map([...before, ...found])
+          }),
+        // Without names the ids stand there.
+        () => {},
+      )
     }
   }, [wanted])
   return things
