@@ -40,8 +40,9 @@ export interface CreatedCall {
 /**
  * Commits the call as EXECUTING, to be sent by this process, as AWAITING_APPROVAL with its approval, or, while a pause
  * holds it, as PROPOSED. A repeat with the same idempotency key returns the first call. So does, over the bridge and
- * without a key, the same request of the same caller while the first call waits or its outcome was not fetched. Throws StaleReadError when
- * `unchanged` of the request does not hold, and LIMITED when this process stops: a request may ask for many calls.
+ * without a key, the same request of the same caller while the first call waits or its outcome was not fetched. Throws
+ * StaleReadError when the `basis` of the request does not hold, and LIMITED when this process stops: a request may ask for
+ * many calls.
  */
 export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
   if (ctx.heartbeat.isClosed())

@@ -26,8 +26,8 @@ import { send } from './send.ts'
  * Executes a call that is fresh, PROPOSED, APPROVED or EXECUTING. An APPROVED call whose tool has changed is asked
  * about again; a call whose tool has reached its rate limit is delayed. EXECUTING and not fresh means that its worker
  * was lost: an idempotent call is sent again under the same key, a bounded number of times; any other, and one that may
- * not be sent again, becomes UNKNOWN and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws database
- * errors and LeaseLostError.
+ * not be sent again, becomes UNKNOWN and is never sent twice. Returns what `settle` returned, or null when the call was
+ * left open. Throws database errors and LeaseLostError.
  *
  * The requester's key and what was agreed to are judged by what this process has read before, and the commit that starts
  * the call proves them.

@@ -15,9 +15,9 @@ import type { ToolsCall } from './started-call.ts'
 /**
  * Cancels the call with this id until the returned function is called. In the modern protocol a disconnect is a
  * cancellation: what runs is cancelled at once, a call that awaits approval after `graceMs`, unless the client comes back;
- * what else is behind a gate goes on, for the same request finds its outcome. A legacy client that disconnects has cancelled nothing. One that sends notifications/cancelled has most often
- * reached its own time limit: that ends its waiting, and what runs, but nothing that is behind a gate or that it can find
- * again by its key.
+ * what else is behind a gate goes on, for the same request finds its outcome. A legacy client that disconnects has
+ * cancelled nothing. One that sends notifications/cancelled has most often reached its own time limit: that ends its
+ * waiting, and what runs, but nothing that is behind a gate or that it can find again by its key.
  */
 export function cancelOnDisconnect({ request, resumable }: ToolsCall, id: string): () => void {
   const { era, disconnected, runtime } = request
