@@ -145,8 +145,9 @@ describe.skipIf(!hasChromium)('a read that does not come', { timeout: 90_000 }, 
           })
         : route.continue(),
     )
-    const subscribed = page.waitForEvent('websocket')
     page.on('request', (request) => (reads += request.postData()?.includes('query FeedCursor') ? 1 : 0))
+    // The page before may open its own at this moment.
+    const subscribed = page.waitForEvent('websocket', () => reads > 0)
     await page.goto(`${shop.h.url}/approvals`)
     await subscribed
     expect(reads).toBe(2)
