@@ -97,7 +97,8 @@ const longestMs = 60_000
 function within(signal: AbortSignal): AbortSignal {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), longestMs)
-  signal.addEventListener('abort', () => clearTimeout(timer))
+  // What is read again and again has one signal: it would gather a listener of each read.
+  signal.addEventListener('abort', () => clearTimeout(timer), { signal: late.signal })
   return AbortSignal.any([signal, late.signal])
 }
 
