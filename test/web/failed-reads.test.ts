@@ -1,4 +1,7 @@
-/** A page whose read failed, hangs or is slow, or whose socket is gone, is right again without a reload. */
+/**
+ * A page whose read failed, hangs or is slow, or whose socket is gone, is right again without a reload; a change whose answer
+ * is lost is not called undone.
+ */
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
@@ -210,6 +213,42 @@ describe.skipIf(!hasChromium)('a read that does not come', { timeout: 90_000 }, 
       .poll(() => page.clock.runFor(2_500).then(() => page.getByText('A sweep is under way.').count()))
       .toBe(0)
     expect(cut).toEqual([])
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+})
+
+describe.skipIf(!hasChromium)('a change whose answer does not come', { timeout: 90_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  test.each([
+    ['is cut off', 2500, (route: Route) => route.abort('failed')],
+    ['is that of a proxy', 2400, (route: Route) => route.fulfill({ status: 504, body: '<h1>Time-out</h1>' })],
+  ])('because it %s may have been made', async (_how, days, lose) => {
+    const tab = await visit(browser, shop.h, '/operations/retention', { expected: /ERR_FAILED|504/ })
+    const { page } = tab
+    await page.getByRole('button', { name: 'Put a hold' }).waitFor()
+    await page.route('**/graphql', async (route) => {
+      if (!route.request().postData()?.includes('setRetention(')) return route.continue()
+      await route.fetch()
+      await lose(route)
+    })
+    await page.getByLabel('Finished runs and calls, in days').fill(String(days))
+    const save = { name: 'Save the retention' }
+    await page.getByRole('button', save).click()
+    await page.getByRole('dialog').getByRole('button', save).click()
+    await page.getByText('No answer came, so this may have been done.').first().waitFor()
+    const { data } = await shop.h.gql('{ retention { runDays } }')
+    expect(data['retention']).toEqual({ runDays: days })
     expect(tab.faults).toEqual([])
     await tab.close()
   })

@@ -65,19 +65,13 @@ export async function ask<Result, Variables>(
   signal?: AbortSignal,
 ): Promise<Result> {
   const query = textOf(document)
-  const response = await send(
-    JSON.stringify({ query, variables: withProject(query, variables as object) }),
-    signal,
-  )
-  learnServerTime(response.headers.get('date'))
-  const body = (await response.json().catch(() => ({}))) as GraphQLResponse
+  const { status, body } = await send(query, variables as object, signal)
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
     if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'))
     throw new RequestError(error.message, error.extensions)
   }
-  if (!body.data)
-    throw new RequestError(t('The server answered with status {status}.', { status: response.status }))
+  if (!body.data) throw unanswered(query, t('The server answered with status {status}.', { status }))
   return body.data as Result
 }
 
@@ -102,17 +96,41 @@ function within(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, late.signal])
 }
 
-async function send(body: string, signal: AbortSignal | undefined): Promise<Response> {
+/** The answer, whole; what is no JSON has nothing in it. */
+async function send(
+  query: string,
+  variables: object,
+  signal: AbortSignal | undefined,
+): Promise<{ status: number; body: GraphQLResponse }> {
   try {
-    return await fetch('/graphql', {
+    const response = await fetch('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/graphql-response+json' },
-      body,
+      body: JSON.stringify({ query, variables: withProject(query, variables) }),
       ...(signal ? { signal: within(signal) } : {}),
     })
+    learnServerTime(response.headers.get('date'))
+    const body = tryParse(await response.text())
+    return { status: response.status, body }
   } catch (error) {
     if (signal?.aborted) throw error
-    throw new RequestError(t('The server cannot be reached. Nothing was lost; try again.'))
+    throw unanswered(query, t('The server cannot be reached. Nothing was lost; try again.'))
+  }
+}
+
+/** What is said of a read, and of a change that the server may have made before its answer was lost. */
+function unanswered(query: string, ofRead: string): RequestError {
+  const isChange = /^\s*mutation\b/m.test(query)
+  return new RequestError(
+    isChange ? t('No answer came, so this may have been done. Look before you try again.') : ofRead,
+  )
+}
+
+function tryParse(text: string): GraphQLResponse {
+  try {
+    return (JSON.parse(text) ?? {}) as GraphQLResponse
+  } catch {
+    return {}
   }
 }
 
