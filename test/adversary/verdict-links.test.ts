@@ -4,7 +4,13 @@ import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openLinkFixtures, sendForm, type Link, type LinkFixtures } from '../support/link-fixtures.ts'
 import { readCode } from '../../src/core/one-time-link.ts'
-import { codeOf, readToken } from '../../src/domain/followers/webhooks/verdict-link.ts'
+import {
+  codeOf,
+  readToken,
+  tokenOf as signedToken,
+} from '../../src/domain/followers/webhooks/verdict-link.ts'
+import { holdStatement } from '../support/held-statement.ts'
+import { writeOf } from '../support/verdict-around.ts'
 
 let deployment: Deployment
 let linkFixtures: LinkFixtures
@@ -156,6 +162,32 @@ test('one code at once on two replicas counts once', async () => {
   )
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   expect((await linkFixtures.gate.approval(approvalId))['votes']).toHaveLength(1)
+})
+
+test('a code whose vote a lost process never wrote counts, and late it counts nothing more', async () => {
+  const { approvalId, links } = await linkFixtures.question({ quorum: 2 })
+  const [link] = links as [Link]
+  const lost = holdStatement(deployment.replicas.at(-1)!.app.services.db, writeOf(approvalId))
+  const late = sendForm(elsewhere(link.url), { code: link.code, verdict: 'REJECT' })
+  await lost.arrived
+  expect((await approve(link.url, link.code)).status).toBe(200)
+  lost.release()
+  expect(await late).toMatchObject({ status: 409, text: expect.stringContaining('used already') })
+  expect((await linkFixtures.gate.approval(approvalId))['votes']).toMatchObject([{ verdict: 'APPROVE' }])
+  const [row] = await deployment.rows(`select wrong from verdict_tries where approval_id = '${approvalId}'`)
+  expect(row).toEqual({ wrong: 0 })
+})
+
+test('the link of a question that got longer time lasts as long as the question', async () => {
+  const { approvalId, links } = await linkFixtures.question()
+  const [link] = links as [Link]
+  // As the message had it, had the deadline of then been over by now.
+  const then = { ...readToken(masterKey, tokenOf(link.url))!, endMs: Date.now() - 1000 }
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const [person] = linkFixtures.people
+  await deployment.replicas[0]!.mutate('extendApproval', { approvalId, until }, '__typename', person!.secret)
+  const url = link.url.replace(tokenOf(link.url), signedToken(masterKey, then))
+  expect(await approve(url, codeOf(masterKey, then))).toMatchObject({ status: 200 })
 })
 
 test('neither link nor code is stored, in the log, or shown to anybody who reads', async () => {

@@ -81,6 +81,8 @@ export function judgeVerdict(
       approval,
       'The arguments were edited since you read them. Read the approval again and decide then.',
     )
+  if (ctx.via === 'LINK' && approval.votes.some(({ by, via }) => via === 'LINK' && by === ctx.principal.id))
+    throw conflict(approval, 'This code was used already.')
   const edit = isEdit(meant, approval) ? meant : null
   if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
     throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')

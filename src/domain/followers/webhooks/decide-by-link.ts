@@ -3,7 +3,7 @@ import { readCode } from '../../../core/one-time-link.ts'
 import { sameText } from '../../../core/signing.ts'
 import { actingPrincipal, asAppError, type Ctx, type Services } from '../../access/index.ts'
 import { decideApproval, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
-import { countWrong, takeTry, unuseCode, useCode } from './link-tries.ts'
+import { giveBackTry, takeTry } from './link-tries.ts'
 import { isRecipient } from './recipients.ts'
 import { codeOf, readToken, type VerdictLink } from './verdict-link.ts'
 
@@ -32,7 +32,7 @@ const refused: LinkOutcome = { kind: 'refused' }
  * a code counts once. What cannot be a code, by its last character, is not counted as a try. The vote is that of the
  * recipient's principal, with the rights that it has now, about the question that the link was made for, and goes the
  * way of any other vote. Throws what is no answer to a person: UNAVAILABLE, and unexpected errors; then the code stays
- * usable.
+ * usable, and so it does when the process is lost before the vote is written.
  */
 export async function decideByLink(services: Services, given: LinkVerdict): Promise<LinkOutcome> {
   const { db, masterKey } = services
@@ -41,21 +41,11 @@ export async function decideByLink(services: Services, given: LinkVerdict): Prom
   if (!link || !code) return refused
   const [approval] = await loadApprovals(db, [link.approvalId])
   if (!approval) return refused
-  const taken = await takeTry(db, approval.projectId, link)
-  const right = sameText(code, codeOf(masterKey, link))
-  if (taken === 'dead' || !right) {
-    if (taken === 'used') await countWrong(db, link)
-    return refused
-  }
-  if (taken === 'used' || !(await useCode(db, link))) return sentence('This code was used already.')
-  try {
-    const outcome = await vote(services, link, approval, given)
-    if (outcome.kind !== 'counted') await unuseCode(db, link)
-    return outcome
-  } catch (error) {
-    await unuseCode(db, link).catch(() => {})
-    throw error
-  }
+  const isTaken = await takeTry(db, approval.projectId, link)
+  const isRight = sameText(code, codeOf(masterKey, link))
+  if (!isTaken || !isRight) return refused
+  await giveBackTry(db, link)
+  return vote(services, link, approval, given)
 }
 
 async function vote(
@@ -66,7 +56,7 @@ async function vote(
 ): Promise<LinkOutcome> {
   const { approvalId, digest, webhookId, principalId } = link
   const { projectId, requirement } = approval
-  const fault = faultOf(services, link, approval)
+  const fault = faultOf(link, approval)
   if (fault) return sentence(fault)
   const [recipient, principal] = await Promise.all([
     isRecipient(services.db, projectId, webhookId, principalId),
@@ -89,10 +79,9 @@ async function vote(
 /** Who decided, and what, is for those who sign in. */
 const settled = 'This question was settled already.'
 
-/** Why the link is no longer for this question. */
-function faultOf({ clock }: Services, { digest, endMs }: VerdictLink, approval: Approval): string | null {
-  if (approval.status === 'EXPIRED' || Math.min(endMs, approval.expiresAt.getTime()) <= clock.now())
-    return 'The time for this verdict is over; the call was rejected.'
+/** Why the link is no longer for this question. Its time is over when that of the question is, which may have become longer. */
+function faultOf({ digest }: VerdictLink, approval: Approval): string | null {
+  if (approval.status === 'EXPIRED') return 'The time for this verdict is over; the call was rejected.'
   if (approval.status !== 'PENDING') return settled
   if (approval.digest !== digest)
     return 'The question was edited since this link was sent. Sign in to see it as it is now.'

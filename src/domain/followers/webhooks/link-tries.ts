@@ -8,54 +8,28 @@ export const maxWrong = 5
 
 type Key = Pick<VerdictLink, 'approvalId' | 'webhookId' | 'principalId'>
 
-const isRow = ({ approvalId, webhookId, principalId }: Key) =>
-  sql`approval_id = ${approvalId} and webhook_id = ${webhookId} and principal_id = ${principalId}`
-
 /**
- * Takes a try before the code is compared: of any number at once, on any replica, five get one. `used`: the code has been
- * used; `dead`: no try is left.
+ * Takes a try before the code is compared: of any number at once, on any replica, five get one. False when none is left.
  */
-export async function takeTry(db: Database, projectId: string, key: Key): Promise<'taken' | 'used' | 'dead'> {
+export async function takeTry(db: Database, projectId: string, key: Key): Promise<boolean> {
   const { approvalId, webhookId, principalId } = key
   const taken = await query(
     db,
     sql`insert into verdict_tries as v (approval_id, webhook_id, principal_id, project_id, wrong)
       values (${approvalId}, ${webhookId}, ${principalId}, ${projectId}, 1)
       on conflict (approval_id, webhook_id, principal_id) do update set wrong = v.wrong + 1
-      where v.wrong < ${maxWrong}::int and v.used_at is null
+      where v.wrong < ${maxWrong}::int
       returning 1`,
   )
-  if (taken.length > 0) return 'taken'
-  const [row] = await query<{ used: boolean; wrong: number }>(
-    db,
-    sql`select used_at is not null as used, wrong from verdict_tries where ${isRow(key)}`,
-  )
-  return row?.used && row.wrong < maxWrong ? 'used' : 'dead'
+  return taken.length > 0
 }
 
-/** Gives the try of a right code back and uses the code up. False when another request has used it. */
-export async function useCode(db: Database, key: Key): Promise<boolean> {
-  const rows = await query(
-    db,
-    sql`update verdict_tries set
-        wrong = wrong - 1,
-        used_at = now()
-      where ${isRow(key)} and used_at is null
-      returning 1`,
-  )
-  return rows.length > 0
-}
-
-/** Makes a code usable again whose vote was not written. */
-export async function unuseCode(db: Database, key: Key): Promise<void> {
-  await query(db, sql`update verdict_tries set used_at = null where ${isRow(key)}`)
-}
-
-/** Counts a wrong code for a used link too, so that nobody learns by guessing that it was used. */
-export async function countWrong(db: Database, key: Key): Promise<void> {
+/** Gives the try of a right code back. */
+export async function giveBackTry(db: Database, { approvalId, webhookId, principalId }: Key): Promise<void> {
   await query(
     db,
-    sql`update verdict_tries set wrong = wrong + 1 where ${isRow(key)} and wrong < ${maxWrong}::int`,
+    sql`update verdict_tries set wrong = wrong - 1
+      where approval_id = ${approvalId} and webhook_id = ${webhookId} and principal_id = ${principalId}`,
   )
 }
 

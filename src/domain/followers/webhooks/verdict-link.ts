@@ -12,7 +12,7 @@ export interface VerdictLink {
   webhookId: string
   /** The recipient. */
   principalId: string
-  /** When the approval expires, in milliseconds since 1970. */
+  /** When the approval was to expire as the message was made, in milliseconds since 1970. It may have got longer time since. */
   endMs: number
 }
 

@@ -24,6 +24,7 @@ export const verdictTries = pgTable(
     projectId: projectId(),
     /** Tries with a wrong code. */
     wrong: integer('wrong').notNull().default(0),
+    /** Of the release before; the next one drops it. */
     usedAt: moment('used_at'),
     createdAt: createdAt(),
   },
