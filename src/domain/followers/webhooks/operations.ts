@@ -260,9 +260,15 @@ export async function findWebhook(ctx: Ctx, id: string): Promise<Row> {
   return reachable(ctx, row, 'webhook', id)
 }
 
+/**
+ * The webhook, locked for a change in the caller's transaction. Whoever holds one of its places has read what it was, and
+ * commits nothing of that: the place is due, and is read again.
+ */
 export async function lockWebhook(tx: Database, ctx: Ctx, id: string): Promise<Row> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for('update')
-  return reachable(ctx, row, 'webhook', id)
+  const found = reachable(ctx, row, 'webhook', id)
+  await query(tx, sql`update webhook_cursors set ${madeDue} where webhook_id = ${id} and status = 'WORKING'`)
+  return found
 }
 
 /** Writes the events and the audit entry of a change. */
