@@ -16,7 +16,7 @@ import {
   type LogPage,
   type LogPart,
 } from '../events/index.ts'
-import { claimPlaces, countPlaces, type Places } from './place.ts'
+import { claimPlaces, countPlaces, isAnyDue, type Places } from './place.ts'
 
 /** What every request of a round is sent under. */
 export interface SendGuard {
@@ -64,7 +64,8 @@ export function startFollower(services: Services, follower: Follower): RunningFo
     claim: async (limit) => {
       const polled = news.polling()
       const rows = await claimPlaces(leaseDb, places, limits.leaseMs, limit)
-      if (rows.length < limit.limit && !limit.crowded?.length) polled()
+      const tookAll = rows.length < limit.limit && !limit.crowded?.length
+      if (polled && tookAll && !(await isAnyDue(leaseDb, places))) polled()
       return rows
     },
     run: async (held, control) => {

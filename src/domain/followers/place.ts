@@ -20,6 +20,8 @@ export interface Places {
 
 const newest = newestPositionOf(sql`c.project_id`)
 const isOn = sql`c.status not in ('PAUSED', 'DISABLED')`
+const isDue = (hasNews: SQL): SQL =>
+  sql`${isOn} and (c.wake_at <= now() or (c.status = 'IDLE' and ${hasNews}))`
 
 /**
  * `hasNews` of rows in the feed. `wanted`: whether a row `c` wants an event `e`; `wantsAll`: whether it wants them all.
@@ -56,7 +58,7 @@ export function claimPlaces(
     sql`with due as (
         select c.id
         from ${rows} as c
-        where ${isOn} and (c.wake_at <= now() or (c.status = 'IDLE' and ${hasNews})) ${others}
+        where ${isDue(hasNews)} ${others}
         order by c.wake_at nulls last
         limit ${limit}
         for update of c skip locked
@@ -69,6 +71,12 @@ export function claimPlaces(
       where t.id = due.id
       returning t.id, t.epoch, t.project_id as "projectId"`,
   )
+}
+
+/** Whether a row is still there to be claimed: a claim passes over one that another transaction has locked. */
+export async function isAnyDue(db: Database, { table, hasNews }: Places): Promise<boolean> {
+  const rows = await query(db, sql`select 1 from ${sql.raw(table)} as c where ${isDue(hasNews)} limit 1`)
+  return rows.length > 0
 }
 
 /** How many rows may get events, and how many of them a process holds. */

@@ -8,8 +8,8 @@ const pollGapMs = 50
 
 export interface News {
   pollSoon(): void
-  /** A poll begins; call the result when it has found nothing that it could not take. */
-  polling(): () => void
+  /** A poll begins; call the result, if there is one, when it has found nothing that it could not take. */
+  polling(): (() => void) | null
   stop(): void
 }
 
@@ -57,9 +57,7 @@ export function watchNews(
     polling() {
       const newest = candidate
       candidate = null
-      return () => {
-        if (newest !== null) quietAt = newest
-      }
+      return newest === null ? null : () => void (quietAt = newest)
     },
     stop() {
       stopped = true
