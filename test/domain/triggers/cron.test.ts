@@ -17,10 +17,15 @@ test('an hour that does not exist comes at the end of the gap, once', () => {
     '03-08T07:00',
     '03-09T06:15',
   ])
-  expect(ticks('30 1-3 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 3)).toEqual([
+  expect(ticks('30 1-3 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 4)).toEqual([
     '03-29T00:30',
+    '03-29T01:00',
     '03-29T01:30',
     '03-29T23:30',
+  ])
+  expect(ticks('30 2,14 * * *', 'Europe/Berlin', '2026-03-28T22:00:00Z', 2)).toEqual([
+    '03-29T01:00',
+    '03-29T12:30',
   ])
 })
 
@@ -33,6 +38,12 @@ test('an hour that comes twice counts once for a fixed time, and twice for every
     '11-01T05:15',
     '11-02T06:15',
   ])
+  for (const line of ['0 2,14 * * *', '0,30 2 * * *', '0 1-3 * * *']) {
+    const local = ticksAfter(line, 'Europe/Berlin', at('2026-10-24T22:00:00Z'), 8).map((tick) =>
+      tick.toLocaleString('sv', { timeZone: 'Europe/Berlin' }),
+    )
+    expect(new Set(local).size, line).toBe(8)
+  }
   expect(ticks('0 * * * *', 'Europe/Berlin', '2026-10-24T23:10:00Z', 4)).toEqual([
     '10-25T00:00',
     '10-25T01:00',
