@@ -96,6 +96,16 @@ test('what is decided, expires or is voided elsewhere is shown', async () => {
   await slackFixtures.untilShown(asked!['id'], 'Void')
 })
 
+test('a question that gets longer time shows until when', async () => {
+  const { approvalId } = await slackFixtures.question()
+  const until = new Date(Math.floor(Date.now() / 1000) * 1000 + 3_600_000)
+  const given = { approvalId, until: until.toISOString() }
+  const { secret } = slackFixtures.alice
+  await h.mutate('extendApproval', given, 'approval { id }', secret)
+  await slack.until(() => textOf(slackFixtures.message(approvalId)).includes(`<!date^${+until / 1000}^`))
+  expect(headlineOf(slackFixtures.message(approvalId)!)).toBe('Approval needed')
+})
+
 test('an unlinked user decides nothing and is told so alone', async () => {
   const { approvalId, message } = await slackFixtures.question()
   const before = slack.ephemeral.length
@@ -160,7 +170,7 @@ test('a long description and long arguments stay within the limits of Slack', as
   await h.mutate('setSlackIntegration', { showArguments: true }, 'integration { showArguments }')
   const tool = await slackFixtures.gate.gated(
     { autoApprove: false },
-    { description: 'x'.repeat(3990), title: '<!channel> ‮' },
+    { description: '😀'.repeat(1995), title: '<!channel> ‮' },
   )
   const call = await slackFixtures.gate.call(tool.id, { amount: 1, to: '<!here> *'.repeat(2000) })
   await slack.until(() => slackFixtures.message(call['approval'].id) !== undefined)
@@ -172,6 +182,8 @@ test('a long description and long arguments stay within the limits of Slack', as
     .filter(({ type }: any) => type === 'mrkdwn')
   expect(textOf(markup)).not.toContain('channel>')
   expect(textOf(message)).not.toContain('\u202e')
+  // Half a character is no Unicode, and refused by what reads JSON strictly.
+  expect(textOf(message)).not.toMatch(/\\ud[89a-f]/)
   expect(slack.faults).toEqual([])
 })
 

@@ -22,8 +22,8 @@ export interface Shown {
 }
 
 /** The state that a message shows; another one means that it is out of date. */
-export function stateOf({ status, votes, digest, escalatedAt }: Approval): string {
-  return [status, votes.length, digest, escalatedAt ? 'escalated' : ''].join(' ')
+export function stateOf({ status, votes, digest, escalatedAt, expiresAt }: Approval): string {
+  return [status, votes.length, digest, escalatedAt ? 'escalated' : '', expiresAt.getTime()].join(' ')
 }
 
 /** The arguments of chat.postMessage and chat.update, without channel and ts. */
@@ -202,7 +202,8 @@ function secondPress(): JsonObject {
 
 /** Text that Slack does not interpret, without control and bidirectional characters, cut to a length. */
 function plain(text: string, most: number): JsonObject {
-  const clean = text.replace(/[^\P{C}\n]/gu, '\uFFFD')
-  const cut = clean.length > most ? `${clean.slice(0, most - 1)}…` : clean
-  return { type: 'plain_text', emoji: false, text: cut || '–' }
+  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text
+  // After the cut, which may have left half a character.
+  const clean = cut.replace(/[^\P{C}\n]/gu, '\uFFFD')
+  return { type: 'plain_text', emoji: false, text: clean || '–' }
 }

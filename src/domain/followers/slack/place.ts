@@ -8,6 +8,7 @@ import {
   approvalDecided,
   approvalEscalated,
   approvalExpired,
+  approvalExtended,
   approvalRequested,
   approvalVoided,
   approvalVoted,
@@ -21,6 +22,7 @@ export const followed: string[] = [
   approvalVoted,
   approvalDecided,
   approvalExpired,
+  approvalExtended,
   approvalEscalated,
   approvalVoided,
 ].map(({ type }) => type)
