@@ -1,6 +1,7 @@
 /** Callbacks: the events of one generation or one direct call, sent to a URL until the last one. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { forgetOldDeliveries } from '../../../src/domain/followers/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
@@ -124,8 +125,9 @@ test('a gated direct call is told to its callback through its approval, with mas
   ])
 })
 
-test('a callback whose endpoint is gone stays as a disabled webhook that says so', async () => {
-  receiver.respond = (_got, response) => void response.writeHead(410).end()
+test('a callback whose endpoint is gone stays as a disabled webhook that says so, and after a month nothing of it', async () => {
+  receiver.respond = (_got, response) =>
+    void response.writeHead(receiver.received.length > 1 ? 410 : 500).end()
   const agentId = await fixtures.agent()
   const id = await fixtures.start(agentId, 'say hi', { callback: { url: receiver.url } })
   const list = async () =>
@@ -136,8 +138,10 @@ test('a callback whose endpoint is gone stays as a disabled webhook that says so
     .poll(list, { timeout: 10_000 })
     .toEqual([{ callbackOf: id, status: 'DISABLED', disabledReason: 'GONE' }])
   expect((await h.gql('{ webhooks { nodes { id } } }')).data['webhooks'].nodes).toEqual([])
-  await query(h.app.services.db, sql`delete from webhooks`)
-  await query(h.app.services.db, sql`delete from webhook_cursors`)
+  await query(h.app.services.db, sql`update webhooks set disabled_at = now() - interval '31 days'`)
+  await forgetOldDeliveries(h.app.services.db)
+  await gone()
+  expect(await count('webhook_deliveries')).toBe(0)
 })
 
 test('a callback needs its permission and a URL and a secret that can be used', async () => {

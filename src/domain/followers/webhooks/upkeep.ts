@@ -46,7 +46,12 @@ export async function forgetOldDeliveries(db: Database): Promise<void> {
   )
   await query(
     db,
-    sql`delete from webhooks
-      where callback_of is not null and status = 'DISABLED' and disabled_at < now() - interval '30 days'`,
+    sql`with g as (
+        delete from webhooks
+        where callback_of is not null and status = 'DISABLED' and disabled_at < now() - interval '30 days'
+        returning id
+      ),
+      c as (delete from webhook_cursors as c using g where c.webhook_id = g.id)
+      delete from webhook_deliveries as d using g where d.webhook_id = g.id`,
   )
 }
