@@ -2,6 +2,7 @@
 import { query, type Database } from '../../store/db/database.ts'
 import { newestPositionOfAll } from '../../store/db/newest-position.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { hasNoOutcome } from '../tool-calls/index.ts'
 
 /** Why a finished run stays although its time has come. */
 export const keptReasons = ['HELD', 'OPEN', 'UNKNOWN', 'RETRIED', 'IN_USE', 'RECENT'] as const
@@ -36,7 +37,7 @@ export function withTree(before: Date): SQL {
         select d.id, d.thread_id, d.finished_at, d.last_seq from generations as d where d.root_id = g.id
       ) as m
       cross join lateral (
-        select coalesce(bool_or(c.settled_at is null), false) as is_open,
+        select coalesce(bool_or(${hasNoOutcome('c')}), false) as is_open,
           coalesce(bool_or(c.status = 'UNKNOWN'), false) as is_unknown
         from tool_calls as c
         where c.generation_id = m.id

@@ -5,7 +5,7 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
 import type { Held } from '../../store/work/work.ts'
 import { passFollowers } from '../followers/index.ts'
-import { deleteCalls } from '../tool-calls/index.ts'
+import { deleteCalls, hasNoOutcome } from '../tool-calls/index.ts'
 import { isHeld } from './find-runs.ts'
 import type { Removed } from './kinds.ts'
 import { countRemoved, lockSweep } from './lease.ts'
@@ -29,13 +29,13 @@ export type RemoveBatch = (db: Database, held: Held, old: Old) => Promise<number
 const at = ({ before }: Old) => sql`${before.toISOString()}::timestamptz`
 
 /**
- * Calls outside runs that are settled and not UNKNOWN. One that was UNKNOWN is as old as its resolution: its idempotency key
+ * Calls outside runs with an outcome that is not UNKNOWN. One that was UNKNOWN is as old as its resolution: its idempotency key
  * counts from then on, and so long it must not run again. `requester`: only those of one.
  */
 export function callsThatMayGo({ projectId, before }: Old, requester: string | null): SQL {
   return sql`c.project_id = ${projectId} and c.generation_id is null
     and c.settled_at < ${before.toISOString()}::timestamptz
-    and c.status <> 'UNKNOWN' and coalesce(c.resolved_at < ${before.toISOString()}::timestamptz, true)
+    and c.status <> 'UNKNOWN' and not ${hasNoOutcome('c')} and coalesce(c.resolved_at < ${before.toISOString()}::timestamptz, true)
     and not ${isHeld(sql`c.project_id`, sql`c.requested_by`)}
     ${requester === null ? sql`` : sql`and c.requested_by = ${requester}`}`
 }

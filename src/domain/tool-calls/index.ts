@@ -44,6 +44,7 @@ export {
   editOf,
   expireCalls,
   forgetWake,
+  hasNoOutcome,
   holdBack,
   deleteCalls,
   mayStart,

@@ -12,7 +12,7 @@ import { codeOf } from '../tools/index.ts'
 import { parkedMs } from '../../store/work/pauses.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate } from './attempts.ts'
 import { underLock, type Proof } from './proofs.ts'
-import { transitions, type ToolCallStatus, type TransitionName } from './state.ts'
+import { openStatuses, transitions, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
 import type { CallOutcome, EditedCall, Settling } from './writes.ts'
 
@@ -319,9 +319,14 @@ export function noteCancelRequested(id: string): SQL {
   return touch([id], null, sql`t.settled_at is null`, values)
 }
 
-/** Deletes calls that are settled, with the rest of what they belong to. Returns the id of each. */
+/** A condition on a call of this alias: it waits or runs, be it that a person lets it run again, which is settled and yet runs. */
+export function hasNoOutcome(alias: 'c' | 't'): SQL {
+  return sql`${sql.raw(alias)}.status in ${list(openStatuses)}`
+}
+
+/** Deletes calls that have an outcome, with the rest of what they belong to. Returns the id of each. */
 export function deleteCalls(which: SQL): SQL {
-  return sql`delete from tool_calls as t where ${which} and t.settled_at is not null returning t.id`
+  return sql`delete from tool_calls as t where ${which} and not ${hasNoOutcome('t')} returning t.id`
 }
 
 function move(

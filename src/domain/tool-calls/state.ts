@@ -19,7 +19,7 @@ export const toolCallStatuses = [
 ] as const
 export type ToolCallStatus = (typeof toolCallStatuses)[number]
 
-const openStatuses: readonly ToolCallStatus[] = [
+export const openStatuses: readonly ToolCallStatus[] = [
   'PROPOSED',
   'AWAITING_APPROVAL',
   'APPROVED',

@@ -247,6 +247,23 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await left()).toBe(0)
   })
 
+  test('a call outside runs that a person lets run again stays while a pause holds it, and then runs', async () => {
+    const toolId = r.deployment.fixtures.tools.look
+    const called = await r.h.mutate('callTool', { toolId, arguments: { word: 'again' } }, 'toolCall { id }')
+    const id = called['toolCall'].id
+    await leaveUnknown(id)
+    const { pause } = await r.h.mutate('pause', { toolId }, 'pause { id }')
+    await r.h.mutate('resolveUnknownCall', { toolCallId: id, outcome: 'RUN_AGAIN' }, 'toolCall { status }')
+    await r.sweep(365)
+    await r.h.mutate('resume', { pauseId: pause.id }, '__typename')
+    await expect
+      .poll(() => r.rows(`select status from tool_calls where id = '${id}'`))
+      .toEqual([{ status: 'SUCCEEDED' }])
+  })
+
+  const leaveUnknown = (id: string) =>
+    r.rows(`update tool_calls set status = 'UNKNOWN', result = null where id = '${id}'`)
+
   test('a webhook that wants nothing of what is removed is moved along', async () => {
     const receiver = await openReceiver()
     const made = await r.h.mutate(

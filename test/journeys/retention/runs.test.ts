@@ -150,6 +150,12 @@ describe.each(kinds)('on %s', (kind) => {
     await r.rows(`update tool_calls set resolution = 'RUN_AGAIN' where generation_id = '${unknown}'`)
     await r.sweep(31)
     expect(await exists(unknown)).toBe(1)
+    // One that a person lets run again is settled, and yet it waits, or it is under way.
+    for (const status of ['PROPOSED', 'EXECUTING']) {
+      await r.rows(`update tool_calls set status = '${status}' where generation_id = '${unknown}'`)
+      await r.sweep(31)
+      expect(await exists(unknown), status).toBe(1)
+    }
     await r.rows(`update tool_calls set status = 'SUCCEEDED' where generation_id = '${unknown}'`)
     await r.sweep(31)
     expect(await exists(unknown)).toBe(0)
