@@ -188,16 +188,24 @@ function httpFault(error: unknown): UpstreamFault | null {
 /** JSON-RPC codes that MCP 2026-07-28 sends with an HTTP error status. Other codes may come from a proxy. */
 const codesWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
 
+/** True for an error of the server's own: it has read the request, and its HTTP status does not say that it did not act. */
+export function isOwnError({ code, facts: { rpcCode } }: UpstreamFault): boolean {
+  return code === 'upstream_error' && rpcCode !== undefined && !codesWithStatus.has(rpcCode)
+}
+
+/** An error under the id of the request, which no server knows that has not read it, or with a code of the protocol. */
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
+  const { status = 0 } = error
   const body = typeof error.data['text'] === 'string' ? tryParseJson(error.data['text']) : undefined
   const rpcError = isJsonObject(body) ? body['error'] : undefined
-  if (
-    !isJsonObject(rpcError) ||
-    typeof rpcError['code'] !== 'number' ||
-    !codesWithStatus.has(rpcError['code'])
-  )
-    return null
-  const facts = { rpcCode: rpcError['code'], rpcData: rpcError['data'] }
+  if (!isJsonObject(body) || !isJsonObject(rpcError) || typeof rpcError['code'] !== 'number') return null
+  const isOwn = typeof body['id'] === 'number' && status < 500 && status !== 408
+  if (!isOwn && !codesWithStatus.has(rpcError['code'])) return null
+  const facts = {
+    rpcCode: rpcError['code'],
+    rpcData: rpcError['data'],
+    ...(codesWithStatus.has(rpcError['code']) ? {} : { status }),
+  }
   const text = typeof rpcError['message'] === 'string' ? untrustedText(rpcError['message']) : ''
   return new UpstreamFault('upstream_error', text || 'The server refused.', facts, error)
 }

@@ -9,7 +9,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
-import { faultOf, UpstreamFault } from '../fault.ts'
+import { faultOf, isOwnError, UpstreamFault } from '../fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
 import { wakeUpstreams } from '../save.ts'
@@ -189,7 +189,7 @@ async function ownLink(
 /** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
 function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, harmless: boolean): boolean {
   if (fault.code === 'connection_lost') return harmless || !delivery.mayHaveRun
-  if (delivery.mayHaveRun) return false
+  if (delivery.mayHaveRun || (isOwnError(fault) && !harmless)) return false
   return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
 }
 

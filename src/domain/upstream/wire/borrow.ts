@@ -32,12 +32,12 @@ export async function borrowLink(
 
 /**
  * True when the connection rests on outdated facts: its session no longer exists, or the server now speaks another
- * protocol version. The server did not act on the request.
+ * protocol version. Unless the error is the server's own, it did not act on the request.
  */
 export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean {
   const { status, rpcCode } = fault.facts
   if (rpcCode === unsupportedVersion) return true
-  if (fault.code !== 'http_error') return false
+  if (fault.code !== 'http_error' && fault.code !== 'upstream_error') return false
   return status === 404 || status === 400 || (link.era === 'modern' && status === 405)
 }
 

@@ -6,7 +6,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from '../catalog/catalog.ts'
-import { faultOf, isFinalAnswer, UpstreamFault } from '../fault.ts'
+import { faultOf, isFinalAnswer, isOwnError, UpstreamFault } from '../fault.ts'
 import type { Link } from './link.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 import { faultResult, resultOf } from './results.ts'
@@ -67,7 +67,7 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))
       services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
-    const sent = delivery.mayHaveRun
+    const sent = delivery.mayHaveRun || isOwnError(fault)
     if (!sent && isStorageError(error)) throw error
     return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
   }
