@@ -36,7 +36,15 @@ interface EgressRequest extends SendGuard {
  * The outcome of a request. A failure is a value: `error.sent` says whether the server may have acted on the request.
  */
 type EgressOutcome =
-  | { ok: true; status: number; headers: Headers; bytes: Buffer; truncated: boolean }
+  | {
+      ok: true
+      status: number
+      headers: Headers
+      bytes: Buffer
+      truncated: boolean
+      /** Another one than was sent when a redirect led to what the service shows instead of an answer. */
+      method: string
+    }
   | { ok: false; error: EgressError }
 
 export interface Egress {
@@ -100,7 +108,7 @@ async function boundedRequest(
   try {
     const first = { url, method, headers: ownHeaders(input.headers ?? {}), body: bytesOf(input.body) }
     const isRepeatable = input.isRepeatable ?? (method === 'GET' || method === 'HEAD')
-    const { reply } = await follow(first, {
+    const { reply, method: answered } = await follow(first, {
       maxRedirects,
       sensitiveHeaders,
       signal: deadline.signal,
@@ -108,7 +116,14 @@ async function boundedRequest(
       send: keptSend(kept, input.keptFor ?? null, isRepeatable),
     })
     const { bytes, truncated } = await readUpTo(reply.body, maxBytes)
-    return { ok: true, status: reply.status, headers: webHeaders(reply.headers), bytes, truncated }
+    return {
+      ok: true,
+      status: reply.status,
+      headers: webHeaders(reply.headers),
+      bytes,
+      truncated,
+      method: answered,
+    }
   } catch (error) {
     return { ok: false, error: toEgressError(error, trace.sent) }
   } finally {

@@ -20,7 +20,7 @@ interface Following {
 export type Follow = (
   first: Omit<Hop, 'url'> & { url: string | URL },
   following: Following,
-) => Promise<{ reply: Reply; url: URL; redirected: boolean }>
+) => Promise<{ reply: Reply; url: URL; method: string; redirected: boolean }>
 
 export function createFollow(guard: Guard): Follow {
   return async (first, { maxRedirects, sensitiveHeaders, signal, trace, send }) => {
@@ -28,9 +28,14 @@ export function createFollow(guard: Guard): Follow {
     let hop: Hop = { ...first, url: guard.accept(first.url) }
     for (let followed = 0; ; followed++) {
       const reply = await send(hop, { signal, trace })
-      const target = targetOf(reply.status, [reply.headers['location']].flat()[0])
+      const target = targetOf(hop.method, reply.status, [reply.headers['location']].flat()[0])
       if (target === null || maxRedirects === 0)
-        return { reply: decoded(reply, hop.method), url: hop.url, redirected: followed > 0 }
+        return {
+          reply: decoded(reply, hop.method),
+          url: hop.url,
+          method: hop.method,
+          redirected: followed > 0,
+        }
       reply.body.destroy()
       if (followed >= maxRedirects)
         throw new EgressError(

@@ -19,23 +19,29 @@ const aboutTheBody = [
   'content-length',
 ]
 
-/** The target of a redirect, or null when the response is none. */
-export function targetOf(status: number, location: string | undefined): string | null {
-  return redirectStatuses.has(status) && location ? location : null
+/**
+ * The target of a redirect, or null when the response is none that is followed. At 301 and 302 some services have acted on
+ * the request and others have not: only GET and HEAD are sent again.
+ */
+export function targetOf(method: string, status: number, location: string | undefined): string | null {
+  const isFollowed = redirectStatuses.has(status) && (isSafe(method) || (status !== 301 && status !== 302))
+  return isFollowed && location ? location : null
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 /**
- * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): 303 becomes GET, so does a
- * POST at 301 and 302, everything else keeps method and body. To another origin the sensitive headers are not sent: the
+ * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): at 303 it becomes GET, else it
+ * keeps method and body. To another origin the sensitive headers are not sent: the
  * well-known ones and those in `sensitive` (lower case). Throws BAD_URL when the target is no URL; checks nothing else.
  */
 export function nextHop(hop: Hop, status: number, location: string, sensitive: readonly string[]): Hop {
   if (!URL.canParse(location, hop.url.href))
     throw new EgressError('BAD_URL', 'A redirect points to no valid URL.', true)
   const url = new URL(location, hop.url)
-  const turnsToGet =
-    (status === 303 && hop.method !== 'GET' && hop.method !== 'HEAD') ||
-    ((status === 301 || status === 302) && hop.method === 'POST')
+  const turnsToGet = status === 303 && !isSafe(hop.method)
   const dropped = [
     ...(turnsToGet ? aboutTheBody : []),
     ...(url.origin === hop.url.origin ? [] : [...alwaysSensitive, ...sensitive]),

@@ -235,15 +235,12 @@ describe('redirects', () => {
   })
 
   it.each([
-    ['POST', 301, 'GET', ''],
-    ['POST', 302, 'GET', ''],
     ['POST', 303, 'GET', ''],
     ['PUT', 303, 'GET', ''],
-    ['PUT', 302, 'PUT', 'payload'],
     ['POST', 307, 'POST', 'payload'],
     ['PATCH', 308, 'PATCH', 'payload'],
-    ['DELETE', 301, 'DELETE', 'payload'],
     ['HEAD', 303, 'HEAD', ''],
+    ['HEAD', 302, 'HEAD', ''],
   ])('turns %s at %i into %s', async (method, status, nextMethod, body) => {
     const site = await server(redirectTo(() => '/end', status))
     const request = { method, url: `${site.url}/start`, body: method === 'HEAD' ? null : 'payload' }
@@ -255,6 +252,21 @@ describe('redirects', () => {
     expect(outcome).toMatchObject({ ok: true, status: 200 })
     expect(site.seen[1]).toMatchObject({ method: nextMethod, url: '/end', body })
     expect(site.seen[1]!.headers['content-type']).toBe(nextMethod === method ? 'text/plain' : undefined)
+  })
+
+  it.each([
+    ['POST', 301],
+    ['PUT', 302],
+    ['DELETE', 302],
+  ])('does not send a %s again at %i, which may have been acted on', async (method, status) => {
+    const site = await server(redirectTo(() => '/end', status))
+    const egress = egressWith({ allowList: [site.address] })
+    expect(await egress.request({ method, url: `${site.url}/start`, ...bounds })).toMatchObject({
+      ok: true,
+      status,
+    })
+    expect(await egress.fetch(`${site.url}/start`, { method })).toMatchObject({ status })
+    expect(site.seen).toHaveLength(2)
   })
 
   it('gives up after five redirects, or as many as the caller allows', async () => {

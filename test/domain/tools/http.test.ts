@@ -557,6 +557,42 @@ describe('runHttpTool', () => {
     expect(site.seen).toEqual([])
   })
 
+  it.each([
+    ['POST', 301],
+    ['POST', 302],
+    ['DELETE', 302],
+    ['PUT', 301],
+  ] as const)(
+    'never takes the page to which a %s is redirected by %i for its outcome',
+    async (method, status) => {
+      const site = await server((request, response) =>
+        request.url === '/pay'
+          ? response.writeHead(status, { location: '/login' }).end()
+          : response.end('Please sign in.'),
+      )
+      const ran = await run(site, config(`${site.url}/pay`, method))
+      expect(ran).toMatchObject({
+        sent: true,
+        lost: true,
+        result: { isError: true, structuredContent: { error: { code: `http_${status}` } } },
+      })
+      expect(site.seen.map(({ url }) => url)).toEqual(['/pay'])
+    },
+  )
+
+  it('takes what a service shows after a POST for its outcome, unless that is a failure', async () => {
+    const shown = { status: 200 }
+    const site = await server((request, response) =>
+      request.url === '/pay'
+        ? response.writeHead(303, { location: '/payments/1' }).end()
+        : response.writeHead(shown.status).end('paid'),
+    )
+    const pay = () => run(site, config(`${site.url}/pay`, 'POST'))
+    expect(await pay()).toMatchObject({ lost: false, result: { isError: false } })
+    shown.status = 404
+    expect(await pay()).toMatchObject({ lost: true, result: { isError: true } })
+  })
+
   it('never carries a configured header to another origin', async () => {
     const other = await server((_request, response) => response.end('{}'))
     const site = await server((_request, response) => response.writeHead(307, { location: other.url }).end())

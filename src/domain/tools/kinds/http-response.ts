@@ -13,14 +13,19 @@ export interface HttpToolResponse {
 
 /** Statuses with which a proxy reports that it lost the service's response, or never got one. */
 const gatewayStatuses = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
+/** Redirects of which some services have acted on the request. */
+const vagueStatuses = new Set([301, 302, 303])
 
 /**
- * Whether the response comes from the service itself. That of a gateway does not: 408, 502, 504 and the variants of
- * 504. A 503 does when it has a body or `Retry-After`.
+ * Whether the response says what became of the request. That of a gateway does not: 408, 502, 504 and the variants of
+ * 504; nor does a redirect that was not followed, or a failure to show (GET) what a request of another `method` has done. A 503
+ * does when it has a body or `Retry-After`.
  */
-export function isFinalResponse(response: HttpToolResponse): boolean {
-  if (response.status === 503) return response.bytes.length > 0 || response.headers.has('retry-after')
-  return !gatewayStatuses.has(response.status)
+export function isFinalResponse(response: HttpToolResponse & { method: string }, method: string): boolean {
+  const { status } = response
+  if (response.method !== method) return status >= 200 && status < 300
+  if (status === 503) return response.bytes.length > 0 || response.headers.has('retry-after')
+  return !gatewayStatuses.has(status) && !vagueStatuses.has(status)
 }
 
 /** The most bytes of an error response's body that are shown. */

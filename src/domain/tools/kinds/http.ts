@@ -74,7 +74,7 @@ export async function runHttpTool(
   return {
     result: readHttpResponse(outcome, { maxBytes: run.maxBytes, uri }),
     sent: true,
-    lost: !isFinalResponse(outcome),
+    lost: !isFinalResponse(outcome, built.method),
     status: outcome.status,
   }
 }
