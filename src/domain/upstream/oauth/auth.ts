@@ -10,14 +10,7 @@ import { openAuth, type UpstreamAuth, type UpstreamConfig } from '../config.ts'
 import { faultOf, UpstreamFault } from '../fault.ts'
 import { authFetch, authSecrets, providerOf, type LoginAttempt } from './oauth.ts'
 import type { UpstreamTarget } from '../target.ts'
-import { databaseTokenStore, type TokenStore, type StoredTokens } from './tokens.ts'
-
-/** The owner of the tokens: a saved upstream, or a configuration under trial. */
-export interface TokenOwner {
-  id: string
-  projectId: string
-  config: UpstreamConfig
-}
+import { databaseTokenStore, type StoredTokens, type TokenOwner, type TokenStore } from './tokens.ts'
 
 export interface Challenge {
   metadataUrl: string | null
@@ -37,7 +30,7 @@ export function authFor(
   services: Services,
   owner: TokenOwner,
   target: UpstreamTarget,
-  store: TokenStore = databaseTokenStore(services, owner.id, owner.projectId),
+  store: TokenStore = databaseTokenStore(services, owner),
 ): AuthProvider {
   const auth = owner.config.auth ?? openAuth
   const renewOnce = (seen: StoredTokens, challenge: Challenge | null) =>
@@ -181,7 +174,7 @@ export async function stepUp(
   scope: string,
 ): Promise<void> {
   const auth = owner.config.auth ?? openAuth
-  const store = databaseTokenStore(services, owner.id, owner.projectId)
+  const store = databaseTokenStore(services, owner)
   const stored = await store.read()
   const missing = scope.split(' ').filter(Boolean)
   const allowed = auth.kind === 'authorization_code' ? [...auth.scopes, ...auth.allowedScopes] : auth.scopes

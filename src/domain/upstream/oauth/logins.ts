@@ -66,7 +66,7 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
 }
 
 async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
-  const store = databaseTokenStore(ctx, row.id, row.projectId)
+  const store = databaseTokenStore(ctx, row)
   try {
     const target = await targetOf(ctx, row.projectId, row.config)
     const stored = await store.read()
@@ -105,7 +105,7 @@ export async function finishLogin(
     return 'refused'
   }
   const { verifier, discovery, challenge } = openSealed(services, row.id, taken.sealed)
-  const store = databaseTokenStore(services, row.id, row.projectId)
+  const store = databaseTokenStore(services, row)
   try {
     await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
       stored: await store.read(),

@@ -1,12 +1,13 @@
 /** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
-import { nowPlus, query, type Database } from '../../../store/db/database.ts'
+import { atomically, jsonb, nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { upstreamTokens } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import type { Services } from '../../access/index.ts'
 import { seal, unseal } from '../../secrets/index.ts'
+import type { UpstreamConfig } from '../config.ts'
 import { UpstreamFault } from '../fault.ts'
 
 /** Tokens with the issuer that issued them: they are sent to no other. */
@@ -26,6 +27,13 @@ export interface StoredTokens {
   leftMs: number | null
   /** Milliseconds since the tokens were stored. */
   ageMs: number
+}
+
+/** The owner of the tokens: a saved upstream, or a configuration under trial. */
+export interface TokenOwner {
+  id: string
+  projectId: string
+  config: UpstreamConfig
 }
 
 /** The fields to change; absent ones keep their value. */
@@ -106,11 +114,45 @@ function contextOf(id: string): string {
   return `upstream/${id}`
 }
 
-/** Stores the tokens of a saved upstream. */
-export function databaseTokenStore(services: Services, id: string, projectId: string): TokenStore {
-  const { db, masterKey } = services
+/**
+ * Stores the tokens of a saved upstream as long as it has this URL and `auth`: they belong to no other server. Else `save`
+ * throws an UpstreamFault, and within `exclusively` writes nothing.
+ */
+export function databaseTokenStore(services: Services, owner: TokenOwner): TokenStore {
+  const { db } = services
+  const { id, projectId } = owner
+  return {
+    async read() {
+      const [row] = await query<TokenRow>(
+        db,
+        sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
+      )
+      return row ? openTokens(services, id, row) : nothing
+    },
+    async save(change) {
+      await ensureRow(db, id, projectId)
+      if (await saveTokens(services, owner, change, null)) return
+      throw new UpstreamFault('authorization_failed', 'The upstream was changed meanwhile.')
+    },
+    async exclusively(seen, work) {
+      await ensureRow(db, id, projectId)
+      const taken = await takeLock(db, id, seen)
+      if (!taken) return
+      try {
+        await work(
+          openTokens(services, id, taken),
+          async (change) => void (await saveTokens(services, owner, change, taken.asker)),
+        )
+      } finally {
+        await releaseLock(db, id, taken.asker)
+      }
+    },
+  }
+}
+
+function openTokens({ masterKey }: Services, id: string, row: TokenRow): StoredTokens {
   const context = contextOf(id)
-  const open = (row: TokenRow): StoredTokens => ({
+  return {
     ...nothing,
     ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
     client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
@@ -118,50 +160,48 @@ export function databaseTokenStore(services: Services, id: string, projectId: st
     version: row.version,
     leftMs: row.leftMs,
     ageMs: row.ageMs,
-  })
-  const read = async (): Promise<StoredTokens> => {
-    const [row] = await query<TokenRow>(
-      db,
-      sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
-    )
-    return row ? open(row) : nothing
   }
-  const save = async (change: StoredChange, asker: number | null): Promise<void> => {
-    const stored = await read()
-    const { tokens, wanted, client, metadataUrl } = { ...stored, ...change }
-    const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
+}
+
+/** False when nothing was written. The lock keeps what another process writes at the same time. */
+function saveTokens(
+  services: Services,
+  { id, config }: TokenOwner,
+  change: StoredChange,
+  asker: number | null,
+): Promise<boolean> {
+  const sealed = (value: object) => seal(services.masterKey, JSON.stringify(value), contextOf(id))
+  return atomically(services.db, async (tx) => {
+    const [row] = await query<TokenRow>(
+      tx,
+      sql`
+        select ${columns}
+        from upstream_tokens
+        where upstream_id = ${id}
+          ${asker === null ? sql`` : sql`and asker = ${asker}`}
+          and exists (
+            select 1
+            from upstreams
+            where id = ${id}
+              and config->>'url' = ${config.url}
+              and config->'auth' = ${jsonb(config.auth)}
+          )
+        for update`,
+    )
+    if (!row) return false
+    const { tokens, wanted, client, metadataUrl } = { ...openTokens(services, id, row), ...change }
     const values: Values<typeof upstreamTokens> = {
-      sealed,
+      sealed: sealed({ tokens, wanted } satisfies Sealed),
       metadataUrl,
-      client: client ? seal(masterKey, JSON.stringify(client), context) : null,
+      client: client ? sealed(client) : null,
       ...('tokens' in change ? renewed(tokens) : {}),
     }
     await query(
-      db,
-      sql`
-        update upstream_tokens
-        set ${assignments(upstreamTokens, values)}
-        where upstream_id = ${id}
-          ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
+      tx,
+      sql`update upstream_tokens set ${assignments(upstreamTokens, values)} where upstream_id = ${id}`,
     )
-  }
-  return {
-    read,
-    async save(change) {
-      await ensureRow(db, id, projectId)
-      await save(change, null)
-    },
-    async exclusively(seen, work) {
-      await ensureRow(db, id, projectId)
-      const taken = await takeLock(db, id, seen)
-      if (!taken) return
-      try {
-        await work(open(taken), (change) => save(change, taken.asker))
-      } finally {
-        await releaseLock(db, id, taken.asker)
-      }
-    },
-  }
+    return true
+  })
 }
 
 /** The columns that change with the tokens; the server may not say when they expire. */
