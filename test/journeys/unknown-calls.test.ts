@@ -137,6 +137,20 @@ describe('a person resolves', () => {
     expect((await resolve(id, 'SUCCEEDED'))['toolCall']).toMatchObject({ status: 'SUCCEEDED' })
   })
 
+  test('a call as RUN_AGAIN that reaches nobody: what became of the first attempt is as unknown as before', async () => {
+    const service = await startLoopback((_request, response) => void response.destroy())
+    const http = { url: service.url, method: 'POST', inputSchema: objectSchema({}) }
+    const { tool } = await h.mutate('createTool', { name: 'gone', config: { http } }, 'tool { id }')
+    const { id, status } = await gate.call(tool.id, {})
+    expect(status).toBe('UNKNOWN')
+    await service.close()
+    await resolve(id, 'RUN_AGAIN')
+    await expect.poll(async () => (await gate.toolCall(id))['attempts']).toHaveLength(2)
+    const call = await gate.untilCall(id, ['UNKNOWN', 'ERRORED'])
+    expect(call).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown', resolution: null })
+    expect(await listed(tool.id)).toEqual([id])
+  })
+
   test('a call twice: the second one is refused, also at the same instant', async () => {
     const { id } = await unknownCall()
     const answers = await Promise.all(

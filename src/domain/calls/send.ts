@@ -5,7 +5,7 @@ import { isStorageError } from '../../store/db/storage-error.ts'
 import { sendWithinMs } from '../../store/work/pauses.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
-import type { ToolCall } from '../tool-calls/index.ts'
+import { mayHaveRun, type ToolCall } from '../tool-calls/index.ts'
 import { isIdempotent, runTool, runToolFor, WithheldError, type Run } from '../tools/index.ts'
 import type { Execution, Prepared } from './execution.ts'
 import { runAsUnit } from './tool-unit.ts'
@@ -59,6 +59,7 @@ export async function send<Settled>(
     callId: call.id,
     requestedBy: call.requestedBy,
     requester: call.requester,
+    wasSent: mayHaveRun(call),
     signal: isIdempotent(callable) ? signal : new AbortController().signal,
     mayStart(delayMs = 0) {
       isLate = !free || elapsedSince(free) + delayMs >= sendWithinMs

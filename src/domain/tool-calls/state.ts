@@ -38,11 +38,15 @@ export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null })
 }
 
 /**
- * Whether an attempt before the newest one was sent and has no recorded end: its worker was lost, and the call may have
- * taken effect. That the newest attempt was not sent says nothing about the call then.
+ * Whether an attempt before the newest one was sent and nobody knows what became of it: its worker was lost, or no response
+ * came. The call may have taken effect, and that the newest attempt was not sent says nothing about that.
  */
-export function mayHaveRun({ attempts }: { attempts: readonly { endedAt?: string }[] }): boolean {
-  return attempts.slice(0, -1).some(({ endedAt }) => endedAt === undefined)
+export function mayHaveRun({
+  attempts,
+}: {
+  attempts: readonly { endedAt?: string; outcome?: ToolCallStatus }[]
+}): boolean {
+  return attempts.slice(0, -1).some(({ endedAt, outcome }) => endedAt === undefined || outcome === 'UNKNOWN')
 }
 
 /** Who may make a transition. */

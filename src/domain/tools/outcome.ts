@@ -15,6 +15,8 @@ export interface Finished {
 /** What the executor of a tool kind returns. */
 export interface SendOutcome {
   result: ToolResult
+  /** False only when the call certainly had no effect: nothing of it was sent, or none of it was acted on. */
+  sent: boolean
   /** The call was sent and no final response arrived: it may have taken effect. */
   lost: boolean
 }
@@ -24,9 +26,16 @@ export function finished(result: ToolResult): Finished {
   return { result, outcome: 'known' }
 }
 
-/** A lost response is an ordinary error for an idempotent call, which may be repeated; for any other it is unknown. */
-export function finishedOf(definition: CallDefinition, { result, lost }: SendOutcome): Finished {
-  return lost && !isIdempotent(definition)
+/**
+ * A lost response is an ordinary error for an idempotent call, which may be repeated; for any other it is unknown. So is a
+ * call that was not sent although an earlier attempt may have run (`wasSent`).
+ */
+export function finishedOf(
+  definition: CallDefinition,
+  { result, sent, lost }: SendOutcome,
+  wasSent: boolean,
+): Finished {
+  return (lost || (wasSent && !sent)) && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
     : finished(result)
 }

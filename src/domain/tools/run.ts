@@ -29,6 +29,8 @@ export interface Run {
   /** The requester's id, and the rights of a person who used a token. */
   requestedBy: string
   requester: Requester | null
+  /** An earlier attempt of the call may have run. */
+  wasSent: boolean
   signal: AbortSignal
   /** What the request to the tool carries, and the operations of a platform tool are asked for in. */
   trace?: TraceContext | undefined
@@ -62,7 +64,7 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
   }
   const sent = await send(services, { ...run, mayStart }, caller)
   if (withheld) throw new WithheldError(run.callId)
-  return 'inputRequired' in sent ? sent : withoutMasked(run, finishedOf(run.callable, sent))
+  return 'inputRequired' in sent ? sent : withoutMasked(run, finishedOf(run.callable, sent, run.wasSent))
 }
 
 /** Masks values in the result that the arguments mask: a tool may echo them. */
@@ -102,7 +104,7 @@ function send(
 }
 
 function unsent(code: string, message: string): SendOutcome {
-  return { result: errorResult(code, message), lost: false }
+  return { result: errorResult(code, message), sent: false, lost: false }
 }
 
 /** The result of a call whose upstream requests input that nobody can supply. */

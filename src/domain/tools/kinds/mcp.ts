@@ -75,8 +75,12 @@ async function runRead(
       }))
   if ('inputRequired' in reading) return reading
   if ('result' in reading)
-    return { result: { content: [], structuredContent: reading.result, isError: false }, lost: false }
+    return {
+      result: { content: [], structuredContent: reading.result, isError: false },
+      sent: true,
+      lost: false,
+    }
   const { code, message, rpcCode, rpcData } = reading.fault
   const more = rpcCode === null ? {} : { rpcCode, ...(isJsonObject(rpcData) ? { rpcData } : {}) }
-  return { result: errorResult(code, message, more), lost: false }
+  return { result: errorResult(code, message, more), sent: true, lost: false }
 }

@@ -37,19 +37,23 @@ export async function runPlatformTool(services: Services, run: PlatformRun): Pro
         'forbidden',
         'The key that requested this call is no longer valid; the call was not run.',
       ),
+      sent: false,
       lost: false,
     }
   const principal = { ...found, policy: withoutGates(found.policy) }
   const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null, trace: run.trace }
-  if (!run.mayStart())
-    return { result: errorResult('withheld', 'The operation was withheld; nothing was run.'), lost: false }
+  if (!run.mayStart()) {
+    const result = errorResult('withheld', 'The operation was withheld; nothing was run.')
+    return { result, sent: false, lost: false }
+  }
   try {
     return await within(run.timeoutMs, services.actions.run(ctx, run.action, run.args))
   } catch (error) {
-    if (error instanceof AppError) return { result: refusalOf(error), lost: error.code === 'UNAVAILABLE' }
+    if (error instanceof AppError)
+      return { result: refusalOf(error), sent: true, lost: error.code === 'UNAVAILABLE' }
     services.log.error({ err: error, callId: run.callId }, 'a platform action failed with an internal error')
     const result = errorResult('internal', 'An internal error occurred. It has been logged.')
-    return { result, lost: true }
+    return { result, sent: true, lost: true }
   }
 }
 
@@ -67,9 +71,9 @@ async function within(timeoutMs: number, running: Promise<ToolResult>): Promise<
       'timeout',
       `No result within ${timeoutMs} ms. The operation may still take effect.`,
     )
-    timer = setTimeout(() => resolve({ result, lost: true }), timeoutMs)
+    timer = setTimeout(() => resolve({ result, sent: true, lost: true }), timeoutMs)
   })
-  const done = running.then((result) => ({ result, lost: false }))
+  const done = running.then((result) => ({ result, sent: true, lost: false }))
   done.catch(() => {})
   return Promise.race([done, late]).finally(() => clearTimeout(timer))
 }
