@@ -6,6 +6,7 @@ import { callFields, gateFixtures, type GateFixtures } from '../support/gate-fix
 import { openHarness, type Harness } from '../support/harness.ts'
 import { leaveBehind } from '../support/left-behind.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { respond, startScriptedMcp } from '../support/scripted-mcp.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
@@ -149,6 +150,32 @@ describe('a person resolves', () => {
     const call = await gate.untilCall(id, ['UNKNOWN', 'ERRORED'])
     expect(call).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown', resolution: null })
     expect(await listed(tool.id)).toEqual([id])
+  })
+
+  test('a call as RUN_AGAIN whose tool leads to another server by now, which does not get it', async () => {
+    const [first, second] = await Promise.all([
+      startScriptedMcp((response) => response.destroy()),
+      startScriptedMcp((response, id) =>
+        respond(response, 200, { jsonrpc: '2.0', id, result: { content: [] } }),
+      ),
+    ])
+    const made = await h.mutate(
+      'createTool',
+      { name: 'bank', config: { mcp: { url: first.url } } },
+      'tool { id }',
+    )
+    const { id: toolId } = made['tool']
+    const called = await gate.call(toolId, {}, { action: 'pay' })
+    expect(called).toMatchObject({ status: 'UNKNOWN' })
+    await h.mutate('updateTool', { id: toolId, config: { mcp: { url: second.url } } }, 'tool { id }')
+    await resolve(called['id'], 'RUN_AGAIN')
+    await expect.poll(async () => (await gate.toolCall(called['id']))['attempts']).toHaveLength(2)
+    expect(await gate.untilCall(called['id'], ['UNKNOWN', 'SUCCEEDED', 'ERRORED'])).toMatchObject({
+      status: 'UNKNOWN',
+    })
+    expect([first.calls, second.calls]).toEqual([[called['id']], []])
+    expect(await gate.call(toolId, {}, { action: 'pay' })).toMatchObject({ status: 'SUCCEEDED' })
+    await Promise.all([first.close(), second.close()])
   })
 
   test('a call twice: the second one is refused, also at the same instant', async () => {

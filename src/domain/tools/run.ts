@@ -95,7 +95,14 @@ function send(
   const sent = { projectId, args, callId, timeoutMs, signal, mayStart, trace }
   if (http) return runHttp(services, run, http)
   if (mcp && action !== null)
-    return runMcpTool(services, { ...sent, toolId: callable.id, action, caller, row: run.upstream ?? null })
+    return runMcpTool(services, {
+      ...sent,
+      toolId: callable.id,
+      action,
+      caller,
+      row: run.upstream ?? null,
+      server: mcp,
+    })
   if (platform && action !== null) {
     const { requestedBy, requester } = run
     return runPlatformTool(services, { ...sent, action, requestedBy, requester })

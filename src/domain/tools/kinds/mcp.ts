@@ -13,6 +13,7 @@ import {
   type UpstreamRow,
 } from '../../upstream/index.ts'
 import type { SendOutcome } from '../outcome.ts'
+import type { McpToolConfig } from '../tool.ts'
 import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
 
 export interface McpRun {
@@ -32,6 +33,8 @@ export interface McpRun {
   caller: CallerChannel | null
   /** The upstream's row, if it was read a moment ago. */
   row: UpstreamRow | null
+  /** The server that the call is meant for. */
+  server: Pick<McpToolConfig, 'url' | 'headers'>
 }
 
 /** The connection to an MCP client that waits for the call, for progress and requests while the call runs. */
@@ -64,8 +67,8 @@ async function runRead(
   run: McpRun,
   action: ReadAction,
 ): Promise<SendOutcome | { inputRequired: InputRequired }> {
-  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller, row, trace } = run
-  const request = { id, projectId, timeoutMs, signal, mayStart, row, trace, relay: caller?.relay ?? null }
+  const { toolId: id, args, caller, ...more } = run
+  const request = { ...more, id, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
     ? readResource(services, { ...request, uri: asText(args['uri']) })
     : getPrompt(services, {
@@ -81,6 +84,6 @@ async function runRead(
       lost: false,
     }
   const { code, message, rpcCode, rpcData } = reading.fault
-  const more = rpcCode === null ? {} : { rpcCode, ...(isJsonObject(rpcData) ? { rpcData } : {}) }
-  return { result: errorResult(code, message, more), sent: true, lost: false }
+  const facts = rpcCode === null ? {} : { rpcCode, ...(isJsonObject(rpcData) ? { rpcData } : {}) }
+  return { result: errorResult(code, message, facts), sent: true, lost: false }
 }

@@ -2,13 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { onAbort } from '../../../core/abort.ts'
-import type { Json, JsonObject } from '../../../core/json.ts'
+import { hashJson, type Json, type JsonObject } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
+import type { UpstreamConfig } from '../config.ts'
 import { faultOf, isOwnError, UpstreamFault } from '../fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
@@ -29,6 +30,8 @@ export interface UpstreamRequest {
   projectId: string
   /** The row of the upstream, if it was read a moment ago. */
   row?: UpstreamRow | null | undefined
+  /** The server that is meant: nothing is sent to one that has taken its place. */
+  server?: Pick<UpstreamConfig, 'url' | 'headers'>
   /** Limit for connecting, sending and waiting together, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
@@ -105,6 +108,11 @@ async function openRow(services: Services, request: UpstreamRequest): Promise<Up
   const row = request.row ?? (await loadRows(services.db, [id]))[0]
   if (!row || row.projectId !== projectId)
     throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
+  if (request.server && placeOf(request.server) !== placeOf(row.config))
+    throw new UpstreamFault(
+      'upstream_unavailable',
+      'This tool leads to another server than at the time of the call. The call was not sent.',
+    )
   if (row.closedForMs <= 0) return row
   const seconds = Math.ceil(row.closedForMs / 1000)
   throw new UpstreamFault(
@@ -112,6 +120,10 @@ async function openRow(services: Services, request: UpstreamRequest): Promise<Up
     `The server failed ${row.failures} times in a row; the next attempt is in ${seconds} s.`,
     { retryAfterMs: Math.ceil(row.closedForMs) },
   )
+}
+
+function placeOf({ url, headers }: Pick<UpstreamConfig, 'url' | 'headers'>): string {
+  return hashJson({ url, headers })
 }
 
 /** `link` is null when no shared connection could be opened. */
