@@ -13,8 +13,8 @@ import { endEveryLease } from './store/db/end-leases.ts'
 
 /**
  * Begins another incarnation of the event log, so that cursors of events after the backup are refused with
- * CURSOR_EXPIRED; ends every lease; and makes executing calls that must not be repeated UNKNOWN. Returns the number of
- * UNKNOWN calls. May be repeated.
+ * CURSOR_EXPIRED; ends every lease; and makes calls UNKNOWN that ran or were next, and must not be repeated. Returns the
+ * number of UNKNOWN calls. May be repeated.
  */
 export async function afterRestore(config: Config): Promise<{ unknown: number }> {
   const connection = await connect(addressOf(config))
@@ -45,7 +45,7 @@ function neverRun(): never {
 async function main(): Promise<void> {
   const { unknown } = await afterRestore(loadConfig())
   process.stdout.write(
-    `The event log has a new incarnation. ${unknown} calls that were running are UNKNOWN: find out their outcomes. ` +
+    `The event log has a new incarnation. ${unknown} calls that ran or were next are UNKNOWN: find out their outcomes. ` +
       'Start the servers again.\n',
   )
 }

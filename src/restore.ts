@@ -90,7 +90,7 @@ async function intoDirectory(config: Config, folder: string) {
 export async function main([folder]: string[]): Promise<void> {
   const { unknown } = await restore(loadConfig(), folder!)
   process.stdout.write(
-    `${folder} is restored. The event log has a new incarnation, and ${unknown} calls that were running are UNKNOWN: ` +
+    `${folder} is restored. The event log has a new incarnation, and ${unknown} calls that ran or were next are UNKNOWN: ` +
       'find out their outcomes. Start the servers.\n',
   )
 }

@@ -124,3 +124,47 @@ test(
     })
   },
 )
+
+test('calls that were about to be sent become UNKNOWN: what came after the backup may have sent them', async () => {
+  await withServer(async (h) => {
+    const { db } = h.app.services
+    const projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id as string
+    const tool = async (name: string, method: string) => {
+      const http = { url: 'https://example.com', method, inputSchema: objectSchema({}) }
+      return (await h.mutate('createTool', { name, config: { http } }, 'tool { id }'))['tool'].id as string
+    }
+    const [pay, read] = [await tool('pay', 'POST'), await tool('read', 'GET')]
+    const [run, ended] = (await makeGenerations(db, projectId, 2)) as [string, string]
+    await query(db, sql`update generations set status = 'WAITING', wake_at = null where id = ${run}`)
+    await query(db, sql`update generations set status = 'COMPLETED', finished_at = now() where id = ${ended}`)
+    for (const [id, toolId, generation, change] of [
+      ['next_approved', pay, null, sql`status = 'APPROVED'`],
+      ['next_in_run', pay, run, sql`status = 'APPROVED'`],
+      ['next_proposed', pay, null, sql`status = 'PROPOSED'`],
+      ['next_again', pay, ended, sql`status = 'PROPOSED', settled_at = now(), resolution = 'RUN_AGAIN'`],
+      ['next_harmless', read, null, sql`status = 'APPROVED'`],
+      ['next_asked', pay, null, sql`status = 'AWAITING_APPROVAL'`],
+      ['next_of_client', pay, null, sql`status = 'PROPOSED', kind = 'client'`],
+    ] as const) {
+      await executing(db, id, toolId, projectId, generation)
+      await query(db, sql`update tool_calls set ${change}, attempt = 0 where id = ${id}`)
+    }
+  })
+  expect(await afterRestore(configOf())).toEqual({ unknown: 4 })
+  await withServer(async (h) => {
+    const calls = await query<{ id: string; status: string; epoch: number }>(
+      h.app.services.db,
+      sql`select id, status, epoch from tool_calls where id like 'next_%' order by id`,
+    )
+    for (const { id, epoch } of calls) expect(epoch, id).toBe(3 + leap)
+    expect(Object.fromEntries(calls.map(({ id, status }) => [id.slice(5), status]))).toEqual({
+      again: 'UNKNOWN',
+      approved: 'UNKNOWN',
+      asked: 'AWAITING_APPROVAL',
+      harmless: 'APPROVED',
+      in_run: 'UNKNOWN',
+      of_client: 'PROPOSED',
+      proposed: 'UNKNOWN',
+    })
+  })
+})

@@ -1,6 +1,6 @@
 /**
- * After a restore, the outcome of calls that were running at the time of the backup is unknown: settles them as
- * UNKNOWN.
+ * After a restore, the outcome of calls that were running at the time of the backup is unknown, and so is whether those were
+ * sent that were next: settles them as UNKNOWN.
  */
 import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -22,9 +22,9 @@ type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub' | 'actions'> & {
 const batch = 100
 
 /**
- * Makes every EXECUTING call that is not idempotent UNKNOWN, with its event and audit entry, and returns how many.
- * Each is settled in a statement of its own under its epoch, so a repeat after an interruption continues and settles
- * none twice. Idempotent calls and calls of agents are left to the workers, which repeat or follow them. No server
+ * Makes every call that runs, or that is sent without a further question, UNKNOWN unless it is idempotent, with its event and
+ * audit entry, and returns how many. Each is settled in a statement of its own under its epoch, so a repeat after an interruption continues and settles
+ * none twice. Idempotent calls and calls of agents and clients are left to the workers, which send or follow them. No server
  * may run meanwhile.
  */
 export async function settleInterruptedCalls(services: Settler): Promise<number> {
@@ -34,8 +34,8 @@ export async function settleInterruptedCalls(services: Settler): Promise<number>
       services.db,
       toolCalls,
       sql`
-        where id > ${after} and status = 'EXECUTING' and settled_at is null
-          and child_id is null and kind is distinct from 'agent'
+        where id > ${after} and status in ('EXECUTING', 'APPROVED', 'PROPOSED')
+          and child_id is null and (kind is null or kind not in ('agent', 'client'))
         order by id
         limit ${batch}`,
     )
@@ -43,7 +43,9 @@ export async function settleInterruptedCalls(services: Settler): Promise<number>
       const call = toolCallOf(row)
       const callable = await proposedCallable(services, call)
       if (callable && isIdempotent(callable)) continue
-      if (call.generationId === null) await settleLost(services, { id: call.id, epoch: row.epoch }, call)
+      // One that a person lets run again has a row of its own, also inside a run.
+      if (call.generationId === null || call.settledAt)
+        await settleLost(services, { id: call.id, epoch: row.epoch }, call)
       else await settleInRun(services, call.generationId, call)
       settled++
     }

@@ -107,10 +107,10 @@ export const transitions = {
     when: 'it cannot be sent: its tool, arguments or requester are not valid any more',
   },
   refuseAgain: {
-    from: ['PROPOSED'],
+    from: ['PROPOSED', 'APPROVED'],
     to: ['UNKNOWN'],
     writer: 'executor',
-    when: 'a person let it run again, and it cannot be sent: what became of its first attempt is not known',
+    when: 'it may have been sent, and is not sent now: a person let it run again, or the database was restored',
   },
   settle: {
     from: ['EXECUTING'],

@@ -12,8 +12,11 @@ const leap = 2 ** 16
 /** The rows that can be claimed again, and when a process works on one. */
 const workRows: Record<WorkTable, { open: string; held: string }> = {
   generations: { open: 'finished_at is null', held: `status = 'RUNNING'` },
-  // A call inside a generation is held with it.
-  tool_calls: { open: 'settled_at is null', held: `status = 'EXECUTING' and generation_id is null` },
+  // A call inside a generation is held with it, unless a person lets it run again: then it is settled and yet runs.
+  tool_calls: {
+    open: `(settled_at is null or status in ('PROPOSED', 'EXECUTING'))`,
+    held: `status = 'EXECUTING' and (generation_id is null or settled_at is not null)`,
+  },
   upstreams: { open: 'true', held: 'false' },
   webhook_cursors: { open: 'true', held: `status = 'WORKING'` },
   slack_integrations: { open: 'true', held: `status = 'WORKING'` },
