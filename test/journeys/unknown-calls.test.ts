@@ -337,6 +337,16 @@ test.each([
   )
 })
 
+test('a call of a run that is to run again goes on when the pause that has parked it ends', async () => {
+  const { toolId, call } = await lostCall('parked_again', 'POST')
+  const { pause } = await h.mutate('pause', { toolId }, 'pause { id }')
+  await resolve(call.id, 'RUN_AGAIN')
+  const parked = sql`select 1 as one from tool_calls where id = ${call.id} and not_before is not null`
+  await expect.poll(() => query(h.app.services.db, parked)).toHaveLength(1)
+  await h.mutate('resume', { pauseId: pause.id }, '__typename')
+  expect(await gate.untilCall(call.id, ['SUCCEEDED'])).toMatchObject({ attempt: 2 })
+})
+
 test('the record of a call that was sent again keeps both attempts under one key', async () => {
   const { call } = await lostCall('fetch_again', 'GET')
   expect(call).toMatchObject({

@@ -271,9 +271,9 @@ export function wakeCallsOf(generationIds: readonly string[]): SQL {
   return touch(delayed, mayBeDelayed, underLock, { notBefore: null })
 }
 
-/** Takes the delays of a project's calls outside any generation away, which makes them due. */
+/** Takes the delays of a project's calls away that have rows of their own, which makes them due. */
 export function wakeDirectCalls(projectId: string): SQL {
-  const parked = sql`t.generation_id is null and t.project_id = ${projectId} and t.wake_at > now()
+  const parked = sql`(t.generation_id is null or t.settled_at is not null) and t.project_id = ${projectId} and t.wake_at > now()
     and t.not_before is not null`
   return touch(parked, mayBeDelayed, underLock, { ...dueNow, notBefore: null })
 }
