@@ -59,3 +59,10 @@ it('the next call goes to a new session when a server refuses a lost one under t
   expect(await one.call('pay')).toMatchObject({ result: { isError: false } })
   expect([server!.calls.length, server!.opened()]).toEqual([2, 2])
 })
+
+it('a call of which another Gatehouse does not know the outcome is unknown here too', async () => {
+  const error = { code: 'outcome_unknown', message: 'It may have taken effect.' }
+  const result = { content: [], structuredContent: { error }, isError: true }
+  const one = await serverThat((response, id) => respond(response, 200, { jsonrpc: '2.0', id, result }))
+  expect(await one.call('pay')).toMatchObject({ sent: true, lost: true, result: { isError: true } })
+})

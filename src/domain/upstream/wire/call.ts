@@ -9,7 +9,7 @@ import type { UpstreamTool } from '../catalog/catalog.ts'
 import { faultOf, isFinalAnswer, isOwnError, UpstreamFault } from '../fault.ts'
 import type { Link } from './link.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
-import { faultResult, resultOf } from './results.ts'
+import { faultResult, isUnknown, resultOf } from './results.ts'
 import { loadCatalogs, type UpstreamRow } from '../state.ts'
 import type { Delivery } from './wire.ts'
 
@@ -62,7 +62,7 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
       call.projectId,
       services.limits.maxResponseBytes,
     )
-    return { result, sent: true, lost: false }
+    return { result, sent: true, lost: isUnknown(result) }
   } catch (error) {
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))

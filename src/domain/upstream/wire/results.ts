@@ -36,6 +36,12 @@ export function resultOf(
   }
 }
 
+/** Whether the server, another Gatehouse, says itself that it does not know the outcome. */
+export function isUnknown({ isError, structuredContent }: ToolResult): boolean {
+  const error = isJsonObject(structuredContent) ? structuredContent['error'] : undefined
+  return isError && isJsonObject(error) && error['code'] === 'outcome_unknown'
+}
+
 function outputFault(
   outputSchema: JsonObject | null,
   projectId: string,
