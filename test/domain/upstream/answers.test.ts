@@ -66,3 +66,15 @@ it('a call of which another Gatehouse does not know the outcome is unknown here 
   const one = await serverThat((response, id) => respond(response, 200, { jsonrpc: '2.0', id, result }))
   expect(await one.call('pay')).toMatchObject({ sent: true, lost: true, result: { isError: true } })
 })
+
+it.each([
+  [302, true],
+  [303, true],
+  [307, false],
+])('a call that is redirected by %i to another address: lost is %s', async (status, lost) => {
+  const one = await serverThat((response) =>
+    response.writeHead(status, { location: 'http://127.0.0.1:9/paid' }).end(),
+  )
+  expect(await one.call('pay')).toMatchObject({ sent: lost, lost, result: { isError: true } })
+  expect(server!.calls).toHaveLength(1)
+})

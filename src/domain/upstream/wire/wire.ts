@@ -116,9 +116,11 @@ export function wireFetch(egress: Pick<Egress, 'fetch'>, maxBytes: number): type
       if (!isPost) tracker?.streamEnded(true, error as Error)
       throw error
     }
-    // A refused (4xx) or redirected (3xx) request was not acted on; a 408 may come from a proxy that stopped waiting.
+    // A refused (4xx) request, or one that is to be sent elsewhere (307, 308), was not acted on; a 408 may come from a proxy
+    // that stopped waiting, and before other redirects some servers have acted.
     const { status } = response
-    if (status >= 300 && status < 500 && status !== 408) sending?.refused()
+    if (status === 307 || status === 308 || (status >= 400 && status < 500 && status !== 408))
+      sending?.refused()
     return bounded(response, maxBytes, tracker)
   }
 }
