@@ -23,9 +23,9 @@ const batch = 100
 
 /**
  * Makes every call that runs, or that is sent without a further question, UNKNOWN unless it is idempotent, with its event and
- * audit entry, and returns how many. Each is settled in a statement of its own under its epoch, so a repeat after an interruption continues and settles
- * none twice. Idempotent calls and calls of agents and clients are left to the workers, which send or follow them. No server
- * may run meanwhile.
+ * audit entry, and returns how many. Each is settled in a statement of its own under its epoch, so a repeat after an
+ * interruption continues and settles none twice. Idempotent calls and calls of agents and clients are left to the workers,
+ * which send or follow them. No server may run meanwhile.
  */
 export async function settleInterruptedCalls(services: Settler): Promise<number> {
   let settled = 0
