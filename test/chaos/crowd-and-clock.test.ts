@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     return made['tool'].id
   }
 
-  test('a replica that is killed in a crowd of calls: each has one outcome, and none runs twice', async () => {
+  test('a replica that is killed in a crowd of calls: each has one outcome, which is true, and none runs twice', async () => {
     hold()
     const first = await start()
     const toolId = await tool(first.url, 'pay')
@@ -110,18 +110,25 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     await expect.poll(sent).toBeGreaterThan(20)
     const second = await start()
     await first.kill()
-    expect(new Set(await cut)).toEqual(new Set(['gone']))
+    // A machine that is too busy for so short a lease sends some of them not at all, and says so.
+    const told = await cut
+    expect(['gone', 'not_sent']).toEqual(expect.arrayContaining([...new Set(told)]))
     release!()
     const outcomes = await Promise.all(crowd.map((n) => call(second.url, n)))
-    for (const n of crowd) {
-      expect(['SUCCEEDED', 'outcome_unknown']).toContain(outcomes[n])
-      expect(requests.get(`/pay/${n}`) ?? 0).toBeLessThanOrEqual(1)
-      if (outcomes[n] === 'SUCCEEDED') expect(requests.get(`/pay/${n}`)).toBe(1)
+    const statuses: Record<string, string> = {
+      SUCCEEDED: 'SUCCEEDED',
+      outcome_unknown: 'UNKNOWN',
+      not_sent: 'ERRORED',
     }
-    const rows = await db`select status, count(*)::int as n from tool_calls group by status`
-    expect(rows.reduce((sum, { n }) => sum + n, 0)).toBe(crowd.length)
-    expect(rows.map(({ status }) => status).filter((one) => !['SUCCEEDED', 'UNKNOWN'].includes(one))).toEqual(
-      [],
+    for (const n of crowd) {
+      expect(Object.keys(statuses)).toContain(outcomes[n])
+      const times = requests.get(`/pay/${n}`) ?? 0
+      expect(times).toBeLessThanOrEqual([told[n], outcomes[n]].includes('not_sent') ? 0 : 1)
+      if (outcomes[n] === 'SUCCEEDED') expect(times).toBe(1)
+    }
+    const rows = await db`select status from tool_calls`
+    expect(rows.map(({ status }) => status).toSorted()).toEqual(
+      outcomes.map((outcome) => statuses[outcome]!).toSorted(),
     )
   })
 
