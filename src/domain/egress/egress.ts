@@ -11,6 +11,7 @@ import { createFollow, type Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import { keptSend } from './kept.ts'
 import { createGuard, type EgressPolicy } from './policy.ts'
+import { isSafe } from './redirects.ts'
 
 interface EgressRequest extends SendGuard {
   method: string
@@ -107,7 +108,7 @@ async function boundedRequest(
   const deadline = startDeadline(timeoutMs, input.signal ?? null)
   try {
     const first = { url, method, headers: ownHeaders(input.headers ?? {}), body: bytesOf(input.body) }
-    const isRepeatable = input.isRepeatable ?? (method === 'GET' || method === 'HEAD')
+    const isRepeatable = input.isRepeatable ?? isSafe(method)
     const { reply, method: answered } = await follow(first, {
       maxRedirects,
       sensitiveHeaders,

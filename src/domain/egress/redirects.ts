@@ -28,14 +28,15 @@ export function targetOf(method: string, status: number, location: string | unde
   return isFollowed && location ? location : null
 }
 
-function isSafe(method: string): boolean {
+/** Whether a method changes nothing (RFC 9110, section 9.2.1); of those that tools and upstreams use. */
+export function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
 /**
  * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): at 303 it becomes GET, else it
- * keeps method and body. To another origin the sensitive headers are not sent: the
- * well-known ones and those in `sensitive` (lower case). Throws BAD_URL when the target is no URL; checks nothing else.
+ * keeps method and body. To another origin the sensitive headers are not sent: the well-known ones and those in `sensitive`
+ * (lower case). Throws BAD_URL when the target is no URL; checks nothing else.
  */
 export function nextHop(hop: Hop, status: number, location: string, sensitive: readonly string[]): Hop {
   if (!URL.canParse(location, hop.url.href))
