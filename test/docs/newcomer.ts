@@ -81,8 +81,8 @@ class Reader implements Newcomer {
     this.#built = built
     this.#server = server
     this.#folder = folder
-    this.#hosts = { ...hosts, '127.0.0.1:4000': new URL(server.url).host }
-    this.#hosts['localhost:4000'] = this.#hosts['127.0.0.1:4000']!
+    const { host } = new URL(server.url)
+    this.#hosts = { ...hosts, '127.0.0.1:4000': host, 'localhost:4000': host }
     this.#shell = openShell(folder)
     this.banner = server.output()
     this.#key = key
@@ -113,8 +113,10 @@ class Reader implements Newcomer {
     for (const answer of example.answers) this.#judge(answer, printed)
   }
 
+  /** In one pass: an address that was put in may begin as one of the names does. */
   #localised(text: string): string {
-    return Object.entries(this.#hosts).reduce((all, [name, real]) => all.replaceAll(name, real), text)
+    const names = new RegExp(Object.keys(this.#hosts).join('|').replaceAll('.', '\\.'), 'g')
+    return text.replace(names, (name) => this.#hosts[name]!)
   }
 
   /** GraphQL: a query may be asked again until its answer is as the document says, as a person would try again. */
