@@ -3,7 +3,10 @@ import type { Ctx } from './context.ts'
 import { unauthenticated } from './keys.ts'
 
 /** The stream, until the caller's key is revoked or expires: then it throws UNAUTHENTICATED. */
-export function untilRevoked<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
+export function untilRevoked<T>(
+  ctx: Pick<Ctx, 'principal' | 'revocations'>,
+  stream: AsyncIterableIterator<T>,
+): AsyncIterableIterator<T> {
   let revoked = false
   const forget = ctx.revocations.onRevoked(ctx.principal, () => {
     revoked = true
@@ -17,8 +20,9 @@ export function untilRevoked<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): Asy
         if (item.done) forget()
         return item
       } catch (error) {
-        // A consumer does not call return() after an error.
+        // A consumer does not call return() after an error, and one that reads on would read behind a gap.
         forget()
+        await stream.return?.()
         throw error
       }
     },

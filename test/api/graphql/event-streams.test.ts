@@ -6,8 +6,11 @@ import { createAnswerMeter } from '../../../src/api/graphql/builder/answer-size.
 import { operationsPlugin } from '../../../src/api/graphql/transport/yoga.ts'
 import { silentLog } from '../../../src/core/log.ts'
 
-/** A server whose subscribers all get these event objects; `hang` leaves the stream open behind them. */
-function serve(events: object[], { hang = false } = {}) {
+/**
+ * A server whose subscribers all get these event objects; `hang` leaves the stream open behind them, and behind `failures` of them
+ * it is as if there had been none.
+ */
+function serve(events: object[], { hang = false, failures = 0 } = {}) {
   const ended: string[] = []
   const schema = buildSchema(
     'type Query { x: Int } type Subscription { events(after: String): Event } type Event { n: Int, broken: Int }',
@@ -15,9 +18,11 @@ function serve(events: object[], { hang = false } = {}) {
   schema.getSubscriptionType()!.getFields()['events']!.subscribe = (_root, { after }) => {
     if (after === 'refused') throw new Error('This cursor is not known.')
     let at = 0
+    let failed = 0
     let release = () => {}
     return {
       async next() {
+        if (at === 1 && failed++ < failures) throw new Error('internal detail')
         if (at < events.length) return { done: false, value: events[at++] }
         if (hang) await new Promise<void>((resolve) => (release = resolve))
         return { done: true, value: undefined }
@@ -87,6 +92,18 @@ test('a refused subscription, and a field that fails, are errors of that subscri
   expect(dataOf(failed)[0]).toMatchObject({ errors: [{ path: ['events', 'broken'] }] })
   expect(failed).not.toContain('internal detail')
   expect(dataOf(await (await subscribe('y')).text())).toEqual([{ data: { events: { n: 1 } } }])
+})
+
+test('a stream that fails ends with one error: what comes behind it would be behind a gap', async () => {
+  const { subscribe, ended } = serve([event(1, []), event(2, [])], { failures: 3 })
+  const text = await (await subscribe('x')).text()
+  expect(dataOf(text)).toEqual([
+    { data: { events: { n: 1 } } },
+    { errors: [expect.objectContaining({ extensions: { code: 'INTERNAL_SERVER_ERROR' } })] },
+  ])
+  expect(text).toMatch(/event: complete/)
+  expect(text).not.toContain('internal detail')
+  expect(ended).toEqual(['return'])
 })
 
 test('a subscriber that leaves while nothing happens ends its stream at once', async () => {

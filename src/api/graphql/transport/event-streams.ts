@@ -15,22 +15,36 @@ export async function openEventStream(
   return resultsOf(opened, resultTexts({ ...given, operation }, parts.log))
 }
 
-/** Not an `async function*`: its `return()` must end a pending `next()` at once. */
+/**
+ * Not an `async function*`: its `return()` must end a pending `next()` at once. Yoga makes a result of an error and asks for the
+ * next one: the stream has ended by then, whatever its source would give behind the gap.
+ */
 function resultsOf(
   source: AsyncIterator<object>,
   texts: ResultTexts,
 ): AsyncIterableIterator<ExecutionResult> {
+  let isOver = false
+  const end = async () => {
+    if (!isOver) {
+      isOver = true
+      await source.return?.()
+    }
+    return { done: true, value: undefined } as const
+  }
   return {
     async next() {
-      const item = await source.next()
-      if (item.done) return { done: true, value: undefined }
-      const text = texts.textOf(item.value)
-      return { done: false, value: written(typeof text === 'string' ? text : await text) }
+      if (isOver) return { done: true, value: undefined }
+      try {
+        const item = await source.next()
+        if (item.done) return { done: true, value: undefined }
+        const text = texts.textOf(item.value)
+        return { done: false, value: written(typeof text === 'string' ? text : await text) }
+      } catch (error) {
+        await end()
+        throw error
+      }
     },
-    async return() {
-      await source.return?.()
-      return { done: true, value: undefined }
-    },
+    return: end,
     [Symbol.asyncIterator]() {
       return this
     },
