@@ -1,6 +1,7 @@
 /**
- * Builds dist from src, dist/client and dist/cli from client and cli, and dist/web from web, when dist was not made from the sources that are there: `npm start` after a `git pull` runs the
- * new code, and a second start builds nothing. Run from the folder of package.json, as npm does.
+ * Builds dist when it was not made from the sources that are there: its programs from src and cli, dist/client from client and
+ * dist/web from web. `npm start` after a `git pull` runs the new code, and a second start builds nothing. Run from the folder of
+ * package.json, as npm does.
  *
  *   (no option)  builds when stale; fails when there is nothing to start
  *   --install    the same, but an install without TypeScript (`npm ci --omit=dev`) succeeds and says what is missing
@@ -20,14 +21,15 @@ import { dirname, join } from 'node:path'
 const root = process.cwd()
 const dist = join(root, 'dist')
 const stamp = join(dist, '.sources')
-/** The compiler options of client and cli, which a checkout without them does not have. */
+const bundle = join(import.meta.dirname, 'bundle.mjs')
+/** The compiler options of the client, which a checkout without it does not have. */
 const clientConfig = 'tsconfig.client.json'
 
 /** The hash of every file that decides what is built; null where there are no sources, as in an image with dist alone. */
 function hashOfSources() {
   if (!existsSync(join(root, 'src'))) return null
-  const configs = ['tsconfig.json', 'tsconfig.build.json', clientConfig].map((name) => join(root, name))
-  return hashOf([...['src', 'client', 'cli', 'web'].flatMap(filesIn), ...configs])
+  const configs = ['tsconfig.json', clientConfig].map((name) => join(root, name))
+  return hashOf([...['src', 'client', 'cli', 'web'].flatMap(filesIn), ...configs, bundle])
 }
 
 function hashOf(names) {
@@ -85,11 +87,8 @@ function build(compiler, hash) {
   const next = join(root, `dist-${process.pid}`)
   const previous = `${next}-previous`
   try {
-    const compile = (config) =>
-      existsSync(join(root, config))
-        ? runNode(compiler, '-p', config, '--outDir', next, '--noCheck', '--noEmitOnError')
-        : 0
-    const status = compile('tsconfig.build.json') || compile(clientConfig) || buildWeb(join(next, 'web'))
+    const status =
+      runNode(bundle, root, next, 'apart') || buildClient(compiler, next) || buildWeb(join(next, 'web'))
     if (status !== 0) return status
     writeFileSync(join(next, '.sources'), hash)
     replaceDist(next, previous)
@@ -98,6 +97,12 @@ function build(compiler, hash) {
     rmSync(next, { recursive: true, force: true })
     rmSync(previous, { recursive: true, force: true })
   }
+}
+
+/** Modules and types for programs of others. A checkout without client has none. */
+function buildClient(compiler, outDir) {
+  if (!existsSync(join(root, clientConfig))) return 0
+  return runNode(compiler, '-p', clientConfig, '--outDir', outDir, '--noCheck', '--noEmitOnError')
 }
 
 /** Bundles the dashboard. A checkout without web has none. */

@@ -54,7 +54,7 @@ describe.each(databases)('on %s', (kind) => {
   const silent = new Set<string>()
 
   beforeAll(async () => {
-    entry = (await buildServer()).killedProgram('test/support/killed-process.ts')
+    entry = (await buildServer()).ownProgram('test/support/killed-process.ts')
     upstream = await startLoopback((request, response) => {
       if (silent.delete(request.url)) return
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')

@@ -30,7 +30,7 @@ describe.each(drawn(databases))('on %s', (kind) => {
   const closers: (() => unknown)[] = []
 
   beforeAll(async () => {
-    entry = (await buildServer()).killedProgram('test/support/nested-killed-process.ts')
+    entry = (await buildServer()).ownProgram('test/support/nested-killed-process.ts')
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))
     settings = {

@@ -189,13 +189,6 @@ describe('the lock of a directory', () => {
     expect((await stat(sockets[0]!)).mode & 0o777).toBe(0o700)
   })
 
-  /** A program that takes the lock, says so, and holds it until it is told to end. */
-  const holder = `import { lockDirectory } from './store/db/pglite/directory-lock.js'
-    await lockDirectory(process.argv[2]).then(
-      () => console.log('got it'),
-      (error) => { console.log(error.name); process.exit(1) })
-    setInterval(() => {}, 1000)`
-
   test(
     'it holds between processes that cannot see each other, as two containers on one volume',
     { timeout: 60_000 },
@@ -205,34 +198,29 @@ describe('the lock of a directory', () => {
         console.warn('SKIPPED LOUDLY: no namespaces can be made here')
         return skip()
       }
-      const server = await buildServer()
-      const program = await server.program(holder)
-      try {
-        const inContainer = (path: string) => {
-          const child = spawn('unshare', [...apart, process.execPath, program, path], {
-            stdio: ['ignore', 'pipe', 'inherit'],
-          })
-          const said = once(child.stdout!, 'data').then(([chunk]) => String(chunk).trim())
-          return { child, said }
-        }
-        for (const path of [directory, join(folder, 'a-long-name'.repeat(9), 'db')]) {
-          const first = inContainer(path)
-          expect(await first.said).toBe('got it')
-          // Both are process 1 of their container, and a frozen owner is an owner.
-          const inside = await readFile(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8')
-          process.kill(Number(inside.trim()), 'SIGSTOP')
-          const second = inContainer(path)
-          expect(await second.said, 'a second container').toBe('DirectoryInUseError')
-          await expect(lockDirectory(path), 'a process outside').rejects.toThrow(DirectoryInUseError)
-          first.child.kill('SIGKILL')
-          await once(first.child, 'exit')
-          const third = inContainer(path)
-          expect(await third.said, 'after its owner was killed').toBe('got it')
-          third.child.kill('SIGKILL')
-          await once(third.child, 'exit')
-        }
-      } finally {
-        await rm(program)
+      const program = (await buildServer()).ownProgram('test/support/lock-process.ts')
+      const inContainer = (path: string) => {
+        const child = spawn('unshare', [...apart, process.execPath, program, path], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
+        const said = once(child.stdout!, 'data').then(([chunk]) => String(chunk).trim())
+        return { child, said }
+      }
+      for (const path of [directory, join(folder, 'a-long-name'.repeat(9), 'db')]) {
+        const first = inContainer(path)
+        expect(await first.said).toBe('got it')
+        // Both are process 1 of their container, and a frozen owner is an owner.
+        const inside = await readFile(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8')
+        process.kill(Number(inside.trim()), 'SIGSTOP')
+        const second = inContainer(path)
+        expect(await second.said, 'a second container').toBe('DirectoryInUseError')
+        await expect(lockDirectory(path), 'a process outside').rejects.toThrow(DirectoryInUseError)
+        first.child.kill('SIGKILL')
+        await once(first.child, 'exit')
+        const third = inContainer(path)
+        expect(await third.said, 'after its owner was killed').toBe('got it')
+        third.child.kill('SIGKILL')
+        await once(third.child, 'exit')
       }
     },
   )
@@ -267,31 +255,18 @@ describe('the lock of a directory', () => {
     'of many processes that find the lock of a dead one, exactly one gets it',
     { timeout: 90_000 },
     async () => {
-      const server = await buildServer()
-      const program = await server.program(
-        `import { lockDirectory } from './store/db/pglite/directory-lock.js'
-       process.once('message', async () => {
-         const got = await lockDirectory(${JSON.stringify(directory)}).then(() => true, () => false)
-         process.send(got)
-         process.once('message', () => process.exit())
-       })
-       process.send('ready')`,
-      )
-      try {
-        for (let round = 0; round < 3; round++) {
-          const children = Array.from({ length: 5 }, () => fork(program, [], { execArgv: [] }))
-          await Promise.all(children.map((child) => once(child, 'message')))
-          await writeFile(join(folder, 'db.lock'), '999999999')
-          const answers = children.map((child) => once(child, 'message'))
-          for (const child of children) child.send('go')
-          const got = (await Promise.all(answers)).map(([answer]) => answer as boolean)
-          const ends = children.map((child) => once(child, 'exit'))
-          for (const child of children) child.send('end')
-          await Promise.all(ends)
-          expect(got.filter(Boolean), `round ${round}`).toHaveLength(1)
-        }
-      } finally {
-        await rm(program)
+      const program = (await buildServer()).ownProgram('test/support/lock-process.ts')
+      for (let round = 0; round < 3; round++) {
+        const children = Array.from({ length: 5 }, () => fork(program, [directory], { execArgv: [] }))
+        await Promise.all(children.map((child) => once(child, 'message')))
+        await writeFile(join(folder, 'db.lock'), '999999999')
+        const answers = children.map((child) => once(child, 'message'))
+        for (const child of children) child.send('go')
+        const got = (await Promise.all(answers)).filter(([said]) => said === 'got it')
+        const ends = children.map((child) => once(child, 'exit'))
+        for (const child of children) child.send('end')
+        await Promise.all(ends)
+        expect(got, `round ${round}`).toHaveLength(1)
       }
     },
   )

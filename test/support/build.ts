@@ -1,21 +1,32 @@
 /** The server as plain JavaScript for tests that start processes: built once for the same sources, never stale. */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import ts from 'typescript'
-import { build as bundleWith } from 'vite'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
+/** What builds, and which packages go into the programs. */
+const builders = [
+  'test/support/build.ts',
+  'tools/bundle.mjs',
+  'tsconfig.json',
+  'tsconfig.client.json',
+  'package-lock.json',
+]
+const runNode = (...args: string[]) => run(process.execPath, args, { cwd: root })
 /** Folders of this prefix inside node_modules, where packages and migrations are found from. */
 const cache = join(root, 'node_modules')
 const prefix = '.gatehouse-'
 const keptMs = 24 * 3_600_000
 
-/** Servers that kill themselves at a point that the test names. */
-const killedPrograms = ['test/support/killed-process.ts', 'test/support/nested-killed-process.ts'] as const
+/** Programs of tests: servers that kill themselves at a point that the test names, and one that locks a directory. */
+const ownPrograms = [
+  'test/support/killed-process.ts',
+  'test/support/nested-killed-process.ts',
+  'test/support/lock-process.ts',
+] as const
 /** What they import beside src. */
 const shared = ['test/support/around-statements.ts', 'test/support/one-line.ts']
 
@@ -27,30 +38,38 @@ export interface Built {
   /** The folder of gatehouse/client. */
   client: string
   /** The path of the JavaScript of such a program. */
-  killedProgram(source: (typeof killedPrograms)[number]): string
-  /**
-   * Writes a program into src, which may import the server's files and gatehouse/client, and returns its path. The caller
-   * removes it.
-   */
+  ownProgram(source: (typeof ownPrograms)[number]): string
+  /** Writes a program that may import gatehouse/client, and returns its path. The caller removes it. */
   program(text: string): Promise<string>
 }
 
 /**
- * Transpiles src, client, cli and the programs that kill themselves, without checking types. All test files and runs share a folder whose name is the hash
- * of the sources: it is complete from the moment it exists, and what was built is not changed.
+ * The programs as the build makes them, each with its packages: to load a thousand files is most of what the start of a process
+ * costs. All test files and runs share a folder whose name is the hash of the sources: it is complete from the moment it exists,
+ * and what was built is not changed.
  */
 export async function buildServer(): Promise<Built> {
-  const sources = await readSources(root, [...killedPrograms, ...shared])
-  const folder = join(cache, `${prefix}${hashOf(sources)}`)
-  if (!(await exists(folder))) await build(sources, folder, await mkdtemp(join(cache, `${prefix}next-`)))
-  const bundled = (file: string) => join(folder, bundle, madeName(file))
+  const folder = join(cache, `${prefix}${await hashOfSources()}`)
+  if (!(await exists(folder))) {
+    const next = await mkdtemp(join(cache, `${prefix}next-`))
+    await runNode(
+      'node_modules/typescript/bin/tsc',
+      '-p',
+      'tsconfig.client.json',
+      '--outDir',
+      next,
+      '--noCheck',
+    )
+    await build(root, folder, next, ownPrograms)
+  }
+  const programs = join(folder, 'dist')
   return {
-    entry: bundled('src/main.ts'),
-    command: bundled('cli/main.ts'),
+    entry: join(programs, 'main.js'),
+    command: join(programs, 'cli/main.js'),
     client: join(folder, 'client'),
-    killedProgram: bundled,
+    ownProgram: (source) => join(programs, madeName(source)),
     async program(text) {
-      const path = join(folder, 'src', `program-${randomUUID()}.js`)
+      const path = join(folder, `program-${randomUUID()}.js`)
       await writeFile(path, text)
       return path
     },
@@ -65,8 +84,8 @@ const releaseBefore = '97c7df751891c773a6389b67b0aaa899cdac8900'
 
 /** The entry of the server of the release before; null, with a message, where the history of git is not there. */
 export async function buildReleaseBefore(): Promise<string | null> {
-  const folder = join(cache, `${prefix}${releaseBefore}`)
-  const entry = join(folder, bundle, 'src/main.js')
+  const folder = join(cache, `${prefix}${releaseBefore}-${await hashOf([])}`)
+  const entry = join(folder, 'dist/main.js')
   if (await exists(folder)) return entry
   const unpacked = await mkdtemp(join(cache, `${prefix}next-`))
   try {
@@ -86,64 +105,44 @@ export async function buildReleaseBefore(): Promise<string | null> {
     )
     return null
   }
-  await build(await readSources(unpacked), folder, unpacked)
+  await build(unpacked, folder, unpacked)
   return entry
 }
 
 /** The package by its own name, so that programs import the client as everybody does. */
 const manifest = { name: 'gatehouse', type: 'module', exports: { './client': './client/index.js' } }
 
-/**
- * Where the programs that tests start are, each in one file with its packages: to load a thousand files is most of what the
- * start of a process costs.
- */
-const bundle = 'bundle'
-/** What becomes a program; the embedded database is initialised by a process of its own. */
-const isProgram = (file: string) =>
-  /^(src|cli)\/main\.ts$|^src\/(backup|restore|local-key|start-fault)\.ts$|\/initialise\.ts$|killed-process\.ts$/.test(
-    file,
-  )
-/** Modules of the server that the command line loads, where it expects them. */
-const loaded = ['main', 'backup', 'restore', 'local-key', 'start-fault']
-
 const madeName = (file: string) => file.replace(/\.ts$/, '.js')
 
-/** The text of each source by its path in the repository. */
-async function readSources(from: string, more: readonly string[] = []): Promise<Map<string, string>> {
+/** Of every source, and of what decides what becomes of it. */
+async function hashOfSources(): Promise<string> {
   const found = await Promise.all(
     ['src', 'client', 'cli'].map(async (part) =>
-      (await readdir(join(from, part), { recursive: true })).map((name) => `${part}/${name}`),
+      (await readdir(join(root, part), { recursive: true })).map((name) => `${part}/${name}`),
     ),
   )
-  const names = found.flat().filter((name) => name.endsWith('.ts'))
-  const files = [...names.toSorted(), ...more]
-  return new Map(
-    await Promise.all(files.map(async (file) => [file, await readFile(join(from, file), 'utf8')] as const)),
-  )
+  const sources = found.flat().filter((name) => name.endsWith('.ts'))
+  return hashOf([...sources.toSorted(), ...ownPrograms, ...shared])
 }
 
-function hashOf(sources: Map<string, string>): string {
-  const hash = createHash('sha256').update(ts.version)
-  for (const path of [import.meta.filename, join(root, 'tsconfig.json'), join(root, 'package-lock.json')])
-    hash.update(ts.sys.readFile(path)!)
-  for (const [file, text] of sources) hash.update(`${file} ${text.length}\n${text}`)
+async function hashOf(files: string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const path of [...files, ...builders].map((file) => join(root, file))) {
+    const text = await readFile(path)
+    hash.update(`${path} ${text.length}\n`).update(text)
+  }
   return hash.digest('hex').slice(0, 32)
 }
 
-/** Transpiles into `next`, which becomes `folder` when it is complete. */
-async function build(sources: Map<string, string>, folder: string, next: string): Promise<void> {
-  const options = compilerOptions()
-  await Promise.all(
-    [...sources].map(async ([file, text]) => {
-      const { outputText } = ts.transpileModule(text, { compilerOptions: options, fileName: file })
-      await mkdir(dirname(join(next, file)), { recursive: true })
-      await writeFile(join(next, madeName(file)), outputText)
-    }),
-  )
+/** Makes the programs of `from` in `next`, which becomes `folder` when it is complete. */
+async function build(
+  from: string,
+  folder: string,
+  next: string,
+  more: readonly string[] = [],
+): Promise<void> {
   await writeFile(join(next, 'package.json'), JSON.stringify(manifest))
-  await bundlePrograms([...sources.keys()].filter(isProgram).map(madeName), next)
-  for (const name of loaded)
-    await writeFile(join(next, bundle, `${name}.js`), `export * from './src/${name}.js'\n`)
+  await runNode('tools/bundle.mjs', from, join(next, 'dist'), 'within', ...more)
   try {
     await rename(next, folder)
   } catch (error) {
@@ -152,31 +151,6 @@ async function build(sources: Map<string, string>, folder: string, next: string)
     if (!(await exists(folder))) throw error
   }
   await removeOld()
-}
-
-async function bundlePrograms(files: string[], from: string): Promise<void> {
-  await bundleWith({
-    root: from,
-    configFile: false,
-    logLevel: 'error',
-    // It finds its files beside its own.
-    ssr: { noExternal: true, external: ['@electric-sql/pglite'] },
-    build: {
-      ssr: true,
-      outDir: bundle,
-      rolldownOptions: {
-        input: Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), join(from, file)])),
-        output: { entryFileNames: '[name].js' },
-      },
-    },
-  })
-}
-
-function compilerOptions(): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
-  // Transpiling single files reads no package.json, so the module format is set here.
-  const emit = { ...config.compilerOptions, noEmit: false, module: 'ESNext', moduleResolution: 'bundler' }
-  return ts.convertCompilerOptionsFromJson(emit, root).options
 }
 
 /** Removes what was built from other sources; a run of today may still start servers from it. */
