@@ -83,6 +83,26 @@ describe('buckets that replicas share', () => {
     expect(waits.at(-1)).toBeGreaterThan(0)
   })
 
+  test('count locally also when the shared store has been away for long', async () => {
+    let isAway = false
+    const store: BucketStore = {
+      take: async (_name, rule, needed) => {
+        if (isAway) throw new Error('away')
+        return { granted: needed, left: rule.capacity - needed }
+      },
+      close: async () => {},
+    }
+    let now = 0
+    const shared = createSharedBuckets({ now: () => now }, silentLog, store)
+    const rule = { capacity: 10, perMs: 1 / 60_000 }
+    expect(await shared.take('k', rule, 1)).toBe(0)
+    isAway = true
+    now = 60_000
+    const waits = []
+    for (let i = 0; i < 12; i++) waits.push(await shared.take('k', rule, 1))
+    expect(waits.filter((ms) => ms === 0)).toHaveLength(10)
+  })
+
   test('are told in the headers of the draft, in whole numbers', () => {
     expect(rateHeaders('key', perMinute(6000), 5999.4)).toEqual({
       'ratelimit-policy': '"key";q=6000;w=60',

@@ -91,12 +91,15 @@ function chunkFetcher(
   store: BucketStore,
   own: ReturnType<typeof createBuckets>,
 ): FetchChunk {
+  const fill = (chunk: Chunk, tokens: number) => {
+    chunk.tokens += tokens
+    chunk.at = clock.now()
+  }
   return async (name, rule, needed, chunk) => {
     const size = Math.max(needed, Math.floor(rule.capacity / chunkPart))
     try {
       const { granted, left } = await inTime(store.take(name, rule, needed, size))
-      chunk.tokens += granted
-      chunk.at = clock.now()
+      fill(chunk, granted)
       chunk.shared = left
       if (granted > 0) return 0
       const waitMs = Math.max(1, Math.ceil((needed - left) / rule.perMs))
@@ -105,7 +108,7 @@ function chunkFetcher(
     } catch (error) {
       log.debug({ err: error }, 'the store of rate limits did not respond; this replica uses its own')
       const waitMs = own.take(name, rule, needed, clock.now())
-      if (waitMs === 0) chunk.tokens += needed
+      if (waitMs === 0) fill(chunk, needed)
       return waitMs
     }
   }
