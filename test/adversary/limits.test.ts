@@ -5,7 +5,7 @@ import { perMinute } from '../../src/core/buckets.ts'
 import { rateHeaders } from '../../src/core/rate-headers.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { redisBuckets } from '../../src/store/rates/redis-buckets.ts'
-import { postgresBuckets } from '../../src/store/rates/postgres-buckets.ts'
+import { deleteFull, postgresBuckets } from '../../src/store/rates/postgres-buckets.ts'
 import { createSharedBuckets, type BucketStore } from '../../src/store/rates/shared-buckets.ts'
 import { hasPostgres, hasRedis, redisUrl } from '../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
@@ -61,6 +61,30 @@ describe('buckets that replicas share', () => {
       await deployment.close()
     },
   )
+
+  test.skipIf(!hasPostgres)('are deleted from PostgreSQL when they are full, and not before', async () => {
+    const deployment = await openDeployment('PostgreSQL')
+    const { db } = deployment.replicas[0]!.app.services
+    const store = postgresBuckets(db)
+    const rule = { capacity: 60, perMs: 1 / 60_000 }
+    const take = async (needed: number) => (await store.take('k', rule, needed, needed)).granted
+    const after = (time: string) =>
+      deployment.rows(`update rate_buckets
+        set at = at - interval '${time}', full_at = full_at - interval '${time}' where name = 'k'`)
+    expect(await take(60)).toBe(60)
+    await after('30 minutes')
+    await deleteFull(db)
+    expect(await take(31)).toBe(0)
+    expect(await take(30)).toBe(30)
+    await after('59 minutes')
+    await deleteFull(db)
+    expect(await deployment.rows(`select 1 from rate_buckets where name = 'k'`)).toHaveLength(1)
+    await after('1 minute')
+    await deleteFull(db)
+    expect(await deployment.rows(`select 1 from rate_buckets where name = 'k'`)).toEqual([])
+    await store.close()
+    await deployment.close()
+  })
 
   test('ask the shared store once for many requests', async () => {
     let asked = 0

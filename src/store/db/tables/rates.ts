@@ -25,4 +25,6 @@ export const rateBuckets = pgTable('rate_buckets', {
   /** The tokens that the last take got. */
   granted: doublePrecision('granted').notNull(),
   at: moment('at').notNull(),
+  /** When it is full again, as one that has no row is. The release before writes none. */
+  fullAt: moment('full_at'),
 })

@@ -1,0 +1,1 @@
+ALTER TABLE "rate_buckets" ADD COLUMN "full_at" timestamp (3) with time zone;
