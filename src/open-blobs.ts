@@ -4,9 +4,13 @@ import { ConfigError, type Config } from './config.ts'
 import type { Log } from './core/log.ts'
 import { BucketFaultError, type BlobStore, type Bucket } from './store/blobs/blobs.ts'
 import { diskBlobs } from './store/blobs/disk.ts'
+import { dropAbandoned } from './store/blobs/draft.ts'
 import { s3Bucket } from './store/blobs/s3/bucket.ts'
 import { probeBucket } from './store/blobs/s3/probe.ts'
 import { storeOf } from './store/blobs/store.ts'
+
+/** How often the folder is searched for what lost processes have left, in milliseconds. */
+const tidyMs = 3_600_000
 
 /**
  * Tries the bucket first. Throws ConfigError when its settings, its rights or the clock must be changed. While it does not
@@ -21,6 +25,9 @@ export async function openBlobs(
   const onDiskFault = (error: unknown) =>
     log.error({ err: error }, 'the disk of files takes no bytes; uploads are refused')
   const disk = diskBlobs(folder, onDiskFault)
+  const tidy = setInterval(() => void dropAbandoned(folder), tidyMs).unref()
+  closers.push(async () => clearInterval(tidy))
+  void dropAbandoned(folder)
   if (!s3) return storeOf(disk, null)
   const bucket = s3Bucket(s3, { draftFolder: folder, onDiskFault })
   closers.push(() => bucket.close())

@@ -1,9 +1,12 @@
 /** Files: created, uploaded and downloaded by signed links; attached to calls, messages and MCP requests. */
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sweepBlobs } from '../../src/domain/files/sweep.ts'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
@@ -280,4 +283,53 @@ test('attachments of tools/call reach the tool and the agent itself', async () =
   expect(talked.body['result'].content[0].text).toContain('thanks')
   const { data } = await h.gql('{ generations(first: 1) { nodes { agent { name } status } } }')
   expect(data['generations'].nodes[0]).toMatchObject({ agent: { name: 'postman' }, status: 'COMPLETED' })
+})
+
+describe('what a lost process has left on the disk', () => {
+  let folder: string
+  let own: Harness
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-left-'))
+    await mkdir(join(folder, 'drafts'))
+    for (const name of ['old', 'new']) await writeFile(join(folder, 'drafts', name), 'half of a file')
+    const yesterday = new Date(Date.now() - 25 * 3_600_000)
+    await utimes(join(folder, 'drafts/old'), yesterday, yesterday)
+    // No worker of its own takes what the test looks for.
+    own = await openHarness({ blobDir: folder, role: 'api' })
+  })
+  afterAll(async () => {
+    await own?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test('half of a file is deleted when nobody writes to it any more', async () => {
+    await expect.poll(() => readdir(join(folder, 'drafts'))).toEqual(['new'])
+  })
+
+  test('the bytes of a deleted file go also when the process is lost behind the commit', async () => {
+    const { blobs, db } = own.app.services
+    const sweep = () => sweepBlobs(own.app.services, () => false)
+    const bytes = async () =>
+      (await readdir(folder, { recursive: true })).filter((path) => path.includes('file_'))
+    const uploads = ['first', 'second'].map(async (body) => {
+      const input = { filename: 'a.txt', contentType: 'text/plain' }
+      const { file, uploadUrl } = await own.mutate('presignUpload', input, 'file { id } uploadUrl')
+      expect((await put(uploadUrl, body)).status).toBe(201)
+      return file.id as string
+    })
+    const ids = await Promise.all(uploads)
+    expect(await bytes()).toHaveLength(2)
+    const remove = blobs.remove
+    blobs.remove = () => Promise.reject(new Error('the process is lost here'))
+    for (const fileId of ids) await own.mutate('deleteFile', { fileId }, 'file { id }')
+    expect(await bytes()).toHaveLength(2)
+    // One that cannot be deleted holds up no other.
+    blobs.remove = (key) => (key.includes(ids[0]!) ? Promise.reject(new Error('no')) : remove(key))
+    await expect(sweep()).rejects.toThrow('no')
+    expect(await bytes()).toEqual([expect.stringContaining(ids[0]!)])
+    await query(db, sql`update blob_writes set taken_until = null`)
+    blobs.remove = remove
+    await sweep()
+    expect(await bytes()).toEqual([])
+  })
 })

@@ -187,15 +187,17 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
     // Of two requests at once, one has deleted it.
     if (gone.length === 0) return
-    if (file.blobKey !== null) await noteWrite(tx, { key: file.blobKey, projectId, fileId }, 0)
+    for (const key of blobKeysOf(file)) await noteWrite(tx, { key, projectId, fileId }, 0)
     await appendProjectEvents(tx, projectId, [fileDeleted({ fileId, name: file.filename })])
   })
   publishNews(ctx, projectId)
+  // They were noted, and what could not be removed now is removed later.
   for (const key of blobKeysOf(file))
-    await ctx.blobs.remove(key).catch((error: unknown) => {
-      // It was noted and is removed later.
-      if (!(error instanceof BucketFaultError)) throw error
-    })
+    await ctx.blobs
+      .remove(key)
+      .catch((error: unknown) =>
+        ctx.log.warn({ err: error, fileId }, 'the bytes of a file will be deleted later'),
+      )
   return file
 }
 

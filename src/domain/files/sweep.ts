@@ -1,7 +1,9 @@
-/** Removes from the bucket what no file has in the end, and looks at uploads whose time is over. */
+/** Removes bytes that no file has in the end, and looks at uploads whose time is over. */
 import { AppError } from '../../core/errors.ts'
 import { nowPlus, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
+import { BucketFaultError } from '../../store/blobs/blobs.ts'
+import { bucketPrefix } from '../../store/blobs/store.ts'
 import type { Services } from '../access/index.ts'
 import { uploadKey } from './bucket-keys.ts'
 import { settleUpload } from './direct.ts'
@@ -12,27 +14,39 @@ const batch = 50
 const takenMs = 5 * 60 * 1000
 
 /** Does what is due, until `isStopped`. Idempotent, and safe in any number of processes. Throws BucketFaultError. */
-export async function sweepBucket(services: Services, isStopped: () => boolean): Promise<void> {
+export async function sweepBlobs(services: Services, isStopped: () => boolean): Promise<void> {
   const { db, blobs } = services
+  // Without the bucket what is in it waits, and holds nothing up.
+  const isReachable = blobs.bucket ? sql`true` : sql`not starts_with(key, ${bucketPrefix})`
   for (let taken = batch; taken === batch;) {
     const rows = await query<{ key: string; fileId: string }>(
       db,
       sql`update blob_writes set taken_until = ${nowPlus(takenMs)}
         where key in (
           select key from blob_writes
-          where due_at <= now() and coalesce(taken_until < now(), true)
+          where due_at <= now() and coalesce(taken_until < now(), true) and ${isReachable}
           order by due_at limit ${batch}
           for update skip locked
         )
         returning key, file_id as "fileId"`,
     )
     taken = rows.length
+    const faults: unknown[] = []
     for (const { key, fileId } of rows) {
       if (isStopped()) return
-      if ((await keyOf(services, key, fileId)) !== key) await blobs.remove(key)
-      await query(db, sql`delete from blob_writes where key = ${key}`)
+      // One that the disk does not let go holds up no other; without its bucket none can be removed.
+      await settle(services, key, fileId).catch((error: unknown) => {
+        if (error instanceof BucketFaultError) throw error
+        faults.push(error)
+      })
     }
+    if (faults.length > 0) throw faults[0]
   }
+}
+
+async function settle(services: Services, key: string, fileId: string): Promise<void> {
+  if ((await keyOf(services, key, fileId)) !== key) await services.blobs.remove(key)
+  await query(services.db, sql`delete from blob_writes where key = ${key}`)
 }
 
 /** The key that the file has, after its upload was checked once more. */

@@ -1,9 +1,9 @@
-/** The background work on files in a bucket: what no file has is removed, and what is on the disk is moved. */
+/** The background work on files: bytes that no file has are removed, and with a bucket those on the disk are moved there. */
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import type { Services } from '../access/index.ts'
 import { moveToBucket } from './move.ts'
-import { sweepBucket } from './sweep.ts'
+import { sweepBlobs } from './sweep.ts'
 
 /** Times between two looks, in milliseconds: at the rows, and at the disk, to which a replica without the bucket may write. */
 const sweepEveryMs = 30_000
@@ -16,9 +16,7 @@ export interface FileWorker {
   drain(): void
 }
 
-/** Does nothing without a bucket. */
 export function startFileWorker(services: Services): FileWorker {
-  if (!services.blobs.bucket) return { runNow: async () => {}, drain: () => {} }
   const { log } = services
   let stopped = false
   const isStopped = () => stopped
@@ -28,14 +26,14 @@ export function startFileWorker(services: Services): FileWorker {
   }
   let movedAt: Moment | null = null
   const run = async (moves: boolean) => {
-    await sweepBucket(services, isStopped)
+    await sweepBlobs(services, isStopped)
     if (!moves || stopped) return
     movedAt = momentNow()
     await move()
   }
   const look = oneAtATime(() =>
     run(movedAt === null || elapsedSince(movedAt) >= moveEveryMs).catch((error: unknown) =>
-      log.warn({ err: error }, 'not all files of the bucket were checked; the next check goes on'),
+      log.warn({ err: error }, 'not all files were checked; the next check goes on'),
     ),
   )
   const timer = setInterval(() => void look(), sweepEveryMs).unref()

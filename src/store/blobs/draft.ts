@@ -1,6 +1,6 @@
 /** Drafts: bytes that arrive, in a file of their own until they are complete. */
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DiskFaultError } from './blobs.ts'
 
@@ -25,6 +25,20 @@ export interface DraftFile {
   drop(): Promise<void>
 }
 
+/** A draft that nobody has written to for so long was left by a process that is gone, in milliseconds. A write to a bucket takes less. */
+const abandonedMs = 24 * 3_600_000
+
+const folderOf = (folder: string) => join(folder, 'drafts')
+
+/** Deletes what processes have left below `folder` that were lost while bytes arrived. Throws nothing: it is done again. */
+export async function dropAbandoned(folder: string): Promise<void> {
+  const names = await readdir(folderOf(folder)).catch(() => [])
+  for (const path of names.map((name) => join(folderOf(folder), name))) {
+    const found = await stat(path).catch(() => null)
+    if (found && Date.now() - found.mtimeMs > abandonedMs) await rm(path, { force: true }).catch(() => {})
+  }
+}
+
 /**
  * Writes all bytes of the source to a new file below `folder` and syncs it to the disk. Null when there are more than
  * `maxBytes`; then, and when the source or the disk fails, nothing is left.
@@ -35,7 +49,7 @@ export async function writeDraft(
   maxBytes: number,
   onDisk: OnDisk,
 ): Promise<DraftFile | null> {
-  const path = join(folder, 'drafts', randomBytes(12).toString('hex'))
+  const path = join(folderOf(folder), randomBytes(12).toString('hex'))
   const drop = () => rm(path, { force: true })
   await onDisk(mkdir(dirname(path), { recursive: true }))
   const written = await copy(source, path, maxBytes, onDisk).catch(async (error: unknown) => {

@@ -38,8 +38,8 @@ export const files = pgTable(
 )
 
 /**
- * Keys of the bucket under which something is or may be written, and that no file may have in the end: what is there is removed
- * once the time is over, unless a file has the key. Written before the bucket is.
+ * Keys under which something is or may be written, and that no file may have in the end: what is there is removed once the time is
+ * over, unless a file has the key. Those of a bucket are noted before they are written, those of a disk when their file is deleted.
  */
 export const blobWrites = pgTable(
   'blob_writes',
