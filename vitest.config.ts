@@ -48,6 +48,7 @@ const stateful = [
  * environment, use up its budget for work that is stopped, or ask whether it follows promises.
  */
 const alone = [
+  'test/api/protocols/segments/sse.test.ts',
   'test/store/{events/numbering,schedule}.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
   'test/api/graphql/{bad-input,hardening}.test.ts',

@@ -52,6 +52,10 @@ export function openEventStream(
   return {
     send: (data, type, id) => sendText(JSON.stringify(data), type, id),
     sendText,
-    end: () => void response.end(),
+    end() {
+      // Its client may read the rest much later, and what is written after the end is an error that nobody catches.
+      clearInterval(heartbeat)
+      response.end()
+    },
   }
 }
