@@ -22,7 +22,7 @@ export const submission = z.object({
       }),
     )
     .min(1, 'must not be empty')
-    .max(100),
+    .max(1000),
   atomic: z.boolean().nullish(),
   toolChoice: z
     .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: z.string().max(64).nullish() })

@@ -29,9 +29,12 @@ const firstOfText = 1000
 /** The most characters of one message that can be sent before it is committed. */
 export const mostLiveText = perEvent - firstOfText - 1
 
-/** The number of the `k`-th message that an event causes: the same on every replay. */
+/**
+ * The number of the `k`-th message that an event causes: the same on every replay. Only an event that ends its segment causes so
+ * many that they reach the numbers of text, which does not follow it there.
+ */
 export function numberOf(seq: number, k: number): number {
-  return seq * perEvent + Math.min(k, firstOfText - 3)
+  return seq * perEvent + Math.min(k, perEvent - 1)
 }
 
 /** The number of text on its way after an event, when `end` characters of the message were sent. */

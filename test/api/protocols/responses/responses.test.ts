@@ -194,6 +194,30 @@ test('verdicts of questions before are repeated beside the one that is asked', a
   expect(fixtures.upstream.seen.length - before).toBe(2)
 })
 
+test('calls of the client by the hundred have events of their own, and are answered at once', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const lines = Array.from({ length: 260 }, (_, i) => `call locate {"room": "${i}"}`)
+  const input = [...lines, 'then', 'say found'].join('\n')
+  const events = await collect(
+    await client.responses.create({ model: 'plain', input, tools: [locate], stream: true }),
+  )
+  const numbers = numbersOf(events)
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
+  const { response } = events.at(-1) as { response: OpenAI.Responses.Response }
+  const rest = await collect(
+    await client.responses.retrieve(response.id, { stream: true, starting_after: numbers.at(-3)! }),
+  )
+  expect(numbersOf(rest)).toEqual(numbers.slice(-2))
+  const outputs = response.output.flatMap((item) =>
+    item.type === 'function_call'
+      ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: 'kitchen' }]
+      : [],
+  )
+  expect(outputs).toHaveLength(lines.length)
+  const done = await client.responses.create({ model: 'plain', input: outputs })
+  expect(done.output_text).toBe('found')
+})
+
 test('an idempotency key makes a repeat find the same run', async () => {
   const client = await openClient(6, h.url, adminKey)
   const headers = { 'Idempotency-Key': 'once' }
