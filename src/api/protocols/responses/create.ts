@@ -26,6 +26,9 @@ export async function beginSegment(
     throw invalidAt(['model'], 'is another agent than the one of the earlier response')
   if (input.outputs.length + input.verdicts.length > 0) {
     if (!earlier) throw invalidAt(['input'], 'answers no call or question of a response')
+    // Without an id these are the conversation so far.
+    if (previousId && input.messages.length > 0)
+      throw invalidAt(['input'], 'has a message before answers: send it when the response to them has ended')
     return answerSegment(ctx, earlier.generation, input, ['input'])
   }
   const messages = earlier ? afterLastAnswer(input) : input.messages

@@ -218,6 +218,17 @@ test('calls of the client by the hundred have events of their own, and are answe
   expect(done.output_text).toBe('found')
 })
 
+test('a message of the user before answers is refused, since the run takes answers only', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const first = await client.responses.create({ model: 'plain', input: use, tools: [locate] })
+  const call = first.output.find((item) => item.type === 'function_call')!
+  const output = { type: 'function_call_output' as const, call_id: call.call_id, output: 'kitchen' }
+  const next = { model: 'plain', previous_response_id: first.id }
+  const both = client.responses.create({ ...next, input: [{ role: 'user', content: 'say on' }, output] })
+  await expect(both).rejects.toMatchObject({ status: 400, param: 'input' })
+  expect((await client.responses.create({ ...next, input: [output] })).output_text).toBe('found')
+})
+
 test('an idempotency key makes a repeat find the same run', async () => {
   const client = await openClient(6, h.url, adminKey)
   const headers = { 'Idempotency-Key': 'once' }
