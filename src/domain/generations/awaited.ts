@@ -87,15 +87,17 @@ export async function joinAwaited(
 }
 
 /**
- * The caller of the generation has an answer: call it before the last bytes are sent. An equal request begins anew from now
- * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended.
+ * This caller has an answer of the generation: call it before the last bytes are sent. Its equal request begins anew from now
+ * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended. Those of
+ * other callers join as before.
  */
 export async function answerDelivered(ctx: Ctx, { id }: Pick<Generation, 'id'>): Promise<void> {
+  const own = sql`generation_id = ${id} and principal_id = ${ctx.principal.id}`
   await query(
     ctx.db,
     sql`with gone as (
         delete from awaited_requests
-        where generation_id = ${id} and exists (
+        where ${own} and exists (
           select 1
           from generations as g
           where g.id = ${id} and (g.finished_at is not null or (
@@ -108,7 +110,7 @@ export async function answerDelivered(ctx: Ctx, { id }: Pick<Generation, 'id'>):
         returning 1
       )
       update awaited_requests set delivered = true
-      where generation_id = ${id} and not delivered and not exists (select 1 from gone)`,
+      where ${own} and not delivered and not exists (select 1 from gone)`,
   )
 }
 

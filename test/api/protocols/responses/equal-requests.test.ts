@@ -188,6 +188,23 @@ describe.each(kinds)('on %s', (kind) => {
     expect(acted(input)).toBe(6)
   })
 
+  test('an answer that somebody else has read is still owed to its caller', async () => {
+    const input = fresh()
+    const client = await openClient(6, h.url, caller)
+    const connection = new AbortController()
+    const { signal } = connection
+    const lost = client.responses.create({ model: 'gated', input }, { signal }).catch(() => null)
+    const [{ generationId }] = (await asked(input)) as [Question]
+    connection.abort()
+    await lost
+    await approve(input)
+    await h.until(generationId, ['COMPLETED'])
+    const id = `resp_${generationId.slice('gen_'.length)}_0`
+    await (await openClient(6, h.url, adminKey)).responses.retrieve(id)
+    expect((await client.responses.create({ model: 'gated', input, background: true })).id).toBe(id)
+    expect(await questions(input)).toHaveLength(1)
+  })
+
   test('a response in the background is joined while its run goes on, and not after its end', async () => {
     const input = fresh()
     const client = await openClient(6, h.url, caller)
