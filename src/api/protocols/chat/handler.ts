@@ -105,9 +105,8 @@ async function stream(
     }
   if (response.destroyed) gone.abort()
   if (last && endsSegment(last)) {
-    await put(last.type === 'end' ? [] : rendering.pause())
-    await writer.sendText('[DONE]')
-    await noteDelivered(ctx, generation)
+    const isSent = await put(last.type === 'end' ? [] : rendering.pause())
+    if (isSent && (await writer.sendText('[DONE]'))) await noteDelivered(ctx, generation)
   }
   writer.end()
   return null

@@ -7,6 +7,8 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { watchPlaces } from '../../../support/held-places.ts'
+import { holdStatement } from '../../../support/held-statement.ts'
 import { startLoopback } from '../../../support/loopback.ts'
 import { openChat, partsOf, type ChatOptions, type FrontEnd } from './front-end.ts'
 
@@ -411,6 +413,32 @@ describe('a page that goes back', () => {
     expect(idIn(await (await ask('slow 20ms\nsay e f g h')).text())).toBe(id)
     expect(idIn(await (await ask('slow 20ms\nsay e f g h')).text())).not.toBe(id)
     expect(await runOf(id)).toMatchObject({ retryOf: { id: one.replace('msg_', 'gen_') } })
+  })
+
+  test('an answer whose page has gone right before its end is not delivered', async () => {
+    const { apiKey, secret } = await h.mutate(
+      'createApiKey',
+      { name: 'leaving', role: 'ADMIN' },
+      'apiKey { id } secret',
+    )
+    const again = { trigger: 'regenerate-message', messages: [user('g', 'slow 20ms\nsay e f g h')] }
+    const ask = () => post('left', [], again, secret)
+    const idIn = (text: string) => /"messageId":"(msg_\w+)"/.exec(text)![1]!
+    const places = watchPlaces([h], apiKey.id)
+    const page = (await ask()).body!.getReader()
+    const id = idIn(new TextDecoder().decode((await page.read()).value))
+    const value = id.replace('msg_', 'gen_')
+    const end = holdStatement(h.app.services.db, {
+      begins: 'select',
+      contains: 'from generations where id in',
+      value,
+    })
+    await end.arrived
+    await page.cancel()
+    await places.until(0)
+    places.stop()
+    end.release()
+    expect(idIn(await (await ask()).text())).toBe(id)
   })
 
   test('while a run waits, going back is refused until it is answered or stopped', async () => {
