@@ -1,5 +1,5 @@
 /** What a request for an answer begins, or goes on with: nothing runs twice, whichever request is sent again. */
-import { invalidAt, type AppError } from '../../../core/errors.ts'
+import { AppError, invalidAt } from '../../../core/errors.ts'
 import { kindOfId } from '../../../core/ids.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { getGenerations, isTerminal, type Generation } from '../../../domain/generations/index.ts'
@@ -18,7 +18,8 @@ export interface AnswerSource extends StartedSegment {
 
 /**
  * Finds what the request is about, in this order: a request that was told all of its messages before; outputs of calls for
- * this client; a message after a known place; and anything else, which is the history of a new run.
+ * this client, which are text beside the next message when the run has ended without them; a message after a known place; and
+ * anything else, which is the history of a new run.
  */
 export async function beginAnswer(
   ctx: Ctx,
@@ -30,16 +31,20 @@ export async function beginAnswer(
   const again = how.joins && known.whole ? await askedAgain(ctx, known, known.whole, how, starter) : null
   if (again) return again
   const tail = known.messages.slice(known.messages.findLastIndex(({ role }) => role === 'assistant') + 1)
-  const answered = await answerCalls(ctx, known, tail)
-  if (answered) {
-    const said = tail.filter(({ role }) => role === 'user')
-    return { ...answered, next: nextAfter(starter, answered.generation, said) }
-  }
+  const added = tail.filter(({ role }) => role === 'user')
+  const late: GivenMessage[] = []
+  const answered = await answerCalls(ctx, known, tail).catch((error: unknown) => {
+    // Else the conversation, which has these outputs for ever, could never go on.
+    if (added.length === 0 || !isLate(error)) throw error
+    late.push(...tail.filter(({ role }) => role === 'tool'))
+    return null
+  })
+  if (answered) return { ...answered, next: nextAfter(starter, answered.generation, added) }
   const { base, messages } = known
   if (!base) return fromBeginning(await starter.anew(messages))
   if (base.isEdited) return fromBeginning(await starter.fork(base.run, messages.slice(base.length)))
   if (!isTerminal(base.run.storedStatus) && base.toldMs !== null) throw unanswered(messages, base)
-  const said = known.newFor(base)
+  const said = [...late, ...known.newFor(base)]
   if (base.toldMs === null) return { ...placeIn(base), next: nextAfter(starter, base.run, said) }
   return fromBeginning(await starter.after(base.run, said))
 }
@@ -104,6 +109,9 @@ async function answerCalls(
   if (!root || root.agentId !== agent.id || root.requestedBy !== ctx.principal.id) return null
   return answerSegment(ctx, root, { outputs, verdicts: [], callsOnly: true }, ['messages'])
 }
+
+/** The run has ended without the outputs. */
+const isLate = (error: unknown) => error instanceof AppError && error.code === 'GENERATION_TERMINAL'
 
 function unanswered(messages: readonly GivenMessage[], { length }: KnownPlace): AppError {
   const names = messages[length - 1]!.calls.map(({ id, name }) => `${id} (${name})`)

@@ -481,6 +481,24 @@ describe.each(kinds)('on %s', (kind) => {
       await decide(of, 'REJECT')
     })
 
+    test('an output that comes too late is refused, and told with the next message', async () => {
+      const messages: Message[] = [user(`call ask {"word": "${word()}"}\nthen\nsay never`)]
+      const first = await ask('plain', messages)
+      await h.mutate('cancelGeneration', { generationId: runIdOf(first) }, '__typename')
+      const [call] = (first.message as OpenAI.Chat.ChatCompletionMessage).tool_calls!
+      messages.push(first.message, { role: 'tool', tool_call_id: call!.id, content: 'kitchen' })
+      await expect(ask('plain', messages)).rejects.toMatchObject({ status: 409, code: 'generation_terminal' })
+      const next = await ask('plain', [...messages, user('say on')])
+      expect(next.text).toBe('on')
+      expect(await runOf(next)).toMatchObject({
+        thread: (await runOf(first)).thread,
+        input: [
+          { role: 'ASSISTANT', content: `(output of ${call!.id}: kitchen)` },
+          { role: 'USER', content: 'say on' },
+        ],
+      })
+    })
+
     test('calls that wait and calls for the client: the client answers its own', async () => {
       const of = word()
       const messages: Message[] = [user(`call ask {"word": "x"}\ncall pay {"word": "${of}"}\nthen\nsay both`)]
