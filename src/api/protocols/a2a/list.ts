@@ -20,12 +20,15 @@ const mostCounted = 10_000
 
 type Statuses = NonNullable<GenerationFilter['statuses']>
 
-/** Which runs may be in a state. What asks other people only is working, so the tasks that were read are asked again. */
+/**
+ * Which runs may be in a state. What asks other people only is working, and what runs may ask too, so the tasks that were
+ * read are asked again.
+ */
 const statusesOf: Record<NonNullable<Listing['status']>, Statuses | null> = {
   TASK_STATE_UNSPECIFIED: null,
   TASK_STATE_SUBMITTED: ['QUEUED'],
   TASK_STATE_WORKING: ['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'],
-  TASK_STATE_INPUT_REQUIRED: ['REQUIRES_ACTION', 'AWAITING_APPROVAL'],
+  TASK_STATE_INPUT_REQUIRED: ['QUEUED', 'RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'],
   TASK_STATE_COMPLETED: ['COMPLETED'],
   TASK_STATE_FAILED: ['FAILED', 'EXPIRED'],
   TASK_STATE_CANCELED: ['CANCELLED'],

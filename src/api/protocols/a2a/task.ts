@@ -53,8 +53,10 @@ export async function readState(ctx: Ctx, id: string): Promise<TaskState> {
 
 /** The same of a run that was read. */
 export async function withQuestions(ctx: Ctx, generation: Generation): Promise<TaskState> {
-  const asked = generation.storedStatus === 'WAITING' ? await askedNow(ctx, generation.id) : noQuestions
-  return { generation, asked, steps: null }
+  const { id, storedStatus, cancelRequestedAt } = generation
+  // A run asks while its other calls still run: no event says when it is parked.
+  const isOver = isTerminal(storedStatus) || cancelRequestedAt !== null
+  return { generation, asked: isOver ? noQuestions : await askedNow(ctx, id), steps: null }
 }
 
 const noQuestions: RequiredInput = { calls: [], approvals: [] }

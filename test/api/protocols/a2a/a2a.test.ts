@@ -1,8 +1,10 @@
 /** A2A judged by its official client: cards, text, streams, calls, questions, cancelling, coming back and refusals. */
+import type { ServerResponse } from 'node:http'
 import type { Client } from '@a2a-js/sdk/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { startLoopback } from '../../../support/loopback.ts'
 import {
   collect,
   data,
@@ -39,6 +41,7 @@ afterAll(async () => {
 
 const pay = 'call act {"word": "a"}\nthen\nsay ok'
 const asks = 'call ask {"word": "a"}\nthen\nsay found'
+const ofList = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined }
 const pushOff = { name: 'PushNotificationNotSupportedError' }
 
 describe('the card', () => {
@@ -249,6 +252,31 @@ describe('a task that asks', () => {
     expect(stateOf(await send(both, message(answers, { taskId: waiting.id })))).toBe('COMPLETED')
   })
 
+  test('is asked while another call still runs, also in a stream', async () => {
+    const held: ServerResponse[] = []
+    const slow = await startLoopback((_request, response) => void held.push(response))
+    const config = { http: { url: `${slow.url}/slow`, method: 'POST', inputSchema: { type: 'object' } } }
+    const made = await h.mutate('createTool', { name: 'slow', config }, 'tool { id }')
+    await fixtures.agent({ name: 'busy', toolIds: [fixtures.tools.ask, made['tool'].id] })
+    try {
+      const busy = await openClient(h.url, 'busy', adminKey)
+      const words = 'call slow {}\ncall ask {"word": "a"}\nthen\nsay found'
+      const seen = foldStream(await collect(busy.sendMessageStream(message(words))))
+      expect(seen.states.at(-1)).toBe('INPUT_REQUIRED')
+      const waiting = await busy.getTask(ofTask(seen.id))
+      expect([stateOf(waiting), held.length]).toEqual(['INPUT_REQUIRED', 1])
+      const inState = async (status: number) =>
+        (await busy.listTasks({ ...ofList, status })).tasks.map(({ id }) => id)
+      expect([await inState(6), await inState(2)]).toEqual([[seen.id], []])
+      const answer = data({ toolCallId: questionsOf(waiting)[0]!['toolCallId'], output: 'kitchen' })
+      const done = send(busy, message([answer], { taskId: seen.id }))
+      held[0]!.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+      expect(stateOf(await done)).toBe('COMPLETED')
+    } finally {
+      await slow.close()
+    }
+  })
+
   test('two people asks the second one after the first, whose vote may be repeated', async () => {
     await fixtures.agent({ name: 'two', gate: { mode: 'ALWAYS', quorum: 2 } })
     const { secret } = await h.mutate('createApiKey', { name: 'second', role: 'ADMIN' }, 'secret')
@@ -335,14 +363,7 @@ describe('who comes back', () => {
 })
 
 describe('lists', () => {
-  const page = (more: object = {}) => ({
-    tenant: '',
-    contextId: '',
-    status: 0,
-    pageToken: '',
-    statusTimestampAfter: undefined,
-    ...more,
-  })
+  const page = (more: object = {}) => ({ ...ofList, ...more })
   test('are pages of the tasks of this agent, of a context, or in a state', async () => {
     await fixtures.agent({ name: 'listed' })
     const listed = await openClient(h.url, 'listed', adminKey)
