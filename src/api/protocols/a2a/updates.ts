@@ -4,7 +4,7 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import type { Generation } from '../../../domain/generations/index.ts'
 import { endsSegment, readSegment, type RunUpdate } from '../segments/segment-log.ts'
 import { artifactUpdate, resultArtifact, stateOf, statusUpdate, taskOf } from './shapes.ts'
-import { asksCaller, hasEnded, readTask, type TaskState } from './task.ts'
+import { asksCaller, hasEnded, readState, readTask, type TaskState } from './task.ts'
 import { createTexts } from './texts.ts'
 
 interface Watched {
@@ -47,7 +47,9 @@ async function* events(
   for (let segment = first; segment;) {
     let last: RunUpdate | null = null
     for await (const one of segment) {
-      if (shown !== 'TASK_STATE_WORKING' && !endsSegment(one)) {
+      const isNews = shown !== 'TASK_STATE_WORKING' && !endsSegment(one)
+      // Of what was asked a part may be left.
+      if (isNews && !asksCaller(await readState(ctx, generation.id))) {
         shown = 'TASK_STATE_WORKING'
         yield statusUpdate({
           ...begun,

@@ -12,7 +12,7 @@ import {
   submitToolOutputs,
   type Generation,
 } from '../../../domain/generations/index.ts'
-import { getToolCalls } from '../../../domain/tool-calls/index.ts'
+import { getToolCalls, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
 import { endsSegment, readSegment, type RunUpdate } from './segment-log.ts'
 import type { RunSegment } from './segments.ts'
@@ -45,8 +45,8 @@ export interface GivenAnswers {
 }
 
 /**
- * Answers everything that a segment of this root run asked this caller for; the next segment begins there. INVALID at `at` for a
- * part of it, since the rest would stay open (see `isPart`), and for what no segment asked for. Answers of earlier segments may stand
+ * Answers everything that a segment of this root run asked this caller for, and that nobody else has answered; the next segment
+ * begins there. INVALID at `at` for a part of it, since the rest would stay open (see `isPart`), and for what no segment asked for. Answers of earlier segments may stand
  * beside them, as in a whole conversation. The same answers again change nothing and find the same segment; different ones are
  * refused with the error of the operation, and the first ones hold.
  */
@@ -58,7 +58,9 @@ export async function answerSegment(
 ): Promise<StartedSegment> {
   const { from, after, calls, approvals, earlier } = await askedBy(ctx, generation, given, at)
   const open = [
-    ...calls.filter((id) => !given.outputs.some(({ toolCallId }) => toolCallId === id)),
+    ...calls.flatMap(({ id, status }) =>
+      status === 'AWAITING_CLIENT' && !given.outputs.some(({ toolCallId }) => toolCallId === id) ? [id] : [],
+    ),
     ...approvals.flatMap(({ id, status }) =>
       !given.callsOnly && status === 'PENDING' && !given.verdicts.some(({ approvalId }) => approvalId === id)
         ? [id]
@@ -66,7 +68,7 @@ export async function answerSegment(
     ),
   ]
   if (open.length > 0 && !given.isPart) throw invalidAt(at, `has no answer for ${open.join(', ')}`)
-  const asked = new Set([...calls, ...approvals.map(({ id }) => id), ...earlier])
+  const asked = new Set([...[...calls, ...approvals].map(({ id }) => id), ...earlier])
   const unasked = given.verdicts.find(({ approvalId }) => !asked.has(approvalId))
   if (unasked) throw notFound('approval', unasked.approvalId)
   // Outputs are refused all together, but a verdict that was given stays.
@@ -143,7 +145,7 @@ interface AskedSegment {
   from: number
   /** The number of its last event. */
   after: number
-  calls: string[]
+  calls: ToolCall[]
   approvals: Approval[]
   /** Calls and questions of the segments before it. */
   earlier: Set<string>
@@ -171,7 +173,7 @@ async function askedBy(
     if (!segment) break
     const from = after
     after = segment.after
-    const own = [...segment.calls, ...segment.approvals.map(({ id }) => id)]
+    const own = [...segment.calls, ...segment.approvals].map(({ id }) => id)
     if (own.some((id) => ids.has(id))) found = { ...segment, from, earlier: new Set(earlier) }
     for (const id of own) earlier.add(id)
   }
@@ -185,13 +187,13 @@ async function readQuestions(
   generation: Generation,
   after: number,
 ): Promise<Omit<AskedSegment, 'from' | 'earlier'> | null> {
-  const calls: string[] = []
+  const calls: ToolCall[] = []
   const approvals: Approval[] = []
   let last: RunUpdate | null = null
   const { signal } = new AbortController()
   const segment = { generationId: generation.id, after }
   for await (const one of await readSegment(ctx, generation, segment, false, signal)) {
-    if (one.type === 'clientCalls') calls.push(...one.calls.map(({ id }) => id))
+    if (one.type === 'clientCalls') calls.push(...one.calls)
     if (one.type === 'approvals') approvals.push(...one.approvals)
     last = one
   }

@@ -1,5 +1,6 @@
 /** A2A judged by its official client: cards, text, streams, calls, questions, cancelling, coming back and refusals. */
 import type { ServerResponse } from 'node:http'
+import type { StreamResponse } from '@a2a-js/sdk'
 import type { Client } from '@a2a-js/sdk/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
@@ -275,6 +276,28 @@ describe('a task that asks', () => {
     } finally {
       await slow.close()
     }
+  })
+
+  test('of which somebody else has given a part takes the rest', async () => {
+    const waiting = await send(
+      client,
+      message('call ask {"word": "a"}\ncall tell {"word": "b"}\nthen\nsay ok'),
+    )
+    const [first] = questionsOf(waiting)
+    const outputs = [{ toolCallId: first!['toolCallId'], output: { said: 'elsewhere' } }]
+    const events: StreamResponse[] = []
+    const followed = (async () => {
+      for await (const event of client.resubscribeTask({ tenant: '', id: waiting.id })) events.push(event)
+    })()
+    await expect.poll(() => events).toHaveLength(1)
+    await h.mutate('submitToolOutputs', { generationId: waiting.id, outputs }, '__typename')
+    const left = questionsOf(await client.getTask(ofTask(waiting.id)))
+    expect(left).toHaveLength(1)
+    expect(foldStream(events).states).toEqual(['INPUT_REQUIRED'])
+    const answer = data({ toolCallId: left[0]!['toolCallId'], output: 'here' })
+    expect(stateOf(await send(client, message([answer], { taskId: waiting.id })))).toBe('COMPLETED')
+    await followed
+    expect(foldStream(events).states).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
   })
 
   test('two people asks the second one after the first, whose vote may be repeated', async () => {
