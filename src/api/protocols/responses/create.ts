@@ -10,7 +10,7 @@ import { answerSegment, type StartedSegment } from '../segments/answers.ts'
 import { assertOnlyLast, attachmentsOf } from '../segments/given-files.ts'
 import { runOf } from '../segments/segment-log.ts'
 import { segmentOf } from '../segments/segments.ts'
-import type { GivenInput, GivenRequest } from './input.ts'
+import type { GivenInput, GivenRequest, OwnItem } from './input.ts'
 
 /** `idempotencyKey`, or without one `joins`, makes repeats of a request that starts a run find that run. */
 export async function beginSegment(
@@ -27,7 +27,7 @@ export async function beginSegment(
   if (input.outputs.length + input.verdicts.length > 0) {
     if (!earlier) throw invalidAt(['input'], 'answers no call or question of a response')
     // Without an id these are the conversation so far.
-    if (previousId && input.messages.length > 0)
+    if (previousId && input.messages.slice(input.known).some(({ role }) => role === 'USER'))
       throw invalidAt(['input'], 'has a message before answers: send it when the response to them has ended')
     return answerSegment(ctx, earlier.generation, input, ['input'])
   }
@@ -75,21 +75,36 @@ async function previousSegment(ctx: Ctx, id: string): Promise<StartedSegment> {
   return { segment, generation: await runOf(ctx, segment, id) }
 }
 
-/** The run that the input goes on with: of what it answers, else of the newest item of ours in it. Null for none. */
+/**
+ * The run that the input goes on with: that of the newest item of ours in it. Null for none, and for one that does not exist for the
+ * caller, whose text is the history of a new run. NOT_FOUND when the input answers it, or has only its id.
+ */
 async function runNamedBy(ctx: Ctx, input: GivenInput): Promise<{ generation: Generation } | null> {
-  const approvalId = input.verdicts.at(-1)?.approvalId
-  const [approval] = approvalId ? await getApprovals(ctx, [approvalId]) : []
-  if (approvalId && !approval) throw notFound('approval', approvalId)
-  const [call] = !approval && input.callId ? await getToolCalls(ctx, [input.callId]) : []
-  if (input.outputs.length > 0 && !approval && !call) throw notFound('call', input.callId ?? '')
-  const id = approval?.generationId ?? call?.generationId ?? input.generationId
+  const { newest, reference, outputs, verdicts } = input
+  if (!newest) return null
+  const id = await runIdOf(ctx, newest)
   const [generation] = id ? await getGenerations(ctx, [id]) : []
-  if (!generation) return null
-  const [root] = generation.rootId ? await getGenerations(ctx, [generation.rootId]) : [generation]
-  return root ? { generation: root } : null
+  const [root] = generation?.rootId ? await getGenerations(ctx, [generation.rootId]) : [generation]
+  if (root) return { generation: root }
+  if (outputs.length + verdicts.length > 0) throw notFound(...nameOf(newest))
+  if (reference) throw notFound('item', reference)
+  return null
+}
+
+async function runIdOf(ctx: Ctx, item: OwnItem): Promise<string | null> {
+  if ('generationId' in item) return item.generationId
+  const [found] =
+    'callId' in item ? await getToolCalls(ctx, [item.callId]) : await getApprovals(ctx, [item.approvalId])
+  return found?.generationId ?? null
+}
+
+function nameOf(item: OwnItem): [kind: string, id: string] {
+  if ('callId' in item) return ['call', item.callId]
+  return 'approvalId' in item ? ['approval', item.approvalId] : ['generation', item.generationId]
 }
 
 /** The new messages of a client that sends the whole conversation: the thread has the rest. */
-function afterLastAnswer({ messages }: GivenInput): GivenInput['messages'] {
-  return messages.slice(messages.findLastIndex(({ role }) => role === 'ASSISTANT') + 1)
+function afterLastAnswer({ messages, known }: GivenInput): GivenInput['messages'] {
+  const from = Math.max(known, messages.findLastIndex(({ role }) => role === 'ASSISTANT') + 1)
+  return messages.slice(from)
 }

@@ -18,10 +18,17 @@ import { requestShape } from './request-shape.ts'
 
 type Message = { role: 'USER' | 'ASSISTANT'; content: string }
 
-/** The input after its last message of the user, or what follows from its newest item. */
+/** An item that the input names by an id of ours. */
+export type OwnItem = { approvalId: string } | { callId: string } | { generationId: string }
+
 export interface GivenInput {
-  /** What a new run begins with; empty when the input only goes on with a run. */
   messages: Message[]
+  /** The newest item of ours. */
+  newest: OwnItem | null
+  /** How many messages stand before the newest item of ours that is no answer: its thread has them. */
+  known: number
+  /** The id of that item, when the input has nothing of it but the id. */
+  reference: string | null
   /** Texts of system and developer messages. */
   instructions: string[]
   /** Files of the last message, and of those before it. */
@@ -29,9 +36,6 @@ export interface GivenInput {
   earlierFiles: GivenFile[]
   outputs: { toolCallId: string; output: Json; path: string[] }[]
   verdicts: { approvalId: string; digest: string | null; approve: boolean; reason: string | null }[]
-  /** The newest call, and the run of the newest message, that the input names as ours. */
-  callId: string | null
-  generationId: string | null
   /** Paths of items that change nothing. */
   ignored: string[]
 }
@@ -115,13 +119,14 @@ function isEmpty(value: unknown): boolean {
 function readInput(items: readonly unknown[]): GivenInput {
   const read: GivenInput = {
     messages: [],
+    newest: null,
+    known: 0,
+    reference: null,
     instructions: [],
     files: [],
     earlierFiles: [],
     outputs: [],
     verdicts: [],
-    callId: null,
-    generationId: null,
     ignored: [],
   }
   items.forEach((item, i) => {
@@ -133,17 +138,23 @@ function readInput(items: readonly unknown[]): GivenInput {
 
 function readItem(item: JsonObject, path: string[], read: GivenInput): void {
   const { type = 'message', id, role } = item
-  if (typeof id === 'string') noteOwn(id, read)
-  if (type === 'item_reference') return
+  const own = typeof id === 'string' ? ownItem(id) : null
+  if (own) Object.assign(read, { newest: own, known: read.messages.length, reference: null })
+  if (type === 'item_reference') {
+    if (own) read.reference = String(id)
+    return
+  }
   // The thoughts of another model.
   if (type === 'reasoning') return void read.ignored.push(placeOf(path))
   if (type === 'function_call' || type === 'mcp_call' || type === 'mcp_approval_request') {
-    if (typeof item['call_id'] === 'string') noteCall(item['call_id'], read)
+    const callId = item['call_id']
+    if (typeof callId === 'string' && kindOfId(callId) === 'toolCall')
+      Object.assign(read, { newest: { callId }, known: read.messages.length, reference: null })
     return
   }
   if (type === 'function_call_output') {
     const toolCallId = idAt(item, 'call_id', 'toolCall', path)
-    noteCall(toolCallId, read)
+    read.newest = { callId: toolCallId }
     const output = outputOf(item['output'] ?? null, path)
     read.outputs.push({ toolCallId, output, path: [...path, 'output'] })
     return
@@ -154,6 +165,7 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
       throw invalidAt([...path, 'approval_request_id'], 'is not the id of a call or question of a response')
     const { approve, reason } = item
     if (typeof approve !== 'boolean') throw invalidAt([...path, 'approve'], 'must be true or false')
+    read.newest = { approvalId: shown.approvalId }
     read.verdicts.push({ ...shown, approve, reason: typeof reason === 'string' ? reason : null })
     return
   }
@@ -170,16 +182,11 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
   } else throw invalidAt([...path, 'role'], 'must be user, assistant, system or developer')
 }
 
-function noteOwn(id: string, read: GivenInput): void {
-  const [generationId, callId] = [runOfMessage(id), callOfItem(id)]
-  // The thread has what came before an item of ours.
-  if (generationId ?? callId) read.messages = []
-  read.generationId = generationId ?? read.generationId
-  if (callId) noteCall(callId, read)
-}
-
-function noteCall(id: string, read: GivenInput): void {
-  if (kindOfId(id) === 'toolCall') read.callId = id
+function ownItem(id: string): OwnItem | null {
+  const [generationId, callId, question] = [runOfMessage(id), callOfItem(id), readQuestionId(id)]
+  if (generationId) return { generationId }
+  if (callId) return { callId }
+  return question && { approvalId: question.approvalId }
 }
 
 function idAt(item: JsonObject, name: string, kind: 'toolCall' | 'approval', path: string[]): string {

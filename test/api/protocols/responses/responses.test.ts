@@ -226,7 +226,61 @@ test('a message of the user before answers is refused, since the run takes answe
   const next = { model: 'plain', previous_response_id: first.id }
   const both = client.responses.create({ ...next, input: [{ role: 'user', content: 'say on' }, output] })
   await expect(both).rejects.toMatchObject({ status: 400, param: 'input' })
-  expect((await client.responses.create({ ...next, input: [output] })).output_text).toBe('found')
+  // As a client sends it that has an id, and repeats what it got.
+  const said = { role: 'assistant' as const, content: 'I look.' }
+  const done = await client.responses.create({ ...next, input: [call, said, output] })
+  expect(done.output_text).toBe('found')
+})
+
+test('who sends the whole conversation cannot pass the question at its end', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const input: OpenAI.Responses.ResponseInput = []
+  const say = async (content: string) => {
+    input.push({ role: 'user', content })
+    const made = await client.responses.create({ model: 'passing', input })
+    input.push(...(made.output as OpenAI.Responses.ResponseInput))
+    return made
+  }
+  await fixtures.agent({ name: 'passing', gate: { mode: 'ALWAYS' } })
+  const first = await say('call look {"word": "passing"}\nthen\nsay looked')
+  const question = first.output.find((item) => item.type === 'mcp_approval_request')!
+  const verdict = { type: 'mcp_approval_response' as const, approval_request_id: question.id, approve: true }
+  input.push(verdict)
+  const done = await client.responses.create({ model: 'passing', input })
+  expect(done.output_text).toBe('looked')
+  input.push(...(done.output as OpenAI.Responses.ResponseInput))
+  await say('call act {"word": "passing"}\nthen\nsay acted')
+  await expect(say('say on')).rejects.toMatchObject({ status: 409 })
+})
+
+test('what was said in runs that are not there any more is the history of a new run', async () => {
+  const client = await openClient(6, h.url, adminKey)
+  const id = `msg_${'0'.repeat(24)}_1_1`
+  const content = [{ type: 'output_text' as const, text: 'Hello.', annotations: [] }]
+  const said = {
+    type: 'message' as const,
+    id,
+    role: 'assistant' as const,
+    status: 'completed' as const,
+    content,
+  }
+  const around = (item: OpenAI.Responses.ResponseInputItem) => [
+    { role: 'user' as const, content: 'I am Ada.' },
+    item,
+    { role: 'user' as const, content: 'say on' },
+  ]
+  const made = await client.responses.create({ model: 'plain', input: around(said) })
+  const { data } = await h.gql(
+    'query($id: ID!) { generation(id: $id) { input { messages { role content } } } }',
+    { id: `gen_${made.id.split('_')[1]}` },
+  )
+  expect(data['generation'].input.messages.map((one: { content: string }) => one.content)).toEqual([
+    'I am Ada.',
+    'Hello.',
+    'say on',
+  ])
+  const only = client.responses.create({ model: 'plain', input: around({ type: 'item_reference', id }) })
+  await expect(only).rejects.toMatchObject({ status: 404, message: expect.stringContaining(id) })
 })
 
 test('an idempotency key makes a repeat find the same run', async () => {
