@@ -14,7 +14,14 @@ import {
 import { answerSegment, type StartedSegment } from '../segments/answers.ts'
 import { afterLastCalls } from '../segments/last-calls.ts'
 import { runOf } from '../segments/segment-log.ts'
-import { assertOver, fingerprintOf, inputOf, keyOf, type TurnMessage } from '../segments/thread-runs.ts'
+import {
+  assertOver,
+  fingerprintOf,
+  inputOf,
+  keyOf,
+  newestIn,
+  type TurnMessage,
+} from '../segments/thread-runs.ts'
 import { runOfMessage } from './chunks.ts'
 import type { ChatRequest } from './input.ts'
 import { isHistory, isOwn, newestOfChat, notePlace, readPlace, type ChatPlace } from './place.ts'
@@ -109,6 +116,9 @@ async function startAfter(
     } catch (error) {
       if (!(error instanceof ThreadMovedOnError)) throw error
     }
+    // Another page may have been faster.
+    const [newest] = await newestIn(ctx, agent, base.run.threadId, 1)
+    if (newest) await assertOver(ctx, newest, { operation, key })
   }
   const fork = shown.find(({ run }) => isHistory(run))
   if (!fork) return start(messages, {})

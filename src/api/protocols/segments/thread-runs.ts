@@ -7,6 +7,7 @@ import {
   isTerminal,
   listGenerations,
   startGeneration,
+  ThreadMovedOnError,
   type Generation,
   type StartGenerationInput,
 } from '../../../domain/generations/index.ts'
@@ -62,24 +63,30 @@ export interface TurnOfUser {
 
 /**
  * Starts the run of the last message. A repeat of that message finds its run. CONFLICT for another message while the
- * newest run goes on or waits. What came before is used when the thread is new: it has the rest.
+ * newest run goes on or waits, also when another page has begun it at this moment. What came before is used when the thread is new: it has the rest.
  */
 export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promise<Generation> {
   const { externalId, newest, settings, operation } = turn
   const last = turn.messages.at(-1)!
   const key = keyOf(agent, externalId, last)
   if (newest) await assertOver(ctx, newest, { operation, key })
-  return startGeneration(
-    ctx,
-    {
-      agentId: agent.id,
-      ...(await inputOf(ctx, agent, newest ? [last] : turn.messages)),
-      externalThreadId: externalId,
-      idempotencyKey: key,
-      ...settings,
-    },
-    { operation, request: { threadId: externalId, message: fingerprintOf(last) } },
-  )
+  const input = await inputOf(ctx, agent, newest ? [last] : turn.messages)
+  const request = { threadId: externalId, message: fingerprintOf(last) }
+  const start = (follows?: { follows: string }) =>
+    startGeneration(
+      ctx,
+      { agentId: agent.id, ...input, externalThreadId: externalId, idempotencyKey: key, ...settings },
+      { operation, request, ...follows },
+    )
+  try {
+    return await start(newest ? { follows: newest.id } : undefined)
+  } catch (error) {
+    if (!(error instanceof ThreadMovedOnError)) throw error
+  }
+  // Another page was faster. A run that this caller does not see is none.
+  const now = await newestRun(ctx, agent, externalId)
+  if (now) await assertOver(ctx, now, { operation, key })
+  return start()
 }
 
 /** The idempotency key of a message of the user in the thread that its client names so. */
