@@ -46,7 +46,7 @@ interface Answered {
   at: string[]
 }
 
-/** Null when nothing is answered: results at the end may be those of calls that ran here. */
+/** Null when nothing is answered: results at the end may be those of calls that ran here, or that somebody else has given. */
 async function answersOf(ctx: Ctx, { results, answers }: AgUiInput): Promise<Answered | null> {
   const calls = await getToolCalls(
     ctx,
@@ -55,9 +55,14 @@ async function answersOf(ctx: Ctx, { results, answers }: AgUiInput): Promise<Ans
   calls.forEach((call, i) => {
     if (!call) throw notFound('call', results[i]!.toolCallId)
   })
-  const outputs = results.filter((_result, i) => calls[i]!.kind === 'client')
+  const given = results.flatMap(({ isTold, ...output }, i) => {
+    const { kind, status, generationId: owner } = calls[i]!
+    const isOwn = kind === 'client' && (!isTold || status === 'AWAITING_CLIENT')
+    return isOwn ? [{ output, owner }] : []
+  })
+  const outputs = given.map(({ output }) => output)
   const { verdicts, settled, generationId } = await verdictsOf(ctx, answers)
-  const own = calls.find((call) => call!.kind === 'client')?.generationId ?? generationId
+  const own = given[0]?.owner ?? generationId
   if (!own) return null
   const [run] = await getGenerations(ctx, [own])
   const [root] = run?.rootId ? await getGenerations(ctx, [run.rootId]) : [run]

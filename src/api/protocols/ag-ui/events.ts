@@ -13,6 +13,9 @@ import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 
 export type AgUiEvent = JsonObject & { type: string }
 
+/** The id of the message that has the result of a call, for a client that did not give it. */
+export const resultMessageId = (callId: string): string => `res_${callId.slice('call_'.length)}`
+
 /** What the client has of the conversation. */
 export interface ClientHistory {
   /** The length of each text of the assistant, by message. */
@@ -217,14 +220,13 @@ export class RunRendering {
     this.#handedOver.delete(call.id)
     if (this.#seen.results.has(call.id)) return []
     this.#seen.results.add(call.id)
-    const messageId_ = `res_${call.id.slice('call_'.length)}`
     const begun = this.#call(call.id, call.runtimeName, argumentsToShow(call), null)
     this.#unanswered.delete(call.id)
     return [
       ...begun,
       {
         type: 'TOOL_CALL_RESULT',
-        messageId: messageId_,
+        messageId: resultMessageId(call.id),
         toolCallId: call.id,
         content: resultText(call) || call.status,
         role: 'tool',

@@ -10,7 +10,7 @@ import { toolField, type InputNames } from '../segments/input-names.ts'
 import { runOfMessage } from '../segments/message-ids.ts'
 import { readQuestionId } from '../segments/question-id.ts'
 import type { TurnMessage } from '../segments/thread-runs.ts'
-import type { ClientHistory } from './events.ts'
+import { resultMessageId, type ClientHistory } from './events.ts'
 
 export interface AgUiInput {
   threadId: string
@@ -35,6 +35,8 @@ export interface GivenResult {
   toolCallId: string
   output: Json
   isError: boolean
+  /** Whether the client got it here: somebody else has given it. */
+  isTold?: boolean
   path?: string[]
 }
 
@@ -208,12 +210,13 @@ function earlierResults(messages: GivenMessage[]): GivenResult[] {
   })
 }
 
-function resultOf({ toolCallId, error, content }: Record<string, unknown>, at: string[]): GivenResult {
+function resultOf({ id, toolCallId, error, content }: Record<string, unknown>, at: string[]): GivenResult {
   if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
     throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
   const isError = typeof error === 'string' && error !== ''
   const said = contentOf(content ?? '', [...at, 'content'], false)
-  return { toolCallId, output: said || (isError ? error : ''), isError, path: [...at, 'content'] }
+  const isTold = id === resultMessageId(toolCallId)
+  return { toolCallId, output: said || (isError ? error : ''), isError, isTold, path: [...at, 'content'] }
 }
 
 function answerOf(

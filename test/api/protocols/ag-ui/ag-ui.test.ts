@@ -344,6 +344,32 @@ describe('an input that would not be done as it says', () => {
   })
 })
 
+test('a page that was cut off behind a result from elsewhere, which is no text, gets the rest', async () => {
+  const post = async (messages: object[]) => {
+    const response = await fetch(`${h.url}/ag-ui/plain`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ threadId: 'cut', runId: 'r', messages, tools: [], context: [] }),
+    })
+    const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: '))
+    return lines.map((line): Record<string, any> => JSON.parse(line.slice('data: '.length)))
+  }
+  const messages: object[] = [{ id: 'm1', role: 'user', content: 'call ask {"word":"w"}\nthen\nsay done' }]
+  const begun = await post(messages)
+  const { toolCallId: id, parentMessageId } = begun.find(({ type }) => type === 'TOOL_CALL_START')!
+  const { data } = await h.gql('query($id: ID!) { toolCall(id: $id) { generation { id } } }', { id })
+  await fixtures.answer(data['toolCall'].generation.id, { said: 'elsewhere' })
+  await h.until(data['toolCall'].generation.id, ['COMPLETED'])
+  const made = { id, type: 'function', function: { name: 'ask', arguments: '{"word":"w"}' } }
+  messages.push({ id: parentMessageId, role: 'assistant', toolCalls: [made] })
+  const { messageId, content } = (await post(messages)).find(({ type }) => type === 'TOOL_CALL_RESULT')!
+  expect(content).toBe('{"said":"elsewhere"}')
+  messages.push({ id: messageId, role: 'tool', toolCallId: id, content })
+  const rest = await post(messages)
+  expect(rest.map(({ delta }) => delta).join('')).toBe('done')
+  expect(rest.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+})
+
 test('a client before 1.0 gets no word of it: calls that are left to it have no outcome', async () => {
   const outcomeFor = async (version: object, runId: string) => {
     const response = await fetch(`${h.url}/ag-ui/plain`, {
