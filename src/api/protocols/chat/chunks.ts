@@ -193,19 +193,19 @@ function editedInput(call: ToolCall): Chunk[] {
   return call.editedKeys?.length ? [inputOf(call, argumentsToShow(call), true)] : []
 }
 
+/** What came of a call that the client has not answered itself: it never sends that back. */
 function outputOf(call: ToolCall): Chunk[] {
-  const { id: toolCallId, status, result, kind } = call
-  const providerExecuted = kind !== 'client'
+  const { id: toolCallId, status, result } = call
   if (status === 'REJECTED') return [{ type: 'tool-output-denied', toolCallId }]
   const text = resultText(call)
   if (status !== 'SUCCEEDED')
-    return [{ type: 'tool-output-error', toolCallId, errorText: text || status, providerExecuted }]
+    return [{ type: 'tool-output-error', toolCallId, errorText: text || status, providerExecuted: true }]
   return [
     {
       type: 'tool-output-available',
       toolCallId,
       output: result?.structuredContent ?? text,
-      providerExecuted,
+      providerExecuted: true,
     },
   ]
 }

@@ -516,6 +516,32 @@ describe('reconnects', () => {
     expect(shown.output).toEqual({ said: 'one' })
   })
 
+  test('a page does not send back what somebody else has answered', async () => {
+    const config = { client: { inputSchema: objectSchema({ word: { type: 'string' } }) } }
+    const sign = { name: 'sign', config, gate: { mode: 'ALWAYS' } }
+    const { tool } = await h.mutate('createTool', sign, 'tool { id }')
+    await fixtures.agent({ name: 'signing', toolIds: [fixtures.tools.ask, tool.id] })
+    const program = { name: 'page', role: 'DEVELOPER', votes: false }
+    const { secret } = await h.mutate('createApiKey', program, 'secret')
+    const chat = openChat(h.url, secret, 'signing', {
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    })
+    await chat.sendMessage({ text: 'call ask {"word":"one"}\ncall sign {"word":"two"}\nthen\nsay done' })
+    const ask = chat.lastMessage!.parts.find(({ type }) => type === 'tool-ask') as { toolCallId: string }
+    const generationId = chat.lastMessage!.id.replace('msg_', 'gen_')
+    const outputs = [{ toolCallId: ask.toolCallId, output: { code: 1 }, isError: true }]
+    await h.mutate('submitToolOutputs', { generationId, outputs }, '__typename')
+    const { data } = await h.gql('{ approvals(status: PENDING, first: 50) { nodes { id toolName } } }')
+    const question = data['approvals'].nodes.find((one: { toolName: string }) => one.toolName === 'sign')
+    await h.mutate('decideApproval', { approvalId: question.id, verdict: 'APPROVE' }, '__typename')
+    await chat.resumeStream()
+    const waiting = ['step-start', 'tool-ask output-error', 'tool-sign input-available']
+    expect(partsOf(chat)).toEqual(waiting)
+    const { toolCallId } = chat.lastMessage!.parts.at(-1) as { toolCallId: string }
+    await chat.addToolOutput({ tool: 'sign', toolCallId, output: 'signed' })
+    await expect.poll(() => chat.error ?? partsOf(chat).at(-1), { timeout: 10_000 }).toBe('done')
+  })
+
   test('nothing to resume is nothing', async () => {
     const chat = open('plain')
     await chat.resumeStream()
