@@ -1,7 +1,7 @@
 /** Direct calls of tools, and waiting for those that the gate stopped. */
 import { feedCursor, followProject, newIdempotencyKey, run, runPatiently, typed, type Core } from './core.ts'
 import * as documents from './documents.ts'
-import { CursorExpiredError, errorOf, ForbiddenError } from './errors.ts'
+import { CursorExpiredError, errorOf, ForbiddenError, UnreachableError } from './errors.ts'
 import type {
   CallToolData,
   CallToolInput,
@@ -20,8 +20,8 @@ const byId = typed<ToolCallByIdData, ToolCallByIdVariables>(documents.toolCallBy
 export interface CallToolOptions extends RequestOptions {
   /** Whether to wait for the outcome of a call that is not settled, as one at the gate. Default: true. */
   wait?: boolean
-  /** Called when the call waits at the gate; its `approval` says which question is open. */
-  onWaiting?: (call: ToolCall) => void
+  /** Called when the call waits at the gate; its `approval` says which question is open. What it throws ends the waiting. */
+  onWaiting?: (call: ToolCall) => unknown
 }
 
 const open = new Set(['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT'])
@@ -38,10 +38,31 @@ export async function callTool(
   { wait = true, onWaiting, ...options }: CallToolOptions = {},
 ): Promise<ToolCall> {
   const keyed = { ...input, idempotencyKey: input.idempotencyKey ?? newIdempotencyKey() }
-  const { toolCall } = (await run(core, callOne, { input: keyed }, true, options)).callTool
+  const toolCall = await begun(core, keyed, options)
   if (!wait || !isOpen(toolCall)) return toolCall
-  if (toolCall.status === 'AWAITING_APPROVAL') onWaiting?.(toolCall)
-  return outcomeOf(core, toolCall.id, options.signal)
+  const stop = new AbortController()
+  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+  const failed = new Promise<never>((_, reject) => {
+    const hear = async () => toolCall.status === 'AWAITING_APPROVAL' && (await onWaiting?.(toolCall))
+    hear().catch(reject)
+  })
+  try {
+    return await Promise.race([outcomeOf(core, toolCall.id, signal), failed])
+  } finally {
+    stop.abort()
+  }
+}
+
+/** The answer to a call comes when its tool has ended, which may take longer than other requests: a repeat joins the call. */
+async function begun(core: Core, input: CallToolInput, options: RequestOptions): Promise<ToolCall> {
+  for (;;) {
+    try {
+      return (await run(core, callOne, { input }, true, options)).callTool.toolCall
+    } catch (error) {
+      if (!(error instanceof UnreachableError) || !error.isLate) throw error
+      core.server.onRetry(error, 0)
+    }
+  }
 }
 
 const types: readonly EventType[] = [

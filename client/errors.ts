@@ -15,6 +15,7 @@ interface Details {
   retryAfterMs?: number | null
   oldestCursor?: string
   newestCursor?: string
+  isLate?: boolean
   approval?: Approval | null
 }
 
@@ -33,7 +34,14 @@ export class GatehouseError extends Error {
 }
 
 /** UNREACHABLE: no answer came. The request may have taken effect; one that is safe to repeat was repeated before. */
-export class UnreachableError extends GatehouseError {}
+export class UnreachableError extends GatehouseError {
+  /** Whether the request was sent and not answered in time, as one whose work takes longer. */
+  readonly isLate: boolean
+  constructor(code: string, message: string, details: Details) {
+    super(code, message, details)
+    this.isLate = details.isLate ?? false
+  }
+}
 
 /** UNAUTHENTICATED: the key or session is not valid, or not any more. */
 export class UnauthenticatedError extends GatehouseError {}

@@ -83,8 +83,9 @@ async function attempt(
   } catch (error) {
     if (error instanceof GatehouseError) throw error
     if (outer?.aborted) throw abortReason(outer)
-    const why = limit.isLate() ? `gave no answer within ${timeoutMs} ms` : 'cannot be reached'
-    throw errorOf('UNREACHABLE', `${new URL(server.url).origin} ${why}.`, { cause: error })
+    const isLate = limit.isLate()
+    const why = isLate ? `gave no answer within ${timeoutMs} ms` : 'cannot be reached'
+    throw errorOf('UNREACHABLE', `${new URL(server.url).origin} ${why}.`, { isLate })
   } finally {
     limit.done()
   }

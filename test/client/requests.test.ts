@@ -12,7 +12,9 @@ import {
   ValidationError,
   type Approval,
 } from '../../client/index.ts'
+import { objectSchema } from '../support/fixtures.ts'
 import { adminKey } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { clientOf } from './clients.ts'
 
@@ -166,6 +168,55 @@ test('a gated direct call comes back with its outcome after the verdict, or afte
     outcomes.push(call.status)
   }
   expect(outcomes).toEqual(['SUCCEEDED', 'REJECTED'])
+  client.close()
+})
+
+test('a tool that takes longer than a request may is waited for, and called once', async () => {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const service = await startLoopback(async (_request, response) => {
+    await released
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"done":true}')
+  })
+  try {
+    const { tool } = await shop.h.mutate(
+      'createTool',
+      {
+        name: 'slow_work',
+        config: { http: { url: service.url, method: 'POST', inputSchema: objectSchema({}) } },
+      },
+      'tool { id }',
+    )
+    let late = 0
+    const client = clientOf(shop.h, null, {
+      timeoutMs: 200,
+      retryForMs: 200,
+      onRetry: () => {
+        if (++late === 3) release()
+      },
+    })
+    const call = await client.callTool({ toolId: tool.id, arguments: {} })
+    expect(call).toMatchObject({ status: 'SUCCEEDED', isError: false })
+    expect(service.seen).toHaveLength(1)
+  } finally {
+    release()
+    await service.close()
+  }
+})
+
+test('what fails while a call waits at the gate is told to who called', async () => {
+  const client = clientOf(shop.h)
+  const asked = client.callTool(
+    { toolId: shop.refundId, arguments: { order_id: 'told', amount: 250 } },
+    {
+      onWaiting: async ({ approval }) => {
+        const read = await client.approvals.get(approval!.id)
+        await client.approvals.decide({ ...read!, digest: 'another' }, { verdict: 'APPROVE' })
+      },
+    },
+  )
+  await expect(asked).rejects.toBeInstanceOf(ConflictError)
+  await shop.settle()
   client.close()
 })
 
