@@ -6,6 +6,8 @@ export class Lines {
   readonly #queue: string[] = []
   #waiting: ((line: string | null) => void) | null = null
   #isClosed = false
+  /** Whether a question was withdrawn while somebody may have been typing its answer. */
+  #isHalf = false
   #end: () => void = () => {}
   /** Resolves when no further line comes. */
   readonly ended = new Promise<void>((resolve) => (this.#end = resolve))
@@ -13,8 +15,9 @@ export class Lines {
   constructor(signal: AbortSignal) {
     this.#input = createInterface({ input: process.stdin, terminal: false })
     this.#input.on('line', (line) => {
-      if (this.#waiting) this.#settle(line)
-      else this.#queue.push(line)
+      if (this.#waiting) return this.#settle(line)
+      this.#isHalf = false
+      this.#queue.push(line)
     })
     this.#input.on('close', () => {
       this.#isClosed = true
@@ -25,7 +28,18 @@ export class Lines {
   }
 
   /** The next line; null at the end of the input, and when the signal aborts. */
-  ask(question: string, signal?: AbortSignal): Promise<string | null> {
+  async ask(question: string, signal?: AbortSignal): Promise<string | null> {
+    // What is being typed at a terminal was meant for the question before, and would be an answer to this one.
+    if (
+      this.#isHalf &&
+      (await this.#line('The question before is settled. Enter leads to this one. ', signal)) === null
+    )
+      return null
+    this.#isHalf = false
+    return this.#line(question, signal)
+  }
+
+  #line(question: string, signal?: AbortSignal): Promise<string | null> {
     // What was typed before a question was shown is no answer to it. A script writes all its answers at once.
     if (process.stdin.isTTY) this.#queue.length = 0
     process.stderr.write(question)
@@ -34,7 +48,10 @@ export class Lines {
     if (line !== undefined) return Promise.resolve(line.trim())
     if (this.#isClosed || signal?.aborted) return Promise.resolve(null)
     return new Promise((resolve) => {
-      const stop = () => this.#settle(null)
+      const stop = () => {
+        this.#isHalf = process.stdin.isTTY === true
+        this.#settle(null)
+      }
       signal?.addEventListener('abort', stop, { once: true })
       this.#waiting = (found) => {
         signal?.removeEventListener('abort', stop)

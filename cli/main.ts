@@ -67,8 +67,13 @@ if (process.argv[2] !== 'start' && process.argv[2] !== 'demo')
     // What waits for nothing but the signal ends now; a second interrupt ends the rest.
     process.once('SIGINT', () => process.exit(interrupted))
   })
-// A reader that has enough, such as head, closes its end.
-process.stdout.on('error', () => process.exit(0))
+// A reader that has enough, such as head, closes its end. What a full disk did not take is lost.
+const unwritten = (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  note(red(`The output could not be written: ${error.code ?? error.message}`))
+  process.exit(1)
+}
+process.stdout.on('error', unwritten)
 
 try {
   const code = await main(process.argv.slice(2), stop.signal)
@@ -82,4 +87,7 @@ try {
   }
 }
 // A connection that is kept open must not hold the process; what is written must leave it first.
-process.stdout.write('', () => process.stderr.write('', () => process.exit()))
+process.stdout.write('', (error) => {
+  if (error) unwritten(process.stdout.errored ?? error)
+  process.stderr.write('', () => process.exit())
+})

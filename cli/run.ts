@@ -72,15 +72,29 @@ async function follow(
   const desk = asksHere(given.options['ask']) && !isJson ? new Lines(signal) : null
   const text = new StreamedText()
   let asking: Promise<unknown> = Promise.resolve()
-  const settled = new Map<string, AbortController>()
+  const asked = new Map<string, { digest: string; stop: AbortController }>()
   const ask = (approval: Approval) => {
-    show(approval)
-    if (!desk) return note(yellow('It waits for a verdict: gatehouse approvals'))
+    if (!desk) {
+      show(approval)
+      return note(yellow('It waits for a verdict: gatehouse approvals'))
+    }
     const stop = new AbortController()
-    settled.set(approval.id, stop)
+    asked.set(approval.id, { digest: approval.digest, stop })
     asking = asking
-      .then(() => (stop.signal.aborted ? null : decide(client, approval, desk, stop.signal)))
+      .then(() => {
+        if (stop.signal.aborted) return null
+        // An answer is about the question above it: the next one is shown when this one is done.
+        show(approval)
+        return decide(client, approval, desk, stop.signal)
+      })
       .catch((error: unknown) => note(red(error instanceof Error ? oneLine(error.message) : String(error))))
+  }
+  // A vote of somebody else, or longer time, leaves the question what it was.
+  const hear = (approval: Approval) => {
+    const known = asked.get(approval.id)
+    if (!known || (approval.status === 'PENDING' && approval.digest === known.digest)) return
+    known.stop.abort()
+    if (approval.status === 'PENDING') ask(approval)
   }
   try {
     return await client.runClientTools(
@@ -92,7 +106,7 @@ async function follow(
           if (isJson) return outJson(event)
           text.hear(event)
           if (event.type === 'APPROVAL_REQUESTED' && event.approval?.status === 'PENDING') ask(event.approval)
-          else if ('approval' in event && event.approval) settled.get(event.approval.id)?.abort()
+          else if ('approval' in event && event.approval) hear(event.approval)
           tell(event)
         },
       },
@@ -101,7 +115,7 @@ async function follow(
     if (signal.aborted) note(`The generation goes on without this command: ${id}`)
     throw error
   } finally {
-    settled.forEach((stop) => stop.abort())
+    asked.forEach(({ stop }) => stop.abort())
     desk?.close()
   }
 }

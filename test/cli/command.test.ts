@@ -1,12 +1,16 @@
 /** The built command line against a real server: what it prints, what it asks, and how it ends. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { buildServer } from '../support/build.ts'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
-import { command, finished } from './command.ts'
+import { command, finished, terminal } from './command.ts'
 
 // Every test starts processes, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
@@ -222,6 +226,101 @@ test('a question that somebody else settles is not asked any more', async () => 
   await running.until(new RegExp(`Now REJECTED\\..*${next.approvalId}`))
   running.signal('SIGINT')
   expect(await running.ended).toBe(130)
+})
+
+test('what is typed at a terminal while a question is settled elsewhere is no answer to the next one', async () => {
+  const first = await shop.ask('C-3')
+  const running = await terminal(['approvals'], env)
+  if (!running) return console.warn('There is no terminal for this test: it is skipped.')
+  await running.until('[a/r/s]')
+  running.write('r')
+  await shop.h.mutate(
+    'decideApproval',
+    { approvalId: first.approvalId, verdict: 'REJECT' },
+    'approval { id }',
+  )
+  await running.until('send_refund is REJECTED')
+  const next = await shop.ask('C-4')
+  await running.until(/Enter leads to this one\.|(?:\[a\/r\/s\][^]*){2}/)
+  // The end of the answer to the question that was there when it was begun.
+  running.write('\n')
+  await running.until(/Reason|Enter leads[^]*\[a\/r\/s\]/)
+  expect(running.out()).not.toContain('Reason')
+  running.type('r')
+  await running.until('Reason')
+  running.type('')
+  await running.until(new RegExp(`Now REJECTED\\..*${next.approvalId}`))
+  running.write('\u0003')
+  expect(await running.ended).toBe(130)
+})
+
+/** An agent with the refund and a client tool: that tool waits for a program after every question of its step was asked. */
+const withPage = async ({ h, refundId }: Shop) => {
+  const config = { client: { inputSchema: { type: 'object' } } }
+  const { tool } = await h.mutate('createTool', { name: 'ask_page', config }, 'tool { id }')
+  const input = { name: 'with a page', toolIds: [refundId, tool.id] }
+  const { agent } = await h.mutate('createAgent', input, 'agent { id }')
+  return agent.id as string
+}
+const call = (order: string) => refund(order).split('\n')[0]
+const page = 'call ask_page {}\nthen\nsay over'
+
+test('run shows one question at a time, above the line that asks about it', async () => {
+  const agentId = await withPage(shop)
+  const running = await command(['run', agentId, `${call('E-1')}\n${call('E-2')}\n${page}`, '--ask'], env)
+  await running.until('ask_page waits for the program')
+  for (let answered = 0; answered < 2; answered++) {
+    await running.until(new RegExp(`(?:\\[a/r/s\\] [^]*){${answered + 1}}`))
+    const shown = running
+      .err()
+      .match(/apr_\w+/g)!
+      .at(-1)!
+    running.type('r')
+    await running.until(new RegExp(`(?:Reason[^]*){${answered + 1}}`))
+    running.type('')
+    await running.until(new RegExp(`(?:Now REJECTED[^]*){${answered + 1}}`))
+    expect((await shop.approval(shown))['status']).toBe('REJECTED')
+  }
+  running.signal('SIGINT')
+  expect(await running.ended).toBe(130)
+})
+
+test('run goes on asking when somebody else has voted and more votes are needed', async () => {
+  const two = await openShop({ gate: { quorum: 2 } })
+  try {
+    const [ann, agentId] = [await two.person('Ann'), await withPage(two)]
+    const own = { GATEHOUSE_URL: two.h.url, GATEHOUSE_KEY: adminKey }
+    const running = await command(['run', agentId, `${call('F-1')}\n${page}`, '--ask'], own)
+    await running.until('ask_page waits for the program')
+    await running.until('[a/r/s]')
+    const [approvalId] = /apr_\w+/.exec(running.err())!
+    const [generationId] = /gen_\w+/.exec(running.err())!
+    await two.h.mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id }', ann.secret)
+    const query = 'query($id: ID!) { generation(id: $id) { requiredAction { toolCalls { id } } } }'
+    const { data } = await two.h.gql(query, { id: generationId })
+    const [toolCall] = data['generation'].requiredAction.toolCalls
+    const outputs = [{ toolCallId: toolCall.id, output: 'done' }]
+    await two.h.mutate('submitToolOutputs', { generationId, outputs }, 'outcomes { status }')
+    // The vote came before it.
+    await running.until('ask_page: SUCCEEDED')
+    running.type('a')
+    expect(await running.ended).toBe(0)
+    expect(two.till.seen).toHaveLength(1)
+  } finally {
+    await two.settle()
+    await two.close()
+  }
+})
+
+test('a result that cannot be written is no success', async () => {
+  if (!existsSync('/dev/full')) return
+  const { command: program } = await buildServer()
+  const full = promisify(execFile)(
+    '/bin/sh',
+    ['-c', 'exec "$0" "$@" > /dev/full', process.execPath, program, 'keys', 'create', 'lost'],
+    { env: { PATH: process.env['PATH']!, ...env } },
+  )
+  await expect(full).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('ENOSPC') })
 })
 
 test('approvals --json writes every change as one line', async () => {
