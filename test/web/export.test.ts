@@ -27,6 +27,20 @@ test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\r=1', '\n=1', '="a","b"'])(
   },
 )
 
+test('a cell of a spreadsheet that separates by semicolons is text as well, also in a line of its own', () => {
+  const [, ...rows] = lines(
+    csvOf(
+      ['a', 'b'],
+      [
+        ['x', 'y;=1+1;'],
+        ['z\n@SUM(A1);', { note: 'w\t-2;+3' }],
+      ],
+    ),
+  )
+  const cells = rows.flatMap((row) => row.split(/[;\t\r\n]/))
+  expect(cells.filter((cell) => /^[=+\-@]/.test(cell))).toEqual([])
+})
+
 test('what only contains such signs stays as it is, and names of columns are cells as well', () => {
   expect(lines(csvOf(['=a'], [['1+1=2'], [-5], ["'x"]]))).toEqual(["'=a", '1+1=2', "'-5", "'x", ''])
 })
