@@ -80,7 +80,7 @@ export function createCallers(
     closers,
   )
   const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
-  const contextOf: ContextOf = async ({ authorization, session, ...request }) => {
+  const contextOf: ContextOf = async ({ authorization, session, shown, ...request }) => {
     if (authorization === null && session === null) {
       takeOne(anonymous, countedAddress(request.remoteAddress ?? ''))
       return makeContext(null, models, request.requestId, config.maxAnswerBytes)
@@ -88,7 +88,7 @@ export function createCallers(
     const resources = [`${address.url}/graphql`]
     const ctx =
       authorization === null
-        ? await bySession(session!, request)
+        ? asShown(await bySession(session!, request), shown)
         : await ctxOf({ secret: tokenOf(authorization), resources, ...request })
     if (authorization !== null && session !== null) await assertSame(ctx, () => bySession(session, request))
     await take(ctx, 1)
@@ -223,6 +223,18 @@ function sessionOf({ headers, method }: IncomingMessage, publicUrl: string): str
   if (!isJsonPost && !isUpgrade) return null
   if (!isOwnOrigin(headers.origin, headers.host, publicUrl)) return null
   return readCookie(headers.cookie, cookieName(sessionCookie, publicUrl))
+}
+
+/**
+ * The context of a session, as long as it is of the principal that its page shows. Throws UNAUTHENTICATED when somebody else
+ * has signed in at this browser since: what is decided in the older page would have a name that nobody saw there.
+ */
+function asShown(ctx: Ctx, shown: string | null): Ctx {
+  if (shown === null || shown === ctx.principal.id) return ctx
+  throw new AppError(
+    'UNAUTHENTICATED',
+    'Somebody else has signed in at this browser since this page was loaded. Load it again.',
+  )
 }
 
 /** Throws UNAUTHENTICATED when the session is of another principal than the Authorization header. */

@@ -75,6 +75,12 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 120_000 }, ()
     const { page } = tab
     // Without the right to follow events the page reads from time to time.
     await page.getByText('R-1').first().waitFor()
+    await page.clock.install()
+    await page.goto(`${shop.h.url}/approvals`)
+    await page.getByText('R-1').first().waitFor()
+    await page.clock.runFor(2_000)
+    expect(await page.getByText('Connecting again').count()).toBe(0)
+    await page.clock.runFor(6_000)
     // Everybody sees the sessions of their own.
     for (const screen of screens.filter((one) => !/^.(approvals|operations.sessions)/.test(one))) {
       await page.goto(shop.h.url + screen)

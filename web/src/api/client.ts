@@ -1,7 +1,7 @@
 /** Queries and mutations over HTTP, and the errors that they can end with. */
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
-import { currentProject, endSession } from './session.ts'
+import { currentPrincipal, currentProject, endSession } from './session.ts'
 import { t } from '../texts/texts.tsx'
 
 /** Why an operation has no data. `code` is stable; the message is for people. */
@@ -58,14 +58,16 @@ interface GraphQLResponse {
 /**
  * Runs a query or mutation in the chosen project. Throws RequestError; an ended session opens the sign-in page. Data with
  * errors in some fields counts as data: a field that is hidden from this person is null. Nothing but null is no data.
+ * An answer is waited for `mostMs` milliseconds; then nobody knows whether a change was made.
  */
 export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
   variables: CallerVariables<Variables>,
   signal?: AbortSignal,
+  mostMs = longestMs,
 ): Promise<Result> {
   const query = textOf(document)
-  const { status, body } = await send(query, variables as object, signal)
+  const { status, body } = await send(query, variables as object, signal, mostMs)
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
     if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'))
@@ -84,13 +86,14 @@ export function withProject(query: string, variables: object): Record<string, un
   return query.includes('$projectId') ? { ...variables, projectId: currentProject() } : { ...variables }
 }
 
-/** The longest that a read takes: behind a connection that died without a word it would wait for ever. */
+/** The longest that an answer is waited for: behind a connection that died without a word that would be for ever. */
 const longestMs = 60_000
 
-/** The signal of a read with its longest time. */
-function within(signal: AbortSignal): AbortSignal {
+/** A signal that aborts with this one, or after the time. */
+function within(signal: AbortSignal | undefined, mostMs: number): AbortSignal {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), longestMs)
+  const timer = setTimeout(() => late.abort(), mostMs)
+  if (!signal) return late.signal
   // What is read again and again has one signal: it would gather a listener of each read.
   signal.addEventListener('abort', () => clearTimeout(timer), { signal: late.signal })
   return AbortSignal.any([signal, late.signal])
@@ -101,13 +104,18 @@ async function send(
   query: string,
   variables: object,
   signal: AbortSignal | undefined,
+  mostMs: number,
 ): Promise<{ status: number; body: GraphQLResponse }> {
   try {
     const response = await fetch('/graphql', {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/graphql-response+json' },
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/graphql-response+json',
+        'gatehouse-principal': currentPrincipal() ?? '',
+      },
       body: JSON.stringify({ query, variables: withProject(query, variables) }),
-      ...(signal ? { signal: within(signal) } : {}),
+      signal: within(signal, mostMs),
     })
     learnServerTime(response.headers.get('date'))
     const body = tryParse(await response.text())

@@ -86,8 +86,14 @@ export function useQuery<Result, Variables>(
 /** What a mutation answers with when it is not refused. */
 export type Payload<Result> = Extract<Result[keyof Result], { __typename: `${string}Payload` }>
 
-/** Runs a mutation from an event handler, and says whether one is under way and why the last one was refused or failed. */
-export function useMutation<Result extends object, Variables>(document: TadaDocumentNode<Result, Variables>) {
+/**
+ * Runs a mutation from an event handler, and says whether one is under way and why the last one was refused or failed.
+ * `mostMs`: how long its answer may take, in milliseconds, where that is longer than usual.
+ */
+export function useMutation<Result extends object, Variables>(
+  document: TadaDocumentNode<Result, Variables>,
+  mostMs?: number,
+) {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>(null)
   const [refused, setRefused] = useState<Refused | null>(null)
@@ -105,7 +111,7 @@ export function useMutation<Result extends object, Variables>(document: TadaDocu
       setRunning(true)
       clear()
       try {
-        const result = await ask(document, variables)
+        const result = await ask(document, variables, undefined, mostMs)
         setRefused(refusalOf(answerOf(result)))
         return result
       } catch (failure) {
@@ -117,7 +123,7 @@ export function useMutation<Result extends object, Variables>(document: TadaDocu
         setRunning(false)
       }
     },
-    [document, clear],
+    [document, mostMs, clear],
   )
   /** Resolves with null also when the mutation was refused. */
   const send = async (variables: CallerVariables<Variables>) => {

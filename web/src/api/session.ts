@@ -4,6 +4,8 @@ import { t } from '../texts/texts.tsx'
 
 export interface SignedIn {
   state: 'in'
+  /** The principal that the page shows: what is sent in the name of another one is refused. */
+  id: string
   name: string
   projectId: string | null
 }
@@ -52,7 +54,14 @@ export function currentProject(): string | null {
   return chosen.get() ?? (now.state === 'in' ? now.projectId : null)
 }
 
+/** The id of the principal that is signed in; null before sign-in. */
+export function currentPrincipal(): string | null {
+  const now = session.get()
+  return now.state === 'in' ? now.id : null
+}
+
 interface SessionBody {
+  id?: string
   name?: string
   project?: { id: string } | null
   /** Null when nobody is signed in. */
@@ -109,8 +118,8 @@ export function endSession(reason: string | null): void {
   session.set({ state: 'out', reason, loginPath })
 }
 
-function take({ name, project, session: open, methods, error }: SessionBody): void {
+function take({ id, name, project, session: open, methods, error }: SessionBody): void {
   if (methods) loginPath = methods.includes('oidc') ? '/session/login' : null
-  if (open) session.set({ state: 'in', name: name ?? '', projectId: project?.id ?? null })
+  if (open) session.set({ state: 'in', id: id ?? '', name: name ?? '', projectId: project?.id ?? null })
   else session.set({ state: 'out', reason: error ?? null, loginPath })
 }

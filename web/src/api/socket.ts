@@ -1,22 +1,24 @@
 /** The WebSocket of the page, and whether it is connected. */
 import { createClient, type Client } from 'graphql-ws'
-import { endSession } from './session.ts'
+import { currentPrincipal, endSession } from './session.ts'
 import { createStore } from './store.ts'
 import { t } from '../texts/texts.tsx'
 
-/** The state of the socket; `since` is when it last changed, by this machine's clock. */
+/** The state of the socket, `none` while nothing is followed; `since` is when it last changed, by this machine's clock. */
 export interface Connection {
-  state: 'connected' | 'connecting'
+  state: 'none' | 'connected' | 'connecting'
   since: number
 }
 
-export const connection = createStore<Connection>({ state: 'connecting', since: Date.now() })
+export const connection = createStore<Connection>({ state: 'none', since: Date.now() })
 const to = (state: Connection['state']) => {
   if (connection.get().state !== state) connection.set({ state, since: Date.now() })
 }
 
 /** Close codes after which the server would refuse again: the session has ended or may not subscribe. */
 const refused = new Set([4401, 4403])
+/** The close code after the last subscription. */
+const done = 1000
 
 /** How often the server is asked for a sign of life, and how long it is waited for, in milliseconds. */
 const pingMs = 10_000
@@ -31,10 +33,12 @@ export function socket(): Client {
 }
 
 function newClient(): Client {
+  to('connecting')
   let silent: ReturnType<typeof setTimeout> | undefined
   const opened = createClient({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
     lazy: true,
+    connectionParams: () => ({ principal: currentPrincipal() }),
     keepAlive: pingMs,
     retryAttempts: Infinity,
     retryWait: async (retries) => {
@@ -43,6 +47,7 @@ function newClient(): Client {
     },
     shouldRetry: (event) => !(event instanceof CloseEvent && refused.has(event.code)),
     on: {
+      connecting: () => to('connecting'),
       connected: () => to('connected'),
       // A network that went away while the machine slept closes nothing: the socket would stay open and silent.
       ping: (isReceived) => {
@@ -51,7 +56,10 @@ function newClient(): Client {
       message: () => clearTimeout(silent),
       closed: (event) => {
         clearTimeout(silent)
-        to('connecting')
+        if (client !== opened) return
+        // Nothing is followed any more.
+        const isDone = event instanceof CloseEvent && event.code === done
+        to(isDone ? 'none' : 'connecting')
         if (event instanceof CloseEvent && refused.has(event.code)) endSession(t('Your session has ended.'))
       },
     },
@@ -63,6 +71,6 @@ function newClient(): Client {
 export function closeSocket(): void {
   const open = client
   client = null
-  to('connecting')
   void open?.dispose()
+  to('none')
 }

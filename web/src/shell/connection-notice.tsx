@@ -12,11 +12,11 @@ export function ConnectionNotice() {
   // The loss that has lasted long enough to be told, by when it began.
   const [told, setTold] = useState(0)
   useEffect(() => {
-    if (state === 'connected') return
+    if (state !== 'connecting') return
     const timer = setTimeout(() => setTold(since), quietMs)
     return () => clearTimeout(timer)
   }, [state, since])
-  if (state === 'connected' || told !== since) return null
+  if (state !== 'connecting' || told !== since) return null
   return (
     <div className="notice warn" role="status">
       {t('Connecting again … What you see is from {time}; nothing is lost.', {

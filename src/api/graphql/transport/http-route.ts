@@ -18,6 +18,8 @@ export interface Credentials {
   authorization: string | null
   /** The token in the session cookie, for a request from a page of this server; else null. */
   session: string | null
+  /** The id of the principal that the page of the session shows; null when it does not say. */
+  shown: string | null
   remoteAddress: string | null
   trace?: TraceContext | undefined
   requestId: string
@@ -91,6 +93,7 @@ async function admit(
     const context = await contextOf({
       authorization: request.headers.authorization ?? null,
       session: sessionOf(request),
+      shown: shownIn(request.headers['gatehouse-principal']),
       remoteAddress,
       requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
       trace: traceContextOf(request.headers),
@@ -102,6 +105,10 @@ async function admit(
     return { ...nobody, refusal: maskError(error, log) }
   }
 }
+
+/** What a page says about whom it shows, as a header or a parameter of the connection. */
+export const shownIn = (said: unknown): string | null =>
+  typeof said === 'string' && said !== '' ? said : null
 
 /** Why a body is not parsed, or null. */
 function bodyFault(body: Buffer): string | null {

@@ -16,7 +16,7 @@ import { defaultLimits, type SocketLimits } from './socket-limits.ts'
 import { createSocketIds, never, type IdUse, type SocketIds } from './socket-ids.ts'
 import { watchSockets } from './socket-readers.ts'
 import { openSocketStream, runOnSocket, type SocketOperation } from './socket-streams.ts'
-import type { ContextOf, Credentials } from './http-route.ts'
+import { shownIn, type ContextOf, type Credentials } from './http-route.ts'
 
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
@@ -145,6 +145,7 @@ async function connect(
     extra.credentials = {
       authorization: typeof given === 'string' ? given : (header ?? null),
       session: options.sessionOf(extra.request),
+      shown: shownIn(connectionParams?.['principal']),
       remoteAddress: options.addressOf(extra.request),
       requestId: crypto.randomUUID(),
     }

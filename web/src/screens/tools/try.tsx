@@ -134,9 +134,12 @@ function TryForm({ tool, action }: Props) {
 
 const noIssues: readonly Issue[] = []
 
+/** A call is answered when it has ended, and a tool may take ten minutes. Milliseconds. */
+const longestCallMs = 660_000
+
 /** Calls with one idempotency key for each press; a retry of a press that was not answered keeps it. */
 function useTry() {
-  const { mutate, isRunning, error } = useMutation(callToolMutation)
+  const { mutate, isRunning, error } = useMutation(callToolMutation, longestCallMs)
   const [result, setResult] = useState<object | null>(null)
   const [callId, setCallId] = useState<string | null>(null)
   const [isUnanswered, setUnanswered] = useState(false)
