@@ -279,6 +279,63 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.close()
   })
 
+  test('a change of a gate that comes pushes none under the pointer that is confirmed by the same press', async () => {
+    const project = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+    await h.mutate('updateProject', { id: project, gatesNeedSecond: true }, 'project { id }')
+    const propose = async (name: string) => {
+      const { id } = await create(name)
+      const input = { targetId: id, gate: { autoApprove: false }, note: `for ${name}` }
+      await h.mutate('proposeGateChange', input, 'gateChange { id }')
+    }
+    await propose('First')
+    const { secret } = await secondAdmin(project)
+    const { page, close } = await visit(browser, h, '/operations/keys', { key: secret })
+    await page.clock.install()
+    await page.goto(`${h.url}/tools`)
+    await page.getByText('for First').waitFor()
+    const confirm = page.getByRole('button', { name: 'Confirm' })
+    await confirm.and(page.locator(':enabled')).waitFor()
+    const { x, y } = (await confirm.boundingBox())!
+    await page.clock.pauseAt(await page.evaluate(() => Date.now() + 5000))
+    await propose('Second')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(50)
+        return page.getByText('for Second').count()
+      })
+      .toBe(1)
+    await page.mouse.click(x + 5, y + 5)
+    await page.clock.resume()
+    await confirm.and(page.locator(':enabled')).nth(1).waitFor()
+    const pending = '{ gateChanges(pending: true, first: 10) { nodes { note } } }'
+    expect((await h.gql(pending)).data['gateChanges'].nodes).toHaveLength(2)
+    await confirm.first().click()
+    await expect.poll(() => confirm.count()).toBe(1)
+    await close()
+  })
+
+  test('a gate is removed only by whoever says so twice', async () => {
+    const gate = { autoApprove: false }
+    const input = { name: 'guarded_tool', gate, config: { client: { inputSchema: { type: 'object' } } } }
+    const { project } = await h.mutate('createProject', { name: 'Removing' }, 'project { id }')
+    const { tool } = await h.mutate('createTool', { projectId: project.id, ...input }, 'tool { id }')
+    const { secret } = await secondAdmin(project.id)
+    const { page, check, close } = await visit(browser, h, `/tools/${tool.id}?tab=gate`, { key: secret })
+    const modeOf = async () =>
+      (await h.gql('query($id: ID!) { tool(id: $id) { gate { mode } } }', { id: tool.id })).data['tool'].gate
+        .mode
+    await page.getByRole('button', { name: 'Remove this gate' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Remove this gate?' })
+    await check()
+    await dialog.getByRole('button', { name: 'Keep it' }).click()
+    expect(await modeOf()).toBe('ALWAYS')
+    await page.getByRole('button', { name: 'Remove this gate' }).click()
+    await dialog.getByRole('button', { name: 'Remove this gate' }).click()
+    await page.getByText('The gate is changed.').waitFor()
+    expect(await modeOf()).toBe('NEVER')
+    await close()
+  })
+
   const secondAdmin = async (projectId: string): Promise<{ secret: string }> => {
     const made = await h.mutate('createApiKey', { name: 'second', role: 'ADMIN', projectId }, 'secret')
     return { secret: made['secret'] }

@@ -145,6 +145,14 @@ describe('foreign text', () => {
   })
 })
 
+test('names that every object has are arguments only where the call has them', () => {
+  const schema = { required: ['toString'], properties: { constructor: { type: 'string' } } }
+  expect(Object.keys(ordered({ a: 1 }, schema))).toEqual(['a'])
+  expect(changesBetween({}, { constructor: 'McLaren' })).toEqual([
+    { path: 'constructor', before: undefined, after: 'McLaren' },
+  ])
+})
+
 test('an element was seen when what was seen of it adds up to all of it', () => {
   const seen = (...spans: [number, number][]) =>
     isWhole(

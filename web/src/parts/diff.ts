@@ -11,6 +11,10 @@ export interface Change {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** The member itself, and not what every object has, such as `constructor`. */
+const memberOf = (of: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(of, name) ? of[name] : undefined
+
 /** Every place whose value is another, in the order of the new value; at most `max`. */
 export function changesBetween(before: unknown, after: unknown, max = 200): Change[] {
   const found: Change[] = []
@@ -18,7 +22,7 @@ export function changesBetween(before: unknown, after: unknown, max = 200): Chan
     if (found.length >= max || Object.is(from, to)) return
     if (isObject(from) && isObject(to)) {
       for (const key of new Set([...Object.keys(to), ...Object.keys(from)]))
-        walk(path === '' ? key : `${path}.${key}`, from[key], to[key])
+        walk(path === '' ? key : `${path}.${key}`, memberOf(from, key), memberOf(to, key))
     } else if (Array.isArray(from) && Array.isArray(to)) {
       for (let at = 0; at < Math.max(from.length, to.length); at++) walk(`${path}[${at}]`, from[at], to[at])
     } else found.push({ path, before: from, after: to })

@@ -3,6 +3,7 @@ import { useState, type ReactNode } from 'react'
 import { graphql } from '../api/document.ts'
 import { useMutation, useQuery } from '../api/query.ts'
 import type { Refused } from '../api/outcome.ts'
+import { Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { isDeepSame } from './deep-same.ts'
 import { Field, Refusal } from './fields.tsx'
@@ -133,9 +134,16 @@ export function GateForm({
           </button>
         )}
         {hasOwn && (
-          <button type="button" className="quiet spread" onClick={() => void save(null)}>
-            {needsSecond ? t('Propose to remove this gate') : t('Remove this gate')}
-          </button>
+          <span className="spread">
+            <Confirm
+              word={needsSecond ? t('Propose to remove this gate') : t('Remove this gate')}
+              question={t('Remove this gate?')}
+              isBusy={isRunning}
+              onConfirm={() => void save(null)}
+            >
+              <p>{t('What it stops will not wait for a person any more, unless another gate stops it.')}</p>
+            </Confirm>
+          </span>
         )}
       </div>
     </>

@@ -12,7 +12,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export function orderedNames(value: Record<string, unknown>, schema?: Schema | null): string[] {
   const required = Array.isArray(schema?.['required']) ? schema['required'].map(String) : []
   const known = isObject(schema?.['properties']) ? Object.keys(schema['properties']) : []
-  const first = [...required, ...known].filter((name) => name in value)
+  const first = [...required, ...known].filter((name) => Object.hasOwn(value, name))
   return [...new Set([...first, ...Object.keys(value)])]
 }
 

@@ -21,6 +21,8 @@ export interface Form {
   messagesAt(path: readonly string[]): Hint[]
   /** Remembers that somebody has been at a place: from then on its hints are shown. */
   touch(path: readonly string[]): void
+  /** Says why the text of the field `id` is no value, until it says null. */
+  tellFault(id: string, fault: string | null): void
   /** Draws the field of a schema within the form. */
   renderField(props: FieldProps): ReactNode
 }

@@ -1,6 +1,8 @@
 /** Fields for one value each. */
-import { useState } from 'react'
+import { useEffect, useId, useState } from 'react'
+import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
+import { useForm } from './schema-form-context.ts'
 import type { Field } from './schema-form-model.ts'
 import { isSame, localMoment, momentFrom, numberFrom } from './schema-form-values.ts'
 import { t } from '../texts/texts.tsx'
@@ -145,17 +147,23 @@ export const booleans = [
   { label: 'false', value: false },
 ] as const
 
-/** Any value as JSON; text that is no JSON is told, and the last value stays. */
+/** Any value as JSON; text that is no JSON is told, here and to the form, and the last value stays. */
 export function JsonInput({ value, label, onChange }: InputProps & { label: string }) {
+  const { tellFault } = useForm()
+  const id = useId()
   const [initial] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)))
   const [fault, setFault] = useState<string | null>(null)
+  useEffect(() => {
+    tellFault(id, fault)
+    return () => tellFault(id, null)
+  }, [tellFault, id, fault])
   const change = (text: string) => {
     if (text.trim() === '') {
       setFault(null)
       return onChange(undefined)
     }
     try {
-      const next: unknown = JSON.parse(text)
+      const next = parseExactly(text)
       setFault(null)
       onChange(next)
     } catch (error) {

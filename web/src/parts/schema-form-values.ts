@@ -128,6 +128,6 @@ export function momentFrom(text: string): string | undefined {
 /** What a form holds. */
 export interface FormState {
   value: unknown
-  /** Why the text of the editor is no value; null when it is one. The value is the one before it. */
+  /** Why the text of an editor is no value; null when each is one. The value is the one before it. */
   fault: string | null
 }

@@ -3,8 +3,9 @@
  * presets and defaults are filled in at the beginning by `startForm`.
  */
 import './schema-form.css'
-import { useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { isDeepSame } from './deep-same.ts'
+import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
 import { FormContext, keyOf, type Form } from './schema-form-context.ts'
 import { SchemaField } from './schema-form-field.tsx'
@@ -41,6 +42,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
   // A fault that the server found is told until its place is another.
   const [told, setTold] = useState({ issues, value: state.value })
   if (told.issues !== issues) setTold({ issues, value: state.value })
+  const { fault, tellFault } = useFaults(state, onChange)
   const hintsOf = useMemo(() => makeHints(schema), [schema])
   const form: Form = useMemo(() => {
     const hints = hintsOf(state.value ?? null)
@@ -54,13 +56,14 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
         if (own.length > 0) return own
         return showsAll || touched.has(key) ? hints.filter((one) => keyOf(one.path) === key) : []
       },
+      tellFault,
       touch: (path) => setTouched((before) => new Set([...before, keyOf(path)])),
       renderField: (props) => <SchemaField key={keyOf(props.path)} {...props} />,
     }
-  }, [schema, label, told, showsAll, touched, hintsOf, state.value])
+  }, [schema, label, told, showsAll, touched, hintsOf, state.value, tellFault])
   const change = (text: string) => {
     try {
-      onChange({ value: text.trim() === '' ? undefined : JSON.parse(text), fault: null })
+      onChange({ value: text.trim() === '' ? undefined : parseExactly(text), fault: null })
     } catch (error) {
       onChange({ value: state.value, fault: error instanceof Error ? error.message : String(error) })
     }
@@ -72,7 +75,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
           type="button"
           className="quiet"
           aria-pressed={asJson}
-          disabled={asJson && state.fault !== null}
+          disabled={state.fault !== null}
           onClick={() => setAsJson(!asJson)}
         >
           {asJson ? t('As a form') : t('As JSON')}
@@ -104,10 +107,36 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
             path={[]}
             value={state.value}
             isRequired
-            onChange={(value) => onChange({ value, fault: null })}
+            onChange={(value) => onChange({ value, fault })}
           />
         )}
       </FormContext>
     </div>
   )
+}
+
+/** The faults of texts within the form: as long as there is one, what is shown is not what would be sent. */
+function useFaults(state: FormState, onChange: (state: FormState) => void) {
+  const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
+  const tellFault = useCallback(
+    (id: string, fault: string | null) =>
+      setFaults((before) => {
+        if ((before.get(id) ?? null) === fault) return before
+        const others = [...before].filter(([other]) => other !== id)
+        return new Map(fault === null ? others : [...others, [id, fault]])
+      }),
+    [],
+  )
+  const fault = [...faults.values()][0] ?? null
+  const latest = useRef({ state, onChange })
+  useEffect(() => {
+    latest.current = { state, onChange }
+  })
+  const told = useRef(fault)
+  useEffect(() => {
+    if (told.current === fault) return
+    told.current = fault
+    latest.current.onChange({ value: latest.current.state.value, fault })
+  }, [fault])
+  return { fault, tellFault }
 }

@@ -7,6 +7,7 @@ import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { useArmed } from '../../parts/question/use-armed.ts'
 import { toast } from '../../parts/toasts.tsx'
 import { decideChangeMutation, gateChangesQuery, type GateChange } from './gate-documents.ts'
 import { useViewer } from '../../api/viewer.ts'
@@ -19,6 +20,8 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
   const pages = usePages(gateChangesQuery, {}, (data) => data.gateChanges, { eventTypes: changeTypes })
   const viewer = useViewer()
   const shown = pages.nodes.filter((one) => targetId === undefined || one.targetId === targetId)
+  // A change that comes moves the others: nothing is pressed that has just slid under the pointer.
+  const isArmed = useArmed(shown.map(({ id }) => id).join())
   if (shown.length === 0) return null
   return (
     <section className="pending-changes" aria-label={t('Changes of gates that wait for a second person')}>
@@ -26,7 +29,12 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
       <ul>
         {shown.map((change) => (
           <li key={change.id}>
-            <Change change={change} isOwn={change.proposer.id === viewer?.id} onDone={pages.reload} />
+            <Change
+              change={change}
+              isOwn={change.proposer.id === viewer?.id}
+              isArmed={isArmed}
+              onDone={pages.reload}
+            />
           </li>
         ))}
       </ul>
@@ -34,7 +42,15 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
   )
 }
 
-function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean; onDone(): void }) {
+interface Props {
+  change: GateChange
+  isOwn: boolean
+  /** Whether it has stood still for a moment. */
+  isArmed: boolean
+  onDone(): void
+}
+
+function Change({ change, isOwn, isArmed, onDone }: Props) {
   const { send, isRunning, refused } = useMutation(decideChangeMutation)
   const decide = async (verdict: 'APPROVE' | 'REJECT') => {
     if (await send({ input: { id: change.id, verdict } }))
@@ -74,13 +90,18 @@ function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean;
           <button
             type="button"
             className="approve"
-            disabled={isRunning}
+            disabled={!isArmed || isRunning}
             onClick={() => void decide('APPROVE')}
           >
             {t('Confirm')}
           </button>
         )}
-        <button type="button" className="danger" disabled={isRunning} onClick={() => void decide('REJECT')}>
+        <button
+          type="button"
+          className="danger"
+          disabled={!isArmed || isRunning}
+          onClick={() => void decide('REJECT')}
+        >
           {isOwn ? t('Withdraw') : t('Reject')}
         </button>
       </div>
