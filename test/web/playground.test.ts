@@ -122,6 +122,24 @@ describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 60_000 },
     await close()
   })
 
+  test('keys in the next message send it, and decide nothing about the question above it', async () => {
+    const pay = await gate.gated({ mode: 'ALWAYS' })
+    const agent = await fixtures.agent({ name: 'hasty', toolIds: [pay.id] })
+    const { page, close } = await visit(browser, h, `/agents/${agent}?tab=try`)
+    await say(page, `call ${pay.name} {"amount":7}\nthen\nsay paid`)
+    const asks = page.getByRole('region', { name: 'The agent asks' })
+    const reject = asks.getByRole('button', { name: /^Reject/, disabled: false })
+    await reject.waitFor()
+    await message(page).fill('no, wait')
+    await message(page).press('Control+Enter')
+    await message(page).press('Control+Backspace')
+    expect(await message(page).inputValue()).toBe('no, ')
+    await reject.click()
+    await completed(page, 0)
+    expect(gate.paid(pay.name)).toEqual([])
+    await close()
+  })
+
   test('a run is stopped, and the next message may come', async () => {
     const agent = await fixtures.agent({ name: 'endless' })
     const { page, check, close } = await visit(browser, h, `/agents/${agent}?tab=try`)

@@ -1,5 +1,5 @@
 /** The keyboard: one listener, and whoever is on screen says which keys it answers. */
-import { useEffect, useRef } from 'react'
+import { useEffect, useRef, type RefObject } from 'react'
 import { createStore } from '../api/store.ts'
 
 type Handlers = Record<string, (event: KeyboardEvent) => void>
@@ -7,9 +7,15 @@ type Handlers = Record<string, (event: KeyboardEvent) => void>
 /** Whether keys without Ctrl or ⌘ act; people who speak to their computer switch them off. */
 export const singleKeys = createStore(true)
 
-const stack: { current: Handlers }[] = []
-/** Stands in the stack for an open dialog: what was mounted before it eventTypes no keys. */
-const barrier: { current: Handlers } = { current: {} }
+interface Hearer {
+  current: Handlers
+  /** What is typed into a field outside of this is not for it. */
+  within?: RefObject<Element | null> | undefined
+}
+
+const stack: Hearer[] = []
+/** Stands in the stack for an open dialog: what was mounted before it hears no keys. */
+const barrier: Hearer = { current: {} }
 let prefix = ''
 let prefixTimer: number | undefined
 
@@ -37,17 +43,26 @@ function nameOf(event: KeyboardEvent): string {
 
 function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey || event.isComposing) return
+  // A key that is held would press the button again and again.
+  if (event.repeat && event.key === 'Enter' && event.target instanceof HTMLButtonElement)
+    return event.preventDefault()
   const name = nameOf(event)
   const isPlain = !name.startsWith('mod+')
-  if (isPlain && name !== 'Escape' && (isTyping(event) || !singleKeys.get())) return
+  const isInField = isTyping(event)
+  if (isPlain && name !== 'Escape' && (isInField || !singleKeys.get())) return
+  // In a field it deletes a word, or what stands before the cursor.
+  if (name === 'mod+Backspace' && isInField) return
   const full = prefix ? `${prefix} ${name}` : name
   clearTimeout(prefixTimer)
   prefix = ''
   const hearing = stack.slice(stack.lastIndexOf(barrier) + 1)
-  for (const { current } of hearing.toReversed()) {
+  for (const { current, within } of hearing.toReversed()) {
     const handler = current[full]
     if (!handler) continue
+    if (isInField && within && !event.composedPath().includes(within.current!)) continue
     event.preventDefault()
+    // One press is one command, however long it is held: what it led to has not been read yet.
+    if (event.repeat && !isPlain) return
     return handler(event)
   }
   if (
@@ -61,15 +76,19 @@ function onKey(event: KeyboardEvent): void {
 
 window.addEventListener('keydown', onKey)
 
-/** Answers keys while the component is on screen; what was mounted last is asked first. A sequence is `g i`. */
-export function useKeys(handlers: Handlers): void {
-  const latest = useRef(handlers)
+/**
+ * Answers keys while the component is on screen; what was mounted last is asked first. A sequence is `g i`. What is typed
+ * into a field outside of `within` is left to others.
+ */
+export function useKeys(handlers: Handlers, within?: RefObject<Element | null>): void {
+  const own = useRef<Hearer>({ current: handlers, within })
   useEffect(() => {
-    latest.current = handlers
+    own.current.current = handlers
   })
   useEffect(() => {
-    stack.push(latest)
-    return () => void stack.splice(stack.indexOf(latest), 1)
+    const hearer = own.current
+    stack.push(hearer)
+    return () => void stack.splice(stack.indexOf(hearer), 1)
   }, [])
 }
 

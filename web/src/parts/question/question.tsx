@@ -1,6 +1,6 @@
 /** One question as a sheet: what is to be done, who asks and why, every argument, and the verdict below it. */
 import './question.css'
-import { useMemo, type ReactNode } from 'react'
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import { Badge, wordsOf } from '../badge.tsx'
 import { CopyId } from '../copy-id.tsx'
@@ -17,7 +17,7 @@ import { ClaimState } from './claim.tsx'
 import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
 import { Chain, Said, useAsked, UserAsked } from './led-to.tsx'
-import { VerdictForm } from './verdict-form.tsx'
+import { noWords, VerdictForm } from './verdict-form.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
@@ -27,17 +27,25 @@ interface Props {
   /** Reads the question again. */
   reload(): void
   back: ReactNode
+  /** Whether it took the place of one that was decided: the button that was pressed is gone, and the focus with it. */
+  takesFocus?: boolean
 }
 
-export function QuestionPane({ question, onDecided, reload, back }: Props) {
+export function QuestionPane({ question, onDecided, reload, back, takesFocus = false }: Props) {
   const { tool, question: asked, viewerCanDecide, status } = question
   const led = useAsked(question)
+  // What somebody writes stays when the arguments change under it; the verdict about them begins anew.
+  const [words, setWords] = useState(noWords)
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (takesFocus) heading.current?.focus({ preventScroll: true })
+  }, [takesFocus])
   return (
     <article className="question" aria-labelledby="question-title">
       <header>
         {back}
         <div>
-          <h1 id="question-title">
+          <h1 ref={heading} id="question-title" tabIndex={-1}>
             <Sentence of={question.summary} />
           </h1>
           <p className="question-who mute">
@@ -75,7 +83,14 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
           status !== 'PENDING' ? (
             <Outcome question={question} />
           ) : viewerCanDecide.may ? (
-            <VerdictForm question={question} isAllSeen={isAllSeen} onDecided={onDecided} reload={reload} />
+            <VerdictForm
+              question={question}
+              isAllSeen={isAllSeen}
+              words={words}
+              setWords={setWords}
+              onDecided={onDecided}
+              reload={reload}
+            />
           ) : (
             <p className="outcome" role="status">
               {viewerCanDecide.why}

@@ -1,5 +1,5 @@
 /** The verdict about a pending question: approve, reject, or approve with other arguments. */
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState, type RefObject } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { wordsOf } from '../badge.tsx'
 import { KeyHint } from '../key-hint.tsx'
@@ -12,13 +12,23 @@ import { decideMutation, type DecideResult, type Question } from './documents.ts
 import { editable, readEdit, type Edit } from './edit.ts'
 import { EditArguments } from './edit-arguments.tsx'
 import { GrantFields, grantInput, noGrant, type GrantChoice } from './grant-fields.tsx'
-import { useArmed } from './use-armed.ts'
+import { armMs, useArmed } from './use-armed.ts'
 import { t } from '../../texts/texts.tsx'
+
+/** What is said with a verdict: to the model, and to other approvers. */
+interface Words {
+  reason: string
+  note: string
+}
+
+export const noWords: Words = { reason: '', note: '' }
 
 interface Props {
   question: Question
   /** Whether every argument has been on the screen. */
   isAllSeen: boolean
+  words: Words
+  setWords(words: Words): void
   onDecided(question: Question): void
   reload(): void
 }
@@ -30,33 +40,36 @@ const confirmMs = 6_000
 
 const openSchema = { type: 'object' }
 
-export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
-  const [reason, setReason] = useState('')
-  const [note, setNote] = useState('')
+export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, reload }: Props) {
   const [form, setForm] = useState<FormState | null>(null)
   const [grant, setGrant] = useState<GrantChoice>(noGrant)
   const reasonField = useRef<HTMLTextAreaElement>(null)
+  const section = useRef<HTMLElement>(null)
   const isArmed = useArmed(`${question.id} ${question.digest}`)
   const before = editable(question)
   const edit: Edit = form === null ? { state: 'same' } : readEdit(before, form)
   const verdict = useVerdict(question, onDecided, reload)
-  const [isConfirming, askAgain] = useConfirmation()
+  const { isConfirming, isTooSoon, askAgain } = useConfirmation()
   const begin = () => setForm((now) => now ?? { value: before, fault: null })
 
   const give = (which: Verdict) => {
-    if (!isArmed || verdict.isRunning || (which === 'APPROVE' && edit.state === 'broken')) return
+    if (!isArmed || verdict.isRunning || (which === 'APPROVE' && (edit.state === 'broken' || isTooSoon)))
+      return
     const needsSecond = !isAllSeen || question.tool?.annotations.destructiveHint === true
     if (which === 'APPROVE' && needsSecond && !isConfirming) return askAgain()
-    void verdict.give(which, { reason, note, edit, grant })
+    void verdict.give(which, { ...words, edit, grant })
   }
-  useKeys({
-    'mod+Enter': () => give('APPROVE'),
-    'mod+Backspace': () => give('REJECT'),
-    e: begin,
-    r: () => reasonField.current?.focus(),
-  })
+  useKeys(
+    {
+      'mod+Enter': () => give('APPROVE'),
+      'mod+Backspace': () => give('REJECT'),
+      e: begin,
+      r: () => reasonField.current?.focus(),
+    },
+    section,
+  )
   return (
-    <section className="verdict" aria-label={t('Your verdict')}>
+    <section ref={section} className="verdict" aria-label={t('Your verdict')}>
       {form === null ? (
         <button type="button" className="quiet" onClick={begin}>
           {t('Edit the arguments')} <KeyHint keys="e" />
@@ -78,19 +91,12 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
       )}
       {verdict.error !== null && <Failure error={verdict.error} retry={reload} />}
       <div className="verdict-buttons">
-        <textarea
-          ref={reasonField}
-          rows={1}
-          maxLength={2000}
-          aria-label={t('Reason, which the model reads')}
-          placeholder={t('Reason, which the model reads')}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
+        <Reason field={reasonField} words={words} setWords={setWords} />
         <button
           type="button"
           className="approve"
           disabled={!isArmed || verdict.isRunning || edit.state === 'broken'}
+          aria-disabled={isTooSoon || undefined}
           onClick={() => give('APPROVE')}
         >
           {approveWord(question, edit, isConfirming)} <KeyHint keys="mod+Enter" />
@@ -106,19 +112,45 @@ export function VerdictForm({ question, isAllSeen, onDecided, reload }: Props) {
         <More
           question={question}
           reload={reload}
-          note={note}
-          setNote={setNote}
+          note={words.note}
+          setNote={(note) => setWords({ ...words, note })}
           grant={grant}
           setGrant={setGrant}
         />
-        {verdict.isRunning && <span className="mute">{t('Sending …')}</span>}
-        {!isAllSeen && !verdict.isRunning && (
-          <span className="unseen small" role="status">
-            {t('Not everything has been on screen')}
-          </span>
-        )}
+        <Standing isRunning={verdict.isRunning} isAllSeen={isAllSeen} />
       </div>
     </section>
+  )
+}
+
+interface ReasonProps {
+  field: RefObject<HTMLTextAreaElement | null>
+  words: Words
+  setWords(words: Words): void
+}
+
+function Reason({ field, words, setWords }: ReasonProps) {
+  return (
+    <textarea
+      ref={field}
+      rows={1}
+      maxLength={2000}
+      aria-label={t('Reason, which the model reads')}
+      placeholder={t('Reason, which the model reads')}
+      value={words.reason}
+      onChange={(event) => setWords({ ...words, reason: event.target.value })}
+    />
+  )
+}
+
+/** What keeps the verdict from being given at once. */
+function Standing({ isRunning, isAllSeen }: { isRunning: boolean; isAllSeen: boolean }) {
+  if (isRunning) return <span className="mute">{t('Sending …')}</span>
+  if (isAllSeen) return null
+  return (
+    <span className="unseen small" role="status">
+      {t('Not everything has been on screen')}
+    </span>
   )
 }
 
@@ -158,21 +190,26 @@ function More({ question, reload, note, setNote, grant, setGrant }: MoreProps) {
   )
 }
 
-/** A second press that must follow within a few seconds. */
-function useConfirmation(): [boolean, () => void] {
-  const [isConfirming, setConfirming] = useState(false)
+/**
+ * A second press that must follow within a few seconds. `isTooSoon`: what it is asked for has not stood for long enough to
+ * be read, as at the second press of a double click.
+ */
+function useConfirmation() {
+  const [state, setState] = useState<'no' | 'shown' | 'ready'>('no')
   const timer = useRef<number | undefined>(undefined)
-  const begin = () => {
-    setConfirming(true)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const askAgain = () => {
+    setState('shown')
     clearTimeout(timer.current)
-    timer.current = window.setTimeout(() => setConfirming(false), confirmMs)
+    timer.current = window.setTimeout(() => {
+      setState('ready')
+      timer.current = window.setTimeout(() => setState('no'), confirmMs)
+    }, armMs)
   }
-  return [isConfirming, begin]
+  return { isConfirming: state !== 'no', isTooSoon: state === 'shown', askAgain }
 }
 
-interface WrittenVerdict {
-  reason: string
-  note: string
+interface WrittenVerdict extends Words {
   edit: Edit
   grant: GrantChoice
 }

@@ -54,8 +54,8 @@ function Waiting({ id }: { id: string | null }) {
   const search = params.get('q') ?? ''
   const query = search === '' ? '' : `?q=${encodeURIComponent(search)}`
   const run = useRun()
-  const questions = useQuestions(id, id !== null, search)
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
+  const questions = useQuestions(id, id !== null || marked.size > 0, search)
   const open = useCallback(
     (next: string | null) => go(`${next ? `/approvals/${next}` : '/approvals'}${query}`),
     [go, query],
@@ -66,6 +66,8 @@ function Waiting({ id }: { id: string | null }) {
     [run, open, go],
   )
   useFirst(id, questions, query, go)
+  /** The question that took the place of the one that was decided last. */
+  const [led, setLed] = useState<string | null>(null)
   const toggle = (one: string) =>
     setMarked((before) =>
       before.has(one) ? new Set([...before].filter((other) => other !== one)) : new Set([...before, one]),
@@ -113,7 +115,7 @@ function Waiting({ id }: { id: string | null }) {
       </div>
       <div className="inbox-detail">
         {id ? (
-          <Chosen key={id} id={id} questions={questions} leave={leave} />
+          <Chosen key={id} id={id} questions={questions} leave={leave} isLed={id === led} onLead={setLed} />
         ) : (
           questions.ids.length > 0 && <Empty title={t('Choose a question')} />
         )}
@@ -181,10 +183,13 @@ interface ChosenProps {
   questions: Questions
   /** Goes on to another question or to the list, or back to the run that led here. */
   leave(next: string | null): void
+  /** Whether it took the place of one that was decided. */
+  isLed: boolean
+  onLead(next: string | null): void
 }
 
 /** The chosen question, from the list or, when it is not in it, read by its id. */
-function Chosen({ id, questions, leave }: ChosenProps) {
+function Chosen({ id, questions, leave, isLed, onLead }: ChosenProps) {
   const own = useQuery(questionQuery, { id }, { eventTypes: questionTypes })
   const question = own.data ? own.data.approval : (questions.rows.get(id) ?? undefined)
   const reload = () => {
@@ -195,7 +200,10 @@ function Chosen({ id, questions, leave }: ChosenProps) {
     if (after.status === 'PENDING') return reload()
     const isOpen = (other: string) => questions.isOpen(other) && other !== id
     questions.reload()
-    leave(wide.matches ? nextRow(questions.ids, id, isOpen) : null)
+    const next = wide.matches ? nextRow(questions.ids, id, isOpen) : null
+    onLead(next)
+    leave(next)
+    if (next === null) document.getElementById('content')?.focus({ preventScroll: true })
   }
   if (own.error && !question) return <Failure error={own.error} retry={own.reload} />
   if (question === null)
@@ -218,7 +226,7 @@ function Chosen({ id, questions, leave }: ChosenProps) {
   return (
     <>
       {own.error !== null && <Failure error={own.error} retry={own.reload} />}
-      <QuestionPane question={question} onDecided={decided} reload={reload} back={back} />
+      <QuestionPane question={question} onDecided={decided} reload={reload} back={back} takesFocus={isLed} />
     </>
   )
 }
