@@ -61,7 +61,11 @@ export function SearchField({ label, value, most = 100, suggestions, isFirst, on
         value={text}
         onChange={(event) => setTyped({ text: event.target.value, value })}
         onKeyDown={(event) => {
-          if (event.key === 'Escape') event.currentTarget.blur()
+          if (event.key === 'Escape') {
+            // It leaves the field; its text, and what is open behind it, stay.
+            event.preventDefault()
+            event.currentTarget.blur()
+          }
           if (event.key === 'Enter') onChange(text)
         }}
       />

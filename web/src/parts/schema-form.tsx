@@ -42,7 +42,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
   // A fault that the server found is told until its place is another.
   const [told, setTold] = useState({ issues, value: state.value })
   if (told.issues !== issues) setTold({ issues, value: state.value })
-  const { fault, tellFault } = useFaults(state, onChange)
+  const { fault, tellFault } = useFaults(state, onChange, !asJson)
   const hintsOf = useMemo(() => makeHints(schema), [schema])
   const form: Form = useMemo(() => {
     const hints = hintsOf(state.value ?? null)
@@ -116,7 +116,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
 }
 
 /** The faults of texts within the form: as long as there is one, what is shown is not what would be sent. */
-function useFaults(state: FormState, onChange: (state: FormState) => void) {
+function useFaults(state: FormState, onChange: (state: FormState) => void, isForm: boolean) {
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
   const tellFault = useCallback(
     (id: string, fault: string | null) =>
@@ -132,11 +132,9 @@ function useFaults(state: FormState, onChange: (state: FormState) => void) {
   useEffect(() => {
     latest.current = { state, onChange }
   })
-  const told = useRef(fault)
+  const isTold = state.fault === fault
   useEffect(() => {
-    if (told.current === fault) return
-    told.current = fault
-    latest.current.onChange({ value: latest.current.state.value, fault })
-  }, [fault])
+    if (isForm && !isTold) latest.current.onChange({ value: latest.current.state.value, fault })
+  }, [isForm, isTold, fault])
   return { fault, tellFault }
 }
