@@ -36,7 +36,10 @@ export async function decide(
   const answer = await lines.ask('approve, reject or skip? [a/r/s] ', signal)
   if (answer === null) return signal.aborted ? 'skipped' : 'ended'
   const verdict = verdictOf(answer)
-  if (verdict === null) return 'skipped'
+  if (verdict === null) {
+    note(`Skipped: it still waits.  ${dim(approval.id)}`)
+    return 'skipped'
+  }
   if (verdict === 'APPROVE' && isDestructive(approval)) {
     const name = await lines.ask(`Type ${oneLine(approval.toolName)} to approve it: `, signal)
     if (name !== approval.toolName) {

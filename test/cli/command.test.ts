@@ -211,6 +211,18 @@ test('approvals shows what waits and what comes, and gives verdicts that were ty
   await shop.settle()
 })
 
+test('an answer that is no verdict is told of: the call still waits', async () => {
+  const { approvalId } = await shop.ask('B-3')
+  const running = await command(['approvals', '--ask'], env)
+  await running.until('[a/r/s]')
+  running.type('yes')
+  running.endInput()
+  expect(await running.ended).toBe(0)
+  expect(running.err()).toContain(`Skipped: it still waits.  ${approvalId}`)
+  expect((await shop.approval(approvalId))['status']).toBe('PENDING')
+  await shop.settle()
+})
+
 test('a question that somebody else settles is not asked any more', async () => {
   const { approvalId } = await shop.ask('C-1')
   const running = await command(['approvals', '--ask'], env)
