@@ -347,7 +347,8 @@ describe('a task that asks', () => {
 describe('who comes back', () => {
   test('gets the task as it is and the rest of its text', async () => {
     const words = Array.from({ length: 40 }, (_, i) => `word${i}`).join(' ')
-    const request = message(`slow 50ms\nsay ${words}`)
+    // Slow enough for a busy machine to come back before its end.
+    const request = message(`slow 150ms\nsay ${words}`)
     let id = ''
     for await (const { payload } of client.sendMessageStream(request)) {
       if (payload?.$case === 'task') id = payload.value.id
