@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { createBodyBudget, maxBodyBytes, readBody, refuseBody, type BodyBudget } from './bodies.ts'
 import { retryAfter, sendJson } from './replies.ts'
 import { pathOf, type RouteGroup } from './route.ts'
+import { isForSocket, refuseUpgrade, serveWithoutUpgrade } from './upgrades.ts'
 import { defaultReaderLimits, watchReaders, type ReaderLimits } from './slow-readers.ts'
 
 /** Time for a request's head and body to arrive, in milliseconds. */
@@ -83,6 +84,7 @@ export async function listen(
   limitAddresses(server, routes, limits.maxConnectionsPerAddress)
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
+    if (!isForSocket(request)) return serveWithoutUpgrade(server, request, socket, head)
     if (routes.hostFault(request.headers.host) !== null) refuseUpgrade(socket, '403 Forbidden')
     else if (routes.upgrade && pathOf(request) === '/graphql') routes.upgrade(request, socket, head)
     else refuseUpgrade(socket, '404 Not Found')
@@ -137,10 +139,6 @@ async function bind(server: Server, host: string, port: number): Promise<{ url: 
   const address = server.address() as AddressInfo
   const shown = host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
   return { url: `http://${shown}:${address.port}`, port: address.port }
-}
-
-function refuseUpgrade(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 
 async function close(server: Server, open: ReadonlySet<ServerResponse>, graceMs: number): Promise<void> {

@@ -9,6 +9,7 @@ import { getOperationAST, GraphQLError, type FormattedExecutionResult } from 'gr
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../../core/log.ts'
 import type { Services } from '../../../domain/access/index.ts'
+import { refuseUpgrade } from '../../http/upgrades.ts'
 import type { Documents } from './documents.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
 import type { OperationParts } from './operations.ts'
@@ -81,7 +82,7 @@ export function openSockets(options: SocketOptions): Sockets {
   return {
     upgrade: (request, socket, head) => {
       const refusal = refusalOf(request, options)
-      if (refusal) socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+      if (refusal) refuseUpgrade(socket, refusal)
       else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request))
     },
     count: () => wss.clients.size,
