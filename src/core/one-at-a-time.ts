@@ -6,13 +6,18 @@ export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   let again = false
   const run = async () => {
-    do {
-      again = false
-      await work()
-    } while (again)
+    try {
+      do {
+        again = false
+        await work()
+      } while (again)
+    } finally {
+      // In the same step as the last look at `again`: a call between the two would cause no run.
+      running = null
+    }
   }
   return () => {
     if (running) again = true
-    return (running ??= run().finally(() => (running = null)))
+    return (running ??= run())
   }
 }
