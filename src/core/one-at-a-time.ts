@@ -12,7 +12,7 @@ export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
         await work()
       } while (again)
     } finally {
-      // In the same step as the last look at `again`: a call between the two would cause no run.
+      // At once when nobody has asked again: a call between the two would cause no run.
       running = null
     }
   }
