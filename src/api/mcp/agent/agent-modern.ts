@@ -27,9 +27,12 @@ async function listen(request: ModernRequest, message: JsonObject): Promise<Resp
   const { changes, subscriptions, streams, log } = runtime
   const { body, uris } = limitFilter(message, surface.features)
   changes.assertQuota()
+  let close = () => {}
+  // Refuses a key with too many streams: what has begun by then would go on without anybody who reads or ends it.
+  streams.register(ctx.principal, () => close(), ended)
   const bus = changes.eventBus(agentId, (onUpdated) => subscriptions.watch(ctx, agentId, uris, onUpdated))
   const served = serveModern(() => agentServer(request), { request: webRequest(), body }, log, bus)
-  streams.register(ctx.principal, () => void served.close().catch(() => {}), ended)
+  close = () => void served.close().catch(() => {})
   return served.response
 }
 
