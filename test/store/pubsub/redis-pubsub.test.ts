@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import type { Hint } from '../../../src/store/pubsub/pubsub.ts'
+import type { Hint, PubSub } from '../../../src/store/pubsub/pubsub.ts'
 import { redisPubSub } from '../../../src/store/pubsub/redis-pubsub.ts'
 import { hasRedis } from '../../support/databases.ts'
 import { ownRedis } from '../../support/redis-cut.ts'
@@ -48,6 +48,31 @@ test.skipIf(!hasRedis)('closes while it subscribes again, and nobody is left wit
   }
 })
 
+test.skipIf(!hasRedis)(
+  'replaces connections on which nothing comes back although nobody has closed them',
+  async () => {
+    await using wire = await startHolding()
+    const channel = `gatehouse-test:${randomUUID()}`
+    const pubsub = await redisPubSub(wire.url, channel, 100)
+    const other = await redisPubSub(ownRedis(), channel)
+    const at = (one: PubSub, id: string) =>
+      new Promise<void>((resolve) =>
+        one.subscribe((hint) => hint.kind === 'signal' && hint.id === id && resolve()),
+      )
+    const back = new Promise<void>((resolve) =>
+      pubsub.subscribe((hint) => hint.kind === 'reconnected' && resolve()),
+    )
+    wire.freeze()
+    pubsub.publish([{ kind: 'signal', name: 'cancel', id: 'lost' }])
+    await back
+    const [here, there] = [at(pubsub, 'to here'), at(other, 'to there')]
+    const timer = setInterval(() => pubsub.publish([{ kind: 'signal', name: 'cancel', id: 'to there' }]), 20)
+    other.publish([{ kind: 'signal', name: 'cancel', id: 'to here' }])
+    await Promise.all([here, there]).finally(() => clearInterval(timer))
+    await Promise.all([pubsub.close(), other.close()])
+  },
+)
+
 /** A wire to Redis that can be cut, and that keeps the next subscription back until it is released. */
 async function startHolding() {
   const redis = new URL(ownRedis())
@@ -83,6 +108,10 @@ async function startHolding() {
         holding = resolve
         for (const socket of sockets) socket.destroy()
       }),
+    /** From now on nothing passes on the connections that there are. */
+    freeze() {
+      for (const socket of sockets) socket.removeAllListeners('data').unpipe().pause()
+    },
     /** Resolves when no connection is left. */
     empty,
     async [Symbol.asyncDispose]() {
