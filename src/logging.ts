@@ -7,7 +7,17 @@ import { loggable } from './core/loggable.ts'
 /** Logs to standard output, or to `destination`. The level `silent` logs nothing. */
 export function createLog(level: string, destination?: DestinationStream): Log {
   if (level === 'silent') return silentLog
-  return withoutRepeats(pino({ level, serializers: { err: loggable } }, destination))
+  return withoutRepeats(pino({ level, serializers: { err: loggable } }, destination ?? standardOutput()))
+}
+
+/** Bytes of lines that wait for a full disk; further ones are left out. */
+const mostWaiting = 1024 * 1024
+
+/** Standard output, without which the server goes on: its disk may be full, and its reader gone. */
+function standardOutput(): DestinationStream {
+  process.stdout.on('error', () => {})
+  const stream = pino.destination({ dest: 1, sync: true, maxLength: mostWaiting })
+  return stream.on('error', () => {})
 }
 
 /** Equal warnings are one line in this time. Milliseconds. */
