@@ -32,7 +32,8 @@ export function createBuckets(maxNames: number): Buckets {
     const known = buckets.get(name)
     if (known) {
       known.left = Math.min(capacity, known.left + Math.max(0, now - known.at) * perMs)
-      known.at = Math.max(known.at, now)
+      // Also when the clock was set back: the bucket would get nothing until it shows that time again.
+      known.at = now
       return known
     }
     return { left: capacity, at: now }

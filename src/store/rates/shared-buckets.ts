@@ -48,6 +48,8 @@ interface Chunk {
   fetching: Promise<void> | null
   /** Until then the bucket is empty, as the store returned. */
   emptyUntil: number
+  /** How long that was when it was told, in milliseconds. */
+  emptyMs: number
 }
 
 /** Without a store the buckets are those of this process, which also serve while the store does not respond. */
@@ -104,6 +106,7 @@ function chunkFetcher(
       if (granted > 0) return 0
       const waitMs = Math.max(1, Math.ceil((needed - left) / rule.perMs))
       chunk.emptyUntil = clock.now() + waitMs
+      chunk.emptyMs = waitMs
       return waitMs
     } catch (error) {
       log.debug({ err: error }, 'the store of rate limits did not respond; this replica uses its own')
@@ -121,7 +124,7 @@ function createChunks(clock: Clock, fetchChunk: FetchChunk) {
     const now = clock.now()
     const known = chunks.get(name)
     if (known && now - known.at > chunkMs) known.tokens = 0
-    const chunk = known ?? { tokens: 0, at: now, shared: 0, fetching: null, emptyUntil: 0 }
+    const chunk = known ?? { tokens: 0, at: now, shared: 0, fetching: null, emptyUntil: 0, emptyMs: 0 }
     chunks.delete(name)
     chunks.set(name, chunk)
     if (chunks.size > maxChunks) chunks.delete(chunks.keys().next().value!)
@@ -134,7 +137,9 @@ function createChunks(clock: Clock, fetchChunk: FetchChunk) {
         chunk.tokens -= tokens
         return 0
       }
-      if (chunk.emptyUntil > clock.now()) return chunk.emptyUntil - clock.now()
+      const leftMs = chunk.emptyUntil - clock.now()
+      // Longer than it was told: the clock was set back since.
+      if (leftMs > 0 && leftMs <= chunk.emptyMs) return leftMs
       if (chunk.fetching) {
         await chunk.fetching
         continue
