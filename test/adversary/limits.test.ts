@@ -86,6 +86,21 @@ describe('buckets that replicas share', () => {
     await deployment.close()
   })
 
+  test.skipIf(!hasPostgres)('are filled on by a database whose clock is behind', async () => {
+    const deployment = await openDeployment('PostgreSQL')
+    const store = postgresBuckets(deployment.replicas[0]!.app.services.db)
+    const take = () => store.take('k', { capacity: 60, perMs: 1 / 60_000 }, 1, 60)
+    const move = (time: string) =>
+      deployment.rows(`update rate_buckets set at = at + interval '${time}' where name = 'k'`)
+    expect((await take()).granted).toBe(60)
+    await move('1 hour')
+    expect((await take()).granted).toBe(0)
+    await move('-1 minute')
+    expect((await take()).granted).toBeCloseTo(1, 1)
+    await store.close()
+    await deployment.close()
+  })
+
   test('ask the shared store once for many requests', async () => {
     let asked = 0
     const store: BucketStore = {

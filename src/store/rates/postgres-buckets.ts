@@ -13,7 +13,7 @@ export function postgresBuckets(db: Database): BucketStore {
   return {
     async take(name, { capacity, perMs }, needed, chunk) {
       const [most, least, wanted] = [sql`${capacity}::float8`, sql`${needed}::float8`, sql`${chunk}::float8`]
-      const elapsedMs = sql`extract(epoch from clock_timestamp() - b.at) * 1000`
+      const elapsedMs = sql`greatest(0, extract(epoch from clock_timestamp() - b.at) * 1000)`
       const available = sql`least(${most}, b.tokens + ${elapsedMs} * ${perMs}::float8)`
       const taken = sql`case when ${available} >= ${least} then least(${wanted}, ${available}) else 0 end`
       const takenFromFull = sql`least(${wanted}, ${most})`
