@@ -1,6 +1,6 @@
 /** The HTTP server: routes, body limits, health checks and the upgrade to WebSocket. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createBodyBudget, maxBodyBytes, readBody, refuseBody, type BodyBudget } from './bodies.ts'
 import { retryAfter, sendJson } from './replies.ts'
@@ -83,8 +83,8 @@ export async function listen(
   server.maxConnections = limits.maxConnections
   limitAddresses(server, routes, limits.maxConnectionsPerAddress)
   server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy())
     if (!isForSocket(request)) return serveWithoutUpgrade(server, request, socket, head)
+    socket.on('error', () => socket.destroy())
     if (routes.hostFault(request.headers.host) !== null) refuseUpgrade(socket, '403 Forbidden')
     else if (routes.upgrade && pathOf(request) === '/graphql') routes.upgrade(request, socket, head)
     else refuseUpgrade(socket, '404 Not Found')
@@ -117,7 +117,11 @@ export async function listenForMetrics(metrics: RouteGroup, host: string, port: 
 /** Closes connections of an address that has enough, before anything of them is read. */
 function limitAddresses(server: Server, { connectionName }: Routes, most: number): void {
   const open = new Map<string, number>()
+  const counted = new WeakSet<Socket>()
   server.on('connection', (socket) => {
+    // A connection that is read again (see `serveWithoutUpgrade`) is the same one.
+    if (counted.has(socket)) return
+    counted.add(socket)
     const name = connectionName(socket.remoteAddress)
     if (name === null) return
     const count = open.get(name) ?? 0

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { listen, type HttpServer, type Routes } from '../../../src/api/http/server.ts'
+import { defaultServerLimits, listen, type HttpServer, type Routes } from '../../../src/api/http/server.ts'
 
 const routes: Routes = {
   mcp: null,
@@ -20,13 +20,14 @@ const routes: Routes = {
   upgrade: null,
   hostFault: (host) => (host === 'localhost' ? null : 'refused'),
   takeAnonymous: () => 0,
-  connectionName: () => null,
+  connectionName: () => 'one',
   ready: async () => true,
   release: {},
 }
 
 let server: HttpServer
-beforeEach(async () => (server = await listen(routes, '127.0.0.1', 0)))
+const limits = { ...defaultServerLimits, maxConnectionsPerAddress: 2 }
+beforeEach(async () => (server = await listen(routes, '127.0.0.1', 0, limits)))
 afterEach(() => server.close(0))
 
 /** A client that keeps its side of the connection open whatever the server does. */
@@ -54,6 +55,17 @@ test('a client that offers HTTP/2, as that of Java, is served over HTTP/1.1, aga
   expect(await until(/words/)).toMatch(/^HTTP\/1.1 200 [^]*POST J\u00fcrgen first words/)
   socket.write(`${post(offer, 'Ann')}other words${post('', 'Bob')}plain words`)
   expect(await until(/plain/)).toMatch(/POST Ann other words[^]*POST Bob plain words/)
+  socket.destroy()
+})
+
+test('a connection counts once, however often its client offers', async () => {
+  const { socket, until } = open()
+  for (const word of ['one', 'two', 'three']) {
+    socket.write(
+      `POST /echo HTTP/1.1\r\nHost: localhost\r\n${offer}Content-Length: 5\r\n\r\n${word.padEnd(5)}`,
+    )
+    expect(await until(new RegExp(word))).toContain(word)
+  }
   socket.destroy()
 })
 
