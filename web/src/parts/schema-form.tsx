@@ -3,7 +3,7 @@
  * presets and defaults are filled in at the beginning by `startForm`.
  */
 import './schema-form.css'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { isDeepSame } from './deep-same.ts'
 import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
@@ -42,7 +42,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
   // A fault that the server found is told until its place is another.
   const [told, setTold] = useState({ issues, value: state.value })
   if (told.issues !== issues) setTold({ issues, value: state.value })
-  const { fault, tellFault } = useFaults(state, onChange, !asJson)
+  const { fault, tellFault, tell } = useFaults(state, onChange, !asJson)
   const hintsOf = useMemo(() => makeHints(schema), [schema])
   const form: Form = useMemo(() => {
     const hints = hintsOf(state.value ?? null)
@@ -63,9 +63,9 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
   }, [schema, label, told, showsAll, touched, hintsOf, state.value, tellFault])
   const change = (text: string) => {
     try {
-      onChange({ value: text.trim() === '' ? undefined : parseExactly(text), fault: null })
+      tell({ value: text.trim() === '' ? undefined : parseExactly(text), fault: null })
     } catch (error) {
-      onChange({ value: state.value, fault: error instanceof Error ? error.message : String(error) })
+      tell({ value: state.value, fault: error instanceof Error ? error.message : String(error) })
     }
   }
   return (
@@ -107,7 +107,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
             path={[]}
             value={state.value}
             isRequired
-            onChange={(value) => onChange({ value, fault })}
+            onChange={(value) => tell({ value, fault })}
           />
         )}
       </FormContext>
@@ -128,13 +128,18 @@ function useFaults(state: FormState, onChange: (state: FormState) => void, isFor
     [],
   )
   const fault = [...faults.values()][0] ?? null
+  // What was written last, also where it is not drawn yet: a fault that is told meanwhile must not bring back what was before.
   const latest = useRef({ state, onChange })
-  useEffect(() => {
+  useLayoutEffect(() => {
     latest.current = { state, onChange }
   })
+  const tell = useCallback((next: FormState) => {
+    latest.current = { ...latest.current, state: next }
+    latest.current.onChange(next)
+  }, [])
   const isTold = state.fault === fault
   useEffect(() => {
-    if (isForm && !isTold) latest.current.onChange({ value: latest.current.state.value, fault })
-  }, [isForm, isTold, fault])
-  return { fault, tellFault }
+    if (isForm && !isTold) tell({ value: latest.current.state.value, fault })
+  }, [isForm, isTold, fault, tell])
+  return { fault, tellFault, tell }
 }
