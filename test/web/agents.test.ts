@@ -126,6 +126,24 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.close()
   })
 
+  test('rules whose text is no JSON are not saved as those before them', async () => {
+    const { id } = await create('Ruled', { stepRules: [{ step: 1, toolChoice: { mode: 'NONE' } }] })
+    const v = await visit(browser, h, `/agents/${id}`)
+    await v.page.getByText('What its model sees, and when').click()
+    const rules = v.page.getByRole('region', { name: 'Rules by step' })
+    await rules.getByRole('button', { name: 'As JSON' }).click()
+    await rules.getByRole('textbox').fill('[{"step": 2}')
+    await v.page.getByRole('textbox', { name: 'Model' }).fill('builtin/rehearsal')
+    await v.page.getByRole('button', { name: 'Save', exact: true }).click()
+    await v.page.getByText('Some fields need another value.').waitFor()
+    expect(await read(id, 'version model')).toEqual({ version: 1, model: null })
+    await rules.getByRole('textbox').fill('[{"step": 2}]')
+    await v.page.getByRole('button', { name: 'Save', exact: true }).click()
+    await v.page.getByText('Saved Ruled as version 2.').waitFor()
+    expect(await read(id, 'stepRules { step }')).toEqual({ stepRules: [{ step: 2 }] })
+    await v.close()
+  })
+
   test('a rival change is shown beside mine, and each of us keeps what was chosen', async () => {
     const { id } = await create('Shared', { instructions: 'First.', toolIds: [toolId] })
     const v = await visit(browser, h, `/agents/${id}`)

@@ -7,6 +7,13 @@ import { agoText, durationText } from '../../web/src/parts/durations.ts'
 import { ordered } from '../../web/src/parts/ordered.ts'
 import { beginningOf } from '../../web/src/parts/deceptive.ts'
 import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
+import { ArgumentSheet } from '../../web/src/parts/question/argument-sheet.tsx'
+import { readOutput } from '../../web/src/parts/output-field.tsx'
+import { draftOf, inputOf, newPolicy } from '../../web/src/parts/gate-draft.ts'
+import { valueFrom } from '../../web/src/parts/gate-properties.ts'
+import { objectFrom } from '../../web/src/screens/tools/tool-config.ts'
+import { createInputOf, newDraft } from '../../web/src/screens/agents/agent-draft.ts'
+import type { Issue } from '../../web/src/api/outcome.ts'
 import { isWhole, withSpan } from '../../web/src/parts/use-seen.ts'
 import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
@@ -82,7 +89,7 @@ test('differences name the place, in objects and lists', () => {
     { path: 'a.b[2]', before: undefined, after: 4 },
     { path: 'c', before: 1, after: undefined },
   ])
-  expect(changesBetween(Array(500).fill(0), Array(500).fill(1))).toHaveLength(200)
+  expect(changesBetween(Array(500).fill(0), Array(500).fill(1))).toHaveLength(500)
 })
 
 test('names stand in the order of the schema, unknown ones behind', () => {
@@ -151,6 +158,28 @@ test('names that every object has are arguments only where the call has them', (
   expect(changesBetween({}, { constructor: 'McLaren' })).toEqual([
     { path: 'constructor', before: undefined, after: 'McLaren' },
   ])
+})
+
+test('two arguments whose long names differ at their end do not look the same', () => {
+  const names = ['a', 'b'].map((end) => 'x'.repeat(150) + end)
+  const values = Object.fromEntries(names.map((name) => [name, 1]))
+  const sheet = { names, values, schema: null, seen: new Set<string>(), refOf: () => () => {} }
+  const html = renderToStaticMarkup(createElement(ArgumentSheet, sheet))
+  for (const name of names) expect(html).toContain(`${name}<`)
+})
+
+describe('a number that would be sent as another one', () => {
+  test.each(['1e400', '9007199254740993'])('%s is a fault wherever JSON is written', (text) => {
+    expect(readOutput({ isJson: true, text })).toHaveProperty('broken')
+    const json = `{"const": ${text}}`
+    const issues: Issue[] = []
+    expect(objectFrom(json, [], issues)).toBeNull()
+    expect(issues).toHaveLength(1)
+    expect(createInputOf({ ...newDraft, name: 'a', outputSchema: json })).toHaveProperty('issues')
+    const when = { as: 'json', text: json } as const
+    expect(inputOf({ ...draftOf(newPolicy), mode: 'WHEN', when })).toHaveProperty('faults')
+    expect(valueFrom(text, 'other')).toBeUndefined()
+  })
 })
 
 test('an element was seen when what was seen of it adds up to all of it', () => {

@@ -15,11 +15,11 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const memberOf = (of: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(of, name) ? of[name] : undefined
 
-/** Every place whose value is another, in the order of the new value; at most `max`. */
-export function changesBetween(before: unknown, after: unknown, max = 200): Change[] {
+/** Every place whose value is another, in the order of the new value. */
+export function changesBetween(before: unknown, after: unknown): Change[] {
   const found: Change[] = []
   const walk = (path: string, from: unknown, to: unknown): void => {
-    if (found.length >= max || Object.is(from, to)) return
+    if (Object.is(from, to)) return
     if (isObject(from) && isObject(to)) {
       for (const key of new Set([...Object.keys(to), ...Object.keys(from)]))
         walk(path === '' ? key : `${path}.${key}`, memberOf(from, key), memberOf(to, key))

@@ -19,6 +19,7 @@ export function parseExactly(text: string): unknown {
 
 function isKept(value: number, source: string | undefined): boolean {
   if (!Number.isFinite(value)) return false
-  const isWhole = source !== undefined && /^-?\d+$/.test(source)
+  // A browser that does not tell how it was written cannot tell either whether digits are lost.
+  const isWhole = source === undefined ? Number.isInteger(value) : /^-?\d+$/.test(source)
   return !isWhole || Number.isSafeInteger(value) || String(value) === source
 }

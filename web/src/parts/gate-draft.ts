@@ -1,4 +1,5 @@
 /** A gate while it is edited: what the fields show, and what is sent. Pure. */
+import { parseExactly } from './exact-json.ts'
 import { rulesOfSchema, schemaOfRules, isAboutPresence, type Row, type Rules } from './gate-rules.ts'
 import { isObject, type Schema } from './schema-form-resolve.ts'
 import { t } from '../texts/texts.tsx'
@@ -117,7 +118,7 @@ function schemaOf(when: Draft['when'], faults: DraftFault[]): Schema | null {
     return schemaOfRules(when.rules)
   }
   try {
-    const schema: unknown = JSON.parse(when.text)
+    const schema = parseExactly(when.text)
     if (isObject(schema)) return schema
     faults.push({ path: ['when'], message: t('must be a JSON object') })
   } catch (error) {
@@ -137,7 +138,7 @@ export function switched(draft: Draft): Draft | null {
     return { ...draft, when: { as: 'json', text: JSON.stringify(schemaOfRules(complete), null, 2) } }
   }
   try {
-    const schema: unknown = JSON.parse(when.text)
+    const schema = parseExactly(when.text)
     const isEmpty = isObject(schema) && Object.keys(schema).length === 0
     const rules: Rules | null = isEmpty ? { match: 'all', rows: [emptyRow] } : rulesOfSchema(schema)
     return rules && { ...draft, when: { as: 'rows', rules } }

@@ -88,17 +88,21 @@ export function valueText(value: unknown, kind: Known['kind'] | undefined): stri
 export function valueFrom(text: string, kind: Known['kind'] | undefined): unknown {
   if (kind === 'text') return text === '' ? undefined : text
   const trimmed = text.trim()
-  if (kind === 'number') {
-    const number = numberFrom(trimmed)
-    return typeof number === 'number' ? number : undefined
-  }
+  if (kind === 'number') return exactly(trimmed)
   if (trimmed === '') return undefined
   try {
     const value: unknown = JSON.parse(trimmed)
+    if (typeof value === 'number') return exactly(trimmed)
     return typeof value === 'object' && value !== null ? text : value
   } catch {
     return text
   }
+}
+
+/** The number of a text; undefined when it is none, or would become another one. */
+function exactly(text: string): number | undefined {
+  const number = numberFrom(text)
+  return typeof number === 'number' ? number : undefined
 }
 
 /** The values of a list that is written with commas; undefined when there is none. */

@@ -26,7 +26,7 @@ export function Arguments({ value, schema }: { value: Record<string, unknown>; s
           {names.map((name) => (
             <div key={name}>
               <dt title={descriptionOf(schema, name) ?? undefined}>
-                <Foreign text={name} max={100} />
+                <Foreign text={name} />
               </dt>
               <dd>
                 <Value value={value[name]} />

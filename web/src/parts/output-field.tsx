@@ -1,6 +1,7 @@
 /** A field for the output of a call, as text or as JSON. */
 import { useState } from 'react'
 import './output-field.css'
+import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
 import { Boundary } from './states.tsx'
 import { t } from '../texts/texts.tsx'
@@ -16,7 +17,7 @@ export const noOutput: Output = { isJson: false, text: '' }
 export function readOutput({ isJson, text }: Output): { value: unknown } | { broken: string } {
   if (!isJson) return { value: text }
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: parseExactly(text) }
   } catch (error) {
     return { broken: error instanceof Error ? error.message : String(error) }
   }

@@ -72,7 +72,7 @@ function Name({ name, schema }: { name: string; schema: Schema | null }) {
         </span>
       )}
       <span className={title === null ? undefined : 'mono small'}>
-        <Foreign text={name} max={100} />
+        <Foreign text={name} />
       </span>
       {description !== null && (
         <span className="small sheet-about">

@@ -1,5 +1,6 @@
 /** An agent while it is edited: fields as texts, and the inputs of createAgent and updateAgent that they mean. Pure. */
 import type { Issue } from '../../api/outcome.ts'
+import { parseExactly } from '../../parts/exact-json.ts'
 import { changedNames } from '../../parts/rebase.ts'
 import type { AgentDetail, CreateInput, UpdateInput } from './documents.ts'
 import type { Written } from '../../parts/told-issues.ts'
@@ -19,6 +20,8 @@ export interface AgentDraft {
   toolChoice: (typeof choices)[number]
   toolChoiceTool: string
   stepRules: readonly Rule[]
+  /** Why the text of the rules is none; empty when it is. */
+  stepRulesFault: string
   stopConditions: string
   maxSteps: string
   finalAnswerOnLimit: boolean
@@ -46,6 +49,7 @@ export const newDraft: AgentDraft = {
   toolChoice: 'AUTO',
   toolChoiceTool: '',
   stepRules: [],
+  stepRulesFault: '',
   stopConditions: '',
   maxSteps: '20',
   finalAnswerOnLimit: true,
@@ -74,6 +78,7 @@ export const draftNames: Record<keyof AgentDraft, string> = {
   toolChoice: t('Tool choice'),
   toolChoiceTool: t('Tool that it must call'),
   stepRules: t('Rules by step'),
+  stepRulesFault: t('Rules by step'),
   stopConditions: t('Stops after a call of'),
   maxSteps: t('Steps at most'),
   finalAnswerOnLimit: t('One last answer without tools when the steps are used up'),
@@ -106,6 +111,7 @@ export function draftOfAgent(agent: AgentDetail): AgentDraft {
     toolChoice: toolChoice.mode ?? 'TOOL',
     toolChoiceTool: toolChoice.tool ?? '',
     stepRules: agent.stepRules.map(ruleOf),
+    stepRulesFault: '',
     stopConditions: agent.stopConditions.map(({ hasToolCall }) => hasToolCall).join('\n'),
     maxSteps: String(agent.maxSteps),
     finalAnswerOnLimit: agent.finalAnswerOnLimit,
@@ -177,6 +183,8 @@ export function updateInputOf(
 
 function inputOf(draft: AgentDraft, issues: Issue[]): Record<string, unknown> {
   const number = (name: keyof AgentDraft) => numberFrom(draft[name] as string, name, issues)
+  if (draft.stepRulesFault !== '')
+    issues.push({ path: ['input', 'stepRules', 'stepRulesFault'], message: draft.stepRulesFault })
   const stops = draft.stopConditions
     .split('\n')
     .map((line) => line.trim())
@@ -217,7 +225,7 @@ function numberFrom(text: string, name: string, issues: Issue[]): number | null 
 function schemaFrom(text: string, issues: Issue[]): unknown {
   if (text.trim() === '') return null
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     issues.push({ path: ['input', 'outputSchema'], message: t('is not JSON: {message}', { message }) })

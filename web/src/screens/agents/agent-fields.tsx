@@ -100,7 +100,10 @@ function Told({ issues }: { issues: readonly Issue[] }) {
 
 function Visibility({ draft, set, issues, options }: PartProps & { options: readonly Option[] }) {
   const { text, long, choice } = fieldsOf(draftNames, { draft, set, issues })
-  const [rules, setRules] = useState<FormState>({ value: draft.stepRules, fault: null })
+  const [rules, setRules] = useState<FormState>(() => ({
+    value: draft.stepRules,
+    fault: draft.stepRulesFault || null,
+  }))
   return (
     <>
       <Check
@@ -146,7 +149,10 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
           label={draftNames.stepRules}
           onChange={(state) => {
             setRules(state)
-            if (state.fault === null) set({ stepRules: (state.value ?? []) as AgentDraft['stepRules'] })
+            set({
+              stepRules: (state.value ?? []) as AgentDraft['stepRules'],
+              stepRulesFault: state.fault ?? '',
+            })
           }}
         />
         <Told issues={issuesAt(issues, ['stepRules'])} />

@@ -1,5 +1,6 @@
 /** The config of a tool, as the API takes it, from the texts of its fields. Pure. */
 import type { Issue } from '../../api/outcome.ts'
+import { parseExactly } from '../../parts/exact-json.ts'
 import { gateInputOf } from '../../parts/gate-draft.ts'
 import type { Kind, UpdateInput } from './documents.ts'
 import type { ToolDraft } from './tool-draft.ts'
@@ -106,7 +107,7 @@ export function objectFrom(
   issues: Issue[],
 ): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseExactly(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>
     issues.push({ path: ['input', ...path], message: t('must be a JSON object') })

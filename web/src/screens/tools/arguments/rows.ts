@@ -1,4 +1,5 @@
 /** The schema of a tool's arguments as rows, and back. What a row has no field for stays in it. Pure. */
+import { parseExactly } from '../../../parts/exact-json.ts'
 import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -57,7 +58,7 @@ class NoRows extends Error {}
 /** The rows of a schema's text, or why it has none. */
 export function rowsOf(text: string): ArgumentRows | { why: string } {
   try {
-    return rowsOfSchema(JSON.parse(text))
+    return rowsOfSchema(parseExactly(text))
   } catch (error) {
     if (error instanceof NoRows) return { why: error.message }
     return {
