@@ -246,6 +246,32 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
+  test('a secret that is set anew shows where it may be sent, and what the field says is so', async () => {
+    const allowedHosts = ['api.example.com', '*.example.org']
+    await shop.h.mutate('setSecret', { name: 'BOUND', value: 'one', allowedHosts }, 'secret { id }')
+    const { page, close } = await visit(browser, shop.h, '/operations/secrets')
+    const hostsOf = async () =>
+      (await shop.h.gql('{ secrets(first: 10) { nodes { name allowedHosts } } }')).data['secrets'].nodes.find(
+        ({ name }: { name: string }) => name === 'BOUND',
+      ).allowedHosts
+    const setAnew = async (value: string, hosts?: string) => {
+      await page.getByRole('row', { name: /BOUND/ }).getByRole('button', { name: 'Set anew' }).click()
+      const field = page.getByLabel('Hosts that it may be sent to')
+      const before = await field.inputValue()
+      await page.getByLabel('Value').fill(value)
+      if (hosts !== undefined) await field.fill(hosts)
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      return before
+    }
+    expect(await setAnew('two')).toBe('api.example.com, *.example.org')
+    expect(await hostsOf()).toEqual(allowedHosts)
+    await setAnew('three', '')
+    expect(await hostsOf()).toBeNull()
+    await shop.h.mutate('deleteSecret', { name: 'BOUND' }, '__typename')
+    await close()
+  })
+
   test('secrets and providers are set and deleted, and no value is ever shown', async () => {
     const tab = await visit(browser, shop.h, '/operations/secrets')
     const { page } = tab

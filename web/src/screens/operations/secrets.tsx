@@ -42,7 +42,7 @@ const setMutation = command('setSecret')
 const deleteMutation = command('deleteSecret')
 
 export function Secrets() {
-  const [open, setOpen] = useState<{ name: string } | null>(null)
+  const [open, setOpen] = useState<{ name: string; hosts: string } | null>(null)
   const pages = usePages(secretsQuery, {}, (data) => data.secrets, {
     eventTypes: ['SECRET_SET', 'SECRET_DELETED'],
   })
@@ -56,7 +56,7 @@ export function Secrets() {
             form={<code className="mono">{'{{secret:NAME}}'}</code>}
           />
         </span>
-        <button type="button" className="primary spread" onClick={() => setOpen({ name: '' })}>
+        <button type="button" className="primary spread" onClick={() => setOpen({ name: '', hosts: '' })}>
           <Icon name="plus" /> {t('New secret')}
         </button>
       </p>
@@ -91,7 +91,10 @@ export function Secrets() {
               <Ago at={secret.updatedAt} />
             </td>
             <td className="actions">
-              <button type="button" onClick={() => setOpen({ name: secret.name })}>
+              <button
+                type="button"
+                onClick={() => setOpen({ name: secret.name, hosts: secret.allowedHosts?.join(', ') ?? '' })}
+              >
                 {t('Set anew')}
               </button>
               <Confirm
@@ -113,7 +116,7 @@ export function Secrets() {
       />
       {open && (
         <SetSecret
-          name={open.name}
+          {...open}
           onClose={() => {
             setOpen(null)
             pages.reload()
@@ -124,14 +127,16 @@ export function Secrets() {
   )
 }
 
-function SetSecret({ name: known, onClose }: { name: string; onClose(): void }) {
+function SetSecret({ name: known, hosts: began, onClose }: { name: string; hosts: string; onClose(): void }) {
   const [name, setName] = useState(known)
   const [value, setValue] = useState('')
-  const [hosts, setHosts] = useState('')
+  const [hosts, setHosts] = useState(began)
   const form = useMutation(setMutation)
   const save = async () => {
     const allowedHosts = hosts.split(/[\s,]+/).filter(Boolean)
-    const input = { name, value, ...(allowedHosts.length > 0 ? { allowedHosts } : {}) }
+    // What is left out stays, also what somebody else has set meanwhile.
+    const given = hosts === began ? {} : { allowedHosts: allowedHosts.length > 0 ? allowedHosts : null }
+    const input = { name, value, ...given }
     if (!(await form.send({ input }))) return
     toast(t('{name} is set.', { name }), { tone: 'good' })
     onClose()
