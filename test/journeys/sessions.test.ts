@@ -293,8 +293,21 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await openTab(first).signIn(adminKey)).toBe(201)
   })
 
+  test('a page acts in the name of the person that it shows, or of nobody, over HTTP and sockets', async () => {
+    const [shown, another] = [await newKey(), await newKey()]
+    const { tab } = await signedIn(another.secret)
+    const asked = (id: string) => tab.gql(viewer, {}, { headers: { 'gatehouse-principal': id } })
+    expect(codeOf(await asked(shown.id))).toBe('UNAUTHENTICATED')
+    expect((await asked(another.id)).data.viewer.id).toBe(another.id)
+    expect(await socketEnd(first, tab, { principal: shown.id }).code).toBe(4403)
+    const own = socketEnd(first, tab, { principal: another.id })
+    await own.open
+    await tab.fetch('/session', { method: 'DELETE' })
+    await own.code
+  })
+
   /** A socket with the cookies of a tab and a subscription on it: resolves with its close code. */
-  function socketEnd(url: string, tab: Tab) {
+  function socketEnd(url: string, tab: Tab, connectionParams: Record<string, unknown> = {}) {
     const token = tab.cookies.get('gatehouse')!
     class WithCookie extends WebSocket {
       constructor(address: string, protocols: string) {
@@ -307,6 +320,7 @@ describe.each(kinds)('on %s', (kind) => {
       const client = createClient({
         url: `${url.replace('http', 'ws')}/graphql`,
         webSocketImpl: WithCookie,
+        connectionParams,
         retryAttempts: 0,
         lazy: false,
         onNonLazyError: () => {},

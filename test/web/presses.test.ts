@@ -261,6 +261,89 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 60_000 }, () =>
     await tab.close()
   })
 
+  test('a dialog that is closed while it sends says how far it got', async () => {
+    const asked = [await plain.ask('H-1'), await plain.ask('H-2')]
+    const { page, close } = await visit(browser, plain.h, '/approvals')
+    const statuses = async () =>
+      Promise.all(asked.map(async ({ approvalId }) => (await plain.approval(approvalId))['status'] as string))
+    let go = () => {}
+    const released = new Promise<void>((resolve) => (go = resolve))
+    let sent = () => {}
+    const isSent = new Promise<void>((resolve) => (sent = resolve))
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('mutation Decide')) {
+        sent()
+        await released
+      }
+      await route.continue()
+    })
+    await page.getByRole('checkbox').first().waitFor()
+    await page.keyboard.press('*')
+    await page.getByRole('button', { name: 'Reject …' }).click()
+    await page.getByRole('button', { name: 'Reject 2' }).click()
+    await isSent
+    await page.keyboard.press('Escape')
+    go()
+    await page.getByText('Closed: 1 of 2 were sent.').waitFor()
+    expect((await statuses()).toSorted()).toEqual(['PENDING', 'REJECTED'])
+    await close()
+  })
+
+  test('a late answer to a session that has ended does not end the one after it', async () => {
+    const ann = await plain.person('Ann')
+    const expected = /status of 401/
+    const { approvalId } = await plain.ask('I-1')
+    const at = `/approvals/${approvalId}`
+    const { page, context, close } = await visit(browser, plain.h, at, { key: ann.secret, expected })
+    await armed(page)
+    const [first] = await context.cookies()
+    let go = () => {}
+    const released = new Promise<void>((resolve) => (go = resolve))
+    let isHeld = false
+    await page.route('**/graphql', async (route) => {
+      if (!route.request().postData()?.includes('mutation Decide')) return route.continue()
+      isHeld = true
+      await released
+      // With the cookie of the session before, as it was asked.
+      const headers = { ...route.request().headers(), cookie: `${first!.name}=${first!.value}` }
+      const { url } = plain.h
+      const body = route.request().postData()
+      const answer = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers: { ...headers, origin: url },
+        body,
+      })
+      await route.fulfill({
+        status: answer.status,
+        contentType: 'application/json',
+        body: await answer.text(),
+      })
+    })
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(() => isHeld).toBe(true)
+    const late = page.waitForResponse((response) => response.status() === 401)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('API key').fill(ann.secret)
+    await page.keyboard.press('Enter')
+    await page.getByText('Ann', { exact: true }).first().waitFor()
+    go()
+    await (await late).finished()
+    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('heading', { name: 'Tools' }).waitFor()
+    await close()
+  })
+
+  test('who signs out while the server does not answer reads that the session may go on', async () => {
+    const expected = /ERR_FAILED/
+    const { page, close } = await visit(browser, plain.h, '/operations/keys', { expected })
+    await page.route('**/session', (route) =>
+      route.request().method() === 'DELETE' ? route.abort('failed') : route.continue(),
+    )
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('you may still be signed in').waitFor()
+    await close()
+  })
+
   test('a page that shows one person decides nothing in the name of another who has signed in since', async () => {
     const [ann, ben] = [await plain.person('Ann'), await plain.person('Ben')]
     const asked = [await plain.ask('G-1'), await plain.ask('G-2')]

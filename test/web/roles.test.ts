@@ -91,6 +91,31 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 120_000 }, ()
     await tab.close()
   })
 
+  test('who cannot hear of questions is not told to hear of them, and a switch is of one person', async () => {
+    const key = await keyOf('hears nothing', ['approvals:*'])
+    const open = async (given?: string) => {
+      const tab = await visit(browser, shop.h, '/approvals', given === undefined ? {} : { key: given })
+      await tab.context.grantPermissions(['notifications'])
+      await tab.page.getByText('R-1').first().waitFor()
+      return { ...tab, bell: tab.page.getByRole('button', { name: 'Notifications' }) }
+    }
+    const deaf = await open(key)
+    await deaf.bell.click()
+    await deaf.page.getByText('it needs events:Subscribe').waitFor()
+    expect(await deaf.bell.getAttribute('aria-pressed')).toBe('false')
+    await deaf.close()
+
+    const { page, bell, close } = await open()
+    await bell.click()
+    await bell.and(page.locator('[aria-pressed=true]')).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('API key').fill((await shop.person('Next')).secret)
+    await page.keyboard.press('Enter')
+    await bell.waitFor()
+    expect(await bell.getAttribute('aria-pressed')).toBe('false')
+    await close()
+  })
+
   test('with forced colours every button has an edge, and states are told by shape and word', async () => {
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
     const { page } = tab

@@ -1,7 +1,7 @@
 /** Queries and mutations over HTTP, and the errors that they can end with. */
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
-import { currentPrincipal, currentProject, endSession } from './session.ts'
+import { currentPrincipal, currentProject, endSession, thisSession } from './session.ts'
 import { t } from '../texts/texts.tsx'
 
 /** Why an operation has no data. `code` is stable; the message is for people. */
@@ -67,10 +67,11 @@ export async function ask<Result, Variables>(
   mostMs = longestMs,
 ): Promise<Result> {
   const query = textOf(document)
+  const asking = thisSession()
   const { status, body } = await send(query, variables as object, signal, mostMs)
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
-    if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'))
+    if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'), asking)
     throw new RequestError(error.message, error.extensions)
   }
   if (!body.data) throw unanswered(query, t('The server answered with status {status}.', { status }))

@@ -108,12 +108,23 @@ export async function signIn(key: string): Promise<string | null> {
 }
 
 export async function signOut(): Promise<void> {
-  await fetch('/session', { method: 'DELETE' }).catch(() => {})
-  endSession(null)
+  const isDone = await fetch('/session', { method: 'DELETE' }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+  // The cookie is still there: whoever loads the page again is signed in.
+  endSession(isDone ? null : t('The server did not answer: you may still be signed in. Load the page again.'))
 }
 
-/** Shows the sign-in page. The address stays, so that signing in again opens what was open. */
-export function endSession(reason: string | null): void {
+/** Names the session that is open now, for `endSession`. */
+export const thisSession = (): object => session.get()
+
+/**
+ * Shows the sign-in page, unless another session than `of` is open meanwhile. The address stays, so that signing in again
+ * opens what was open.
+ */
+export function endSession(reason: string | null, of: object = session.get()): void {
+  if (session.get() !== of) return
   chosen.set(null)
   session.set({ state: 'out', reason, loginPath })
 }

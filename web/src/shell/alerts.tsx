@@ -3,7 +3,8 @@ import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ask, patiently } from '../api/client.ts'
 import { graphql } from '../api/document.ts'
-import { useFeed } from '../api/feed.ts'
+import { useFeed, whenFollowing } from '../api/feed.ts'
+import { connection } from '../api/socket.ts'
 import { createStore, useStore } from '../api/store.ts'
 import { Icon } from '../parts/icons.tsx'
 import { toast } from '../parts/toasts.tsx'
@@ -45,12 +46,20 @@ function notify(title: string, body: string, tag: string, onClick: () => void): 
 const isLookedAt = () => document.visibilityState === 'visible' && document.hasFocus()
 
 export function AlertsButton() {
-  const on = useStore(isOn)
+  const hears = useStore(connection).state !== 'none'
+  const on = useStore(isOn) && hears
   const [isPossible] = useState(() => 'Notification' in window)
   useAlerts(on)
+  // Whoever signs in next has switched nothing on.
+  useEffect(() => () => isOn.set(false), [])
   if (!isPossible) return null
   const change = async () => {
     if (on) return isOn.set(false)
+    await whenFollowing()
+    if (connection.get().state === 'none')
+      return toast(t('You may not do this: it needs {action}.', { action: 'events:Subscribe' }), {
+        tone: 'bad',
+      })
     const answer = await Notification.requestPermission()
     if (answer !== 'granted')
       return toast(t('Your browser does not allow notifications from this page.'), { tone: 'bad' })

@@ -6,6 +6,7 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { toast } from '../../parts/toasts.tsx'
 import { decideMutation, type Question } from '../../parts/question/documents.ts'
 import { totalsOf } from './totals.ts'
 import { t, T, plural, locale } from '../../texts/texts.tsx'
@@ -56,12 +57,15 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
   const isDone = outcomes.size === questions.length
   const run = async () => {
     setRunning(true)
+    let sent = 0
     for (const question of questions) {
       if (stopped.current) break
       const outcome = await decideOne(question, verdict, reason.trim())
+      sent++
       setOutcomes((before) => new Map([...before, [question.id, outcome]]))
     }
     setRunning(false)
+    if (stopped.current) toast(t('Closed: {sent} of {count} were sent.', { sent, count: questions.length }))
   }
   const close = () => {
     stopped.current = true
