@@ -1,8 +1,11 @@
 /** What other sites, guessers and forgers try with session cookies. */
+import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 import { WebSocket } from 'ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { oidcAt } from '../support/identity-provider.ts'
+import { startLoopback } from '../support/loopback.ts'
 
 let h: Harness
 let tab: Tab
@@ -23,6 +26,53 @@ const foreign = [
   'null',
   'https://127.0.0.1',
 ]
+
+test('a sign-in that comes back from the site of a provider ends the session that the browser had', async () => {
+  const { privateKey, publicKey } = await generateKeyPair('RS256')
+  const claims: JWTPayload = { sub: 'ada', aud: 'gatehouse', gatehouse_role: 'approver' }
+  const provider = await startLoopback((request, response) => {
+    const { url: issuer } = provider
+    const json = (body: object) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (request.url === '/keys') {
+      void exportJWK(publicKey).then((jwk) => json({ keys: [{ ...jwk, kid: 'one', alg: 'RS256' }] }))
+      return
+    }
+    if (request.url !== '/token') {
+      const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` }
+      json({ issuer, jwks_uri: `${issuer}/keys`, ...endpoints })
+      return
+    }
+    const jwt = new SignJWT({ ...claims, iss: issuer }).setProtectedHeader({ alg: 'RS256', kid: 'one' })
+    void jwt
+      .setIssuedAt()
+      .setExpirationTime('5 minutes')
+      .sign(privateKey)
+      .then((token) => json({ id_token: token, access_token: 'a', token_type: 'Bearer' }))
+  })
+  const server = await openHarness({ oidc: oidcAt(provider.port) })
+  try {
+    claims['gatehouse_project'] = (await server.gql('{ viewer { project { id } } }')).data[
+      'viewer'
+    ].project.id
+    const browser = openTab(server.url)
+    expect(await browser.signIn(adminKey)).toBe(201)
+    const before = openTab(server.url, new Map(browser.cookies))
+    const begun = await browser.fetch('/session/login', { origin: null })
+    const asked = new URL(begun.headers.get('location')!).searchParams
+    claims['nonce'] = asked.get('nonce')
+    // The cookie is Strict, and this request is one of another site.
+    browser.cookies.delete('gatehouse')
+    const back = new URLSearchParams({ code: 'c', state: asked.get('state')! })
+    const done = await browser.fetch(`/session/callback?${back.toString()}`, { origin: null })
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/'])
+    expect((await browser.gql('{ viewer { role } }')).data.viewer.role).toBe('APPROVER')
+    expect(codeOf(await before.gql(who))).toBe('UNAUTHENTICATED')
+  } finally {
+    await server.stop()
+    await provider.close()
+  }
+})
 
 describe('a page of another site', () => {
   test.each([...foreign, null])('acts for nobody with Origin %s', async (origin) => {

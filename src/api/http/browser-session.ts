@@ -39,12 +39,16 @@ export interface FirstLink {
   ctx: Ctx
 }
 
-/** The context of the session in the cookie; null without a live one. */
+/** The token in the cookie of the session; null without one. */
+export const sessionToken = ({ publicUrl }: Services, { headers }: IncomingMessage): string | null =>
+  readCookie(headers.cookie, cookieName(sessionCookie, publicUrl()))
+
+/** The context of the session in the cookie, or of this token; null without a live one. */
 export async function currentSession(
   { services, callers }: SessionParts,
   request: IncomingMessage,
+  token = sessionToken(services, request),
 ): Promise<Ctx | null> {
-  const token = readCookie(request.headers.cookie, cookieName(sessionCookie, services.publicUrl()))
   if (token === null) return null
   return callers.bySession(token, request).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'UNAUTHENTICATED') return null
@@ -54,18 +58,21 @@ export async function currentSession(
 
 /**
  * Starts a session for the caller and ends the one that the browser had. Every sign-in has a new token, so that nobody
- * who knew the earlier one knows this one. `cookie` is the header that gives it to the browser.
+ * who knew the earlier one knows this one. `before` is the token of the one that it had where no cookie says so. `cookie` is the header that gives it to the browser.
  */
 export async function openSession(
   parts: SessionParts,
   request: IncomingMessage,
   ctx: Ctx,
   method: SessionMethod,
+  before?: string,
 ): Promise<{ session: Session; cookie: string }> {
   const userAgent = request.headers['user-agent'] ?? null
   const { session, token } = await startSession(ctx, { method, userAgent })
-  const earlier = await currentSession(parts, request)
-  if (earlier) await endQuietly(earlier)
+  for (const one of new Set([before, sessionToken(parts.services, request)])) {
+    const earlier = one ? await currentSession(parts, request, one) : null
+    if (earlier) await endQuietly(earlier)
+  }
   return { session, cookie: cookieWith(parts.services, token, longestSessionMs / 1000) }
 }
 

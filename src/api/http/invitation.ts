@@ -41,7 +41,7 @@ export function makeInvitations(parts: SessionParts): RouteGroup {
         if (outcome.kind === 'refused') return refused
         if (outcome.kind === 'sentence') return notAccepted(409, outcome.message)
         if (outcome.kind === 'open') {
-          const begun = await beginSignIn(services, signIn!, { goTo: '/', invitation: outcome.id })
+          const begun = await beginSignIn(services, signIn!, request, { goTo: '/', invitation: outcome.id })
           return { ...begun, counted: true }
         }
         // The key is theirs by now: without a session it is shown all the same.

@@ -5,7 +5,7 @@ import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JoinedKey, Services } from '../../domain/access/index.ts'
 import { signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
-import { openSession, type SessionParts } from './browser-session.ts'
+import { openSession, sessionToken, type SessionParts } from './browser-session.ts'
 import { escaped, givePage, redirect } from './pages.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
@@ -49,11 +49,14 @@ function giveFault({ response }: OpenCall, { code, message }: AppError, status: 
  * Sends the browser to the identity provider. `?to=` is the path to which it returns, `?as=` the key that a person has
  * chosen of several.
  */
-async function login({ services, signIn }: SessionParts, { response, url }: OpenCall): Promise<void> {
+async function login(
+  { services, signIn }: SessionParts,
+  { request, response, url }: OpenCall,
+): Promise<void> {
   if (!signIn) throw noProvider()
   const as = url.searchParams.get('as')?.slice(0, 100)
   const goal = { goTo: url.searchParams.get('to') ?? '/', as }
-  const { location, cookie: begun } = await beginSignIn(services, signIn, goal)
+  const { location, cookie: begun } = await beginSignIn(services, signIn, request, goal)
   redirect(response, location, [begun])
 }
 
@@ -61,10 +64,14 @@ async function login({ services, signIn }: SessionParts, { response, url }: Open
 export async function beginSignIn(
   services: Services,
   signIn: SignIn,
+  request: IncomingMessage,
   goal: SignInGoal,
 ): Promise<{ location: string; cookie: string }> {
   const own = services.publicUrl()
-  const { url, cookie: value } = await signIn.begin(own + callbackPath, goal)
+  const { url, cookie: value } = await signIn.begin(own + callbackPath, {
+    ...goal,
+    earlier: sessionToken(services, request) ?? undefined,
+  })
   return { location: url, cookie: signInCookie(own, value, signInMs / 1000) }
 }
 
@@ -80,7 +87,7 @@ async function callback(parts: SessionParts, { request, response, url }: OpenCal
   const isOver = signInCookie(own, '', 0)
   if ('choices' in signedIn) return giveChoices(response, signedIn.choices, goTo, isOver)
   const ctx = { ...services, ...from, principal: signedIn.principal }
-  const opened = await openSession(parts, request, ctx, 'OIDC')
+  const opened = await openSession(parts, request, ctx, 'OIDC', signedIn.earlier)
   redirect(response, goTo, [opened.cookie, isOver])
 }
 

@@ -35,10 +35,13 @@ export interface SignInGoal {
   as?: string | undefined
   /** The id of an invitation whose code was typed in this browser: the account joins with it. */
   invitation?: string | undefined
+  /** The token of the session that the browser had when it began: its cookie does not come back from the provider's site. */
+  earlier?: string | undefined
 }
 
 /** Who has signed in, or the keys of which the person chooses one: then it begins again, with `as`. */
-export type SignedIn = { goTo: string } & ({ principal: Principal } | { choices: readonly JoinedKey[] })
+export type SignedIn = Pick<SignInGoal, 'goTo' | 'earlier'> &
+  ({ principal: Principal } | { choices: readonly JoinedKey[] })
 
 /** Where a callback came from, for the audit. */
 interface From {
@@ -98,7 +101,11 @@ export function createSignIn(
       if ((iss !== null && iss !== settings.issuer) || code === null) throw refused()
       const exchange = { client, redirectUri, code, verifier, nonce }
       const claims = await claimsOf(services, provider, settings, exchange)
-      return { goTo: goal.goTo, ...(await whoIs(services, settings, claims, goal, from)) }
+      return {
+        goTo: goal.goTo,
+        earlier: goal.earlier,
+        ...(await whoIs(services, settings, claims, goal, from)),
+      }
     },
   }
 }
@@ -143,6 +150,7 @@ const goalShape = z.object({
   goTo: z.string(),
   as: z.string().optional(),
   invitation: z.string().optional(),
+  earlier: z.string().optional(),
 })
 
 /** A changed cookie has another state: the provider returns that of the cookie that was set. */
