@@ -39,15 +39,18 @@ export async function longestStall(work: () => Promise<unknown>): Promise<number
 }
 
 /**
- * The least of up to three stalls, in milliseconds, for work that can be repeated: what stalls once and not again is the
- * engine that compiles or collects, not the request. Ends at the first stall that is allowed.
+ * The least of up to three stalls, in milliseconds: what stalls once and not again is the engine that compiles or collects, not
+ * the request. Ends at the first stall that is allowed.
  */
-export async function repeatedStall(work: () => Promise<unknown>): Promise<number> {
+export async function leastStall(measure: () => Promise<number>): Promise<number> {
   let least = Infinity
-  for (let tries = 0; tries < 3 && least >= allowedStallMs; tries++)
-    least = Math.min(least, await longestStall(work))
+  for (let tries = 0; tries < 3 && least >= allowedStallMs; tries++) least = Math.min(least, await measure())
   return least
 }
+
+/** `leastStall` of work that can be repeated. */
+export const repeatedStall = (work: () => Promise<unknown>): Promise<number> =>
+  leastStall(() => longestStall(work))
 
 /** The longest stall that a single request may cause, in milliseconds. */
 export const allowedStallMs = 250
