@@ -343,7 +343,7 @@ describe.skipIf(!hasChromium)('agents', () => {
       (await h.gql('query($id: ID!) { tool(id: $id) { gate { mode } } }', { id: tool.id })).data['tool'].gate
         .mode
     await page.getByRole('button', { name: 'Remove this gate' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Remove this gate?' })
+    const dialog = page.getByRole('dialog', { name: 'Remove this gate' })
     await check()
     await dialog.getByRole('button', { name: 'Keep it' }).click()
     expect(await modeOf()).toBe('ALWAYS')

@@ -340,7 +340,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 60_000 }, () =>
       route.request().method() === 'DELETE' ? route.abort('failed') : route.continue(),
     )
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByText('you may still be signed in').waitFor()
+    await page.getByText('You may still be signed in').waitFor()
     await close()
   })
 

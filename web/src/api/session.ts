@@ -113,7 +113,7 @@ export async function signOut(): Promise<void> {
     () => false,
   )
   // The cookie is still there: whoever loads the page again is signed in.
-  endSession(isDone ? null : t('The server did not answer: you may still be signed in. Load the page again.'))
+  endSession(isDone ? null : t('You may still be signed in.'))
 }
 
 /** Names the session that is open now, for `endSession`. */

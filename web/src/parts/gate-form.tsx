@@ -137,11 +137,11 @@ export function GateForm({
           <span className="spread">
             <Confirm
               word={needsSecond ? t('Propose to remove this gate') : t('Remove this gate')}
-              question={t('Remove this gate?')}
+              question={t('Remove this gate')}
               isBusy={isRunning}
               onConfirm={() => void save(null)}
             >
-              <p>{t('What it stops will not wait for a person any more, unless another gate stops it.')}</p>
+              <p>{t('What it stops will wait for nobody any more.')}</p>
             </Confirm>
           </span>
         )}
