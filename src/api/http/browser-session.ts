@@ -58,7 +58,8 @@ export async function currentSession(
 
 /**
  * Starts a session for the caller and ends the one that the browser had. Every sign-in has a new token, so that nobody
- * who knew the earlier one knows this one. `before` is the token of the one that it had where no cookie says so. `cookie` is the header that gives it to the browser.
+ * who knew the earlier one knows this one. `before` is the token of the one that it had, where no cookie says so. `cookie` is
+ * the header that gives the new one to the browser.
  */
 export async function openSession(
   parts: SessionParts,

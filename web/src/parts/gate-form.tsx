@@ -141,7 +141,7 @@ export function GateForm({
               isBusy={isRunning}
               onConfirm={() => void save(null)}
             >
-              <p>{t('What it stops will wait for nobody any more.')}</p>
+              <p>{t('Other gates go on.')}</p>
             </Confirm>
           </span>
         )}

@@ -46,8 +46,8 @@ export interface GivenAnswers {
 
 /**
  * Answers everything that a segment of this root run asked this caller for, and that nobody else has answered; the next segment
- * begins there. INVALID at `at` for a part of it, since the rest would stay open (see `isPart`), and for what no segment asked for. Answers of earlier segments may stand
- * beside them, as in a whole conversation. The same answers again change nothing and find the same segment; different ones are
+ * begins there. INVALID at `at` for a part of it, since the rest would stay open (see `isPart`), and for what no segment asked
+ * for. Answers of earlier segments may come with them, as in a whole conversation. The same answers again change nothing and find the same segment; different ones are
  * refused with the error of the operation, and the first ones hold.
  */
 export async function answerSegment(

@@ -63,7 +63,8 @@ export interface TurnOfUser {
 
 /**
  * Starts the run of the last message. A repeat of that message finds its run. CONFLICT for another message while the
- * newest run goes on or waits, also when another page has begun it at this moment. What came before is used when the thread is new: it has the rest.
+ * newest run goes on or waits, also when another page has begun it at this moment. What came before is used when the thread is
+ * new: it has the rest.
  */
 export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promise<Generation> {
   const { externalId, newest, settings, operation } = turn
