@@ -7,20 +7,23 @@ import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql, type SQL } from '../../src/store/db/sql.ts'
 import { NoConnectionError } from '../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import type { Fixtures } from '../support/fixtures.ts'
+import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 
 let h: Harness
+let fixtures: Fixtures
 let gates: GateFixtures
 const hostile = new Set<Hostile>()
 
 beforeAll(async () => {
   h = await openHarness()
-  gates = gateFixtures(h, null as unknown as Fixtures)
+  fixtures = await makeFixtures(h)
+  gates = gateFixtures(h, fixtures)
 })
 afterAll(async () => {
   await Promise.all([...hostile].map((one) => one.stop()))
+  await fixtures?.close()
   await h?.stop()
 })
 
@@ -170,7 +173,15 @@ test('what lost senders and lost connectors left behind is in nobody’s way, an
   expect(await note(toolId, 'one')).toMatchObject({ status: 'SUCCEEDED' })
   // What this process has taken and not answered is its load.
   await rows(leave(made.instance))
-  expect(await note(toolId, 'two')).toMatchObject({ status: 'ERRORED' })
+  const untaken = { status: 'ERRORED', errorCode: 'unreachable' }
+  expect(await note(toolId, 'two')).toMatchObject(untaken)
+  // That it did not run is known in a run, too.
+  const runId = await fixtures.start(
+    await fixtures.agent({ toolIds: [toolId] }),
+    'call burdened_note {"text": "run"}\nthen\nsay done',
+  )
+  const ended = await h.until(runId, ['COMPLETED'], 'toolCalls { status errorCode }')
+  expect(ended['toolCalls']).toMatchObject([untaken])
   const old = sql`now() - interval '61 minutes'`
   await rows(sql`update connector_messages set created_at = ${old} where connector = 'burdened'`)
   await rows(sql`insert into connectors (project_id, name, instance, seen_at)

@@ -1,5 +1,5 @@
 /** A call that was begun before a pause and whose connection opens after it is not sent, and waits for the end of it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { principalById } from '../../src/domain/access/index.ts'
 import { callTool } from '../../src/domain/calls/index.ts'
 import { createEgress } from '../../src/domain/egress/index.ts'
@@ -13,8 +13,9 @@ beforeAll(async () => {
   upstream = await startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
-  h = await openHarness()
+  h = await openHarness({ leaseMs: 300_000 })
 })
+afterEach(() => void vi.restoreAllMocks())
 afterAll(async () => {
   await h?.stop()
   await upstream?.close()
@@ -27,28 +28,31 @@ function signal<T>() {
   return { promise, resolve: (value: T) => resolve(value) }
 }
 
-test('nothing is sent after the answer of pause, and the call is sent once when the pause has ended', async () => {
+/** A tool whose host this resolver finds, and how the operator calls it. */
+async function toolAt(name: string, lookup: () => Promise<string[]>) {
   const { data } = await h.gql('{ viewer { id } }')
   const principal = await principalById(h.app.services.db, data['viewer'].id, Date.now())
+  const egress = createEgress({ allowPrivate: true, allowList: [] }, { lookup })
+  const ctx = { ...h.app.ctxOf(principal!), egress }
+  const url = `http://slow.test:${new URL(upstream.url).port}/${name}`
+  const config = { http: { url, inputSchema: { type: 'object' } } }
+  const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
+  return { toolId: tool.id as string, call: () => callTool(ctx, { toolId: tool.id, arguments: {} }) }
+}
+
+const sentTo = (name: string) => upstream.seen.filter(({ url }) => url === `/${name}`)
+
+test('nothing is sent after the answer of pause, and the call is sent once when the pause has ended', async () => {
   const asked = signal<void>()
   const answered = signal<string[]>()
-  const egress = createEgress(
-    { allowPrivate: true, allowList: [] },
-    {
-      lookup: () => {
-        asked.resolve()
-        return answered.promise
-      },
-    },
-  )
-  const ctx = { ...h.app.ctxOf(principal!), egress }
-  const url = `http://slow.test:${new URL(upstream.url).port}/pay`
-  const config = { http: { url, inputSchema: { type: 'object' } } }
-  const { tool } = await h.mutate('createTool', { name: 'slow', config }, 'tool { id }')
-  const calling = callTool(ctx, { toolId: tool.id, arguments: {} })
+  const { toolId, call } = await toolAt('slow', () => {
+    asked.resolve()
+    return answered.promise
+  })
+  const calling = call()
   await asked.promise
 
-  const { pause } = await h.mutate('pause', { toolId: tool.id }, 'pause { id }')
+  const { pause } = await h.mutate('pause', { toolId }, 'pause { id }')
   const again = signal<void>()
   const stop = aroundStatements(h.app.services.leaseDb, async ({ text, execute }) => {
     const done = await execute()
@@ -58,9 +62,22 @@ test('nothing is sent after the answer of pause, and the call is sent once when 
   answered.resolve(['127.0.0.1'])
   await again.promise
   stop()
-  expect(upstream.seen).toEqual([])
+  expect(sentTo('slow')).toEqual([])
 
   await h.mutate('resume', { pauseId: pause.id }, 'pause { id }')
   expect((await calling).status).toBe('SUCCEEDED')
-  expect(upstream.seen).toHaveLength(1)
+  expect(sentTo('slow')).toHaveLength(1)
+})
+
+test('a call whose connection is slow again and again, as that of a busy process, is sent once', async () => {
+  const realNow = Date.now
+  let tries = 0
+  vi.spyOn(Date, 'now').mockImplementation(() => realNow() + Math.min(tries, 6) * 3000)
+  const { call } = await toolAt('busy', async () => {
+    tries++
+    return ['127.0.0.1']
+  })
+  expect(await call()).toMatchObject({ status: 'SUCCEEDED' })
+  expect(tries).toBeGreaterThan(6)
+  expect(sentTo('busy')).toHaveLength(1)
 })

@@ -10,8 +10,11 @@ import { isIdempotent, runTool, runToolFor, WithheldError, type Run } from '../t
 import type { Execution, Prepared } from './execution.ts'
 import { runAsUnit } from './tool-unit.ts'
 
-/** How often a call is sent anew because its connection took too long. */
-const mostLate = 3
+/**
+ * How long a call is sent anew whose connection took too long, in milliseconds: those of a busy process do, again and again,
+ * although nobody else holds the call.
+ */
+const lateForMs = 60_000
 
 /** The longest that a call which is begun and not sent waits before it asks again whether a pause holds it. */
 const askAgainMs = sendWithinMs / 2
@@ -49,7 +52,6 @@ export async function send<Settled>(
 ): Promise<Settled | null> {
   const { store, lease, signal, caller = null } = how
   let free = begunAt
-  let isLate = false
   const run: Run = {
     projectId: call.projectId,
     callable,
@@ -62,8 +64,7 @@ export async function send<Settled>(
     wasSent: mayHaveRun(call),
     signal: isIdempotent(callable) ? signal : new AbortController().signal,
     mayStart(delayMs = 0) {
-      isLate = !free || elapsedSince(free) + delayMs >= sendWithinMs
-      const may = lease.isSure() && !isLate
+      const may = lease.isSure() && free !== undefined && elapsedSince(free) + delayMs < sendWithinMs
       if (may) store.onSend(call)
       return may
     },
@@ -72,7 +73,8 @@ export async function send<Settled>(
   try {
     // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
-    for (let tries = 1; ran === undefined; tries++) {
+    const since = performance.now()
+    while (ran === undefined) {
       free = await whileFree(call, how, free)
       try {
         ran = await runAsUnit(services, call, how, (trace) =>
@@ -81,8 +83,8 @@ export async function send<Settled>(
             : runTool(services, { ...run, trace }),
         )
       } catch (error) {
-        // The connection took longer than the answer about pauses holds; it is open now.
-        if (!(error instanceof WithheldError && isLate && lease.isSure()) || tries === mostLate) throw error
+        // The connection took longer than the answer about pauses, or the lease, certainly holds: both are asked for again.
+        if (!(error instanceof WithheldError) || performance.now() - since > lateForMs) throw error
         free = undefined
       }
     }

@@ -56,10 +56,13 @@ export async function runTool(services: Services, run: Run): Promise<Finished> {
 
 /** Like `runTool`, for a caller that receives progress and can supply input that an upstream requests. */
 export async function runToolFor(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
+  let began = false
   let withheld = false
   const mayStart = (delayMs?: number) => {
     const may = run.mayStart(delayMs)
-    withheld = !may
+    began ||= may
+    // One that began and is not repeated has its outcome.
+    withheld = !began
     return may
   }
   const sent = await send(services, { ...run, mayStart }, caller)

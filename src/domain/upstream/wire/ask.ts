@@ -7,6 +7,7 @@ import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
+import { EgressError } from '../../egress/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import type { UpstreamConfig } from '../config.ts'
@@ -73,6 +74,7 @@ export async function askUpstream<Result>(
   const until = Date.now() + request.timeoutMs
   const row = await openRow(services, request)
   let protocol = row.protocol
+  let earlier: UpstreamFault | null = null
   for (let tries = 1; ; tries++) {
     const left = until - Date.now()
     if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${request.timeoutMs} ms.`)
@@ -96,9 +98,12 @@ export async function askUpstream<Result>(
       continue
     }
     if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
-      scheduleRefresh(services, row, fault)
-      throw fault
+      // What may not be sent again has failed for the reason of the time before.
+      const reason = isWithheld(fault) ? (earlier ?? fault) : fault
+      scheduleRefresh(services, row, reason)
+      throw reason
     }
+    earlier = fault
     if (fault.code === 'unreachable') await pause(secondTryMs)
   }
 }
@@ -196,6 +201,10 @@ async function ownLink(
   })
   await prepareRelay(link, relay)
   return link
+}
+
+function isWithheld({ cause }: UpstreamFault): boolean {
+  return cause instanceof EgressError && cause.code === 'WITHHELD'
 }
 
 /** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
