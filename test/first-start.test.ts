@@ -1,6 +1,5 @@
 /** The first start of an installation: where the operator's key goes, and where it must not. */
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,15 +55,24 @@ test('where the key cannot be kept, nothing begins', async () => {
 
 /** What the server shows in a terminal until this text has come. */
 async function inTerminal(until: string, more: Record<string, string>): Promise<string> {
-  const child = spawn('script', ['-qec', `exec ${process.execPath} ${built.entry}`, '/dev/null'], {
-    env: { PATH: process.env['PATH'], ...settings(), ...more },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const exited = once(child, 'exit')
+  const pidFile = join(folder, 'pid')
+  const child = spawn(
+    'script',
+    ['-qec', `echo $$ > ${pidFile}; exec ${process.execPath} ${built.entry}`, '/dev/null'],
+    {
+      env: { PATH: process.env['PATH'], ...settings(), ...more },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   let said = ''
-  for await (const chunk of child.stdout) if ((said += String(chunk)).includes(until)) break
-  child.kill('SIGTERM')
-  await exited
+  let isTold = false
+  // The terminal ends with its program; one that is told to end does not wait for that.
+  for await (const chunk of child.stdout) {
+    said += String(chunk)
+    if (isTold || !said.includes(until)) continue
+    isTold = true
+    process.kill(Number(await readFile(pidFile, 'utf8')), 'SIGTERM')
+  }
   return said
 }
 
