@@ -206,7 +206,7 @@ test('a database that did not answer for a while makes no call UNKNOWN, and one 
   let [reads, seen] = [0, () => {}]
   const enough = new Promise<void>((resolve) => (seen = resolve))
   const undo = aroundStatements(db, async ({ text, execute }) => {
-    if (!text.includes('from connector_messages m where')) return execute()
+    if (!text.includes('take_by <= now() as late')) return execute()
     if (++reads === 1) throw new NoConnectionError('down')
     await query(db, sql`update connectors set seen_at = ${nowPlus(-16_000)} where name = 'outage'`)
     const result = await execute()

@@ -15,6 +15,8 @@ import { runAsUnit } from './tool-unit.ts'
  * although nobody else holds the call.
  */
 const lateForMs = 60_000
+/** How often one is sent, or tried to be, of which the server that runs it takes nothing. */
+const mostRefusals = 3
 
 /** The longest that a call which is begun and not sent waits before it asks again whether a pause holds it. */
 const askAgainMs = sendWithinMs / 2
@@ -74,6 +76,7 @@ export async function send<Settled>(
     // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
     const since = performance.now()
+    let refusals = 0
     while (ran === undefined) {
       free = await whileFree(call, how, free)
       try {
@@ -83,8 +86,10 @@ export async function send<Settled>(
             : runTool(services, { ...run, trace }),
         )
       } catch (error) {
-        // The connection took longer than the answer about pauses, or the lease, certainly holds: both are asked for again.
-        if (!(error instanceof WithheldError) || performance.now() - since > lateForMs) throw error
+        if (!(error instanceof WithheldError)) throw error
+        if (error.refusal && ++refusals === mostRefusals) ran = error.refusal
+        else if (performance.now() - since > lateForMs) throw error
+        // It took longer than the answer about pauses, or the lease, certainly holds: both are asked for again.
         free = undefined
       }
     }

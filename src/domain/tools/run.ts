@@ -61,13 +61,14 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
   const mayStart = (delayMs?: number) => {
     const may = run.mayStart(delayMs)
     began ||= may
-    // One that began and is not repeated has its outcome.
-    withheld = !began
+    withheld = !may
     return may
   }
   const sent = await send(services, { ...run, mayStart }, caller)
-  if (withheld) throw new WithheldError(run.callId)
-  return 'inputRequired' in sent ? sent : withoutMasked(run, finishedOf(run.callable, sent, run.wasSent))
+  if ('inputRequired' in sent) return sent
+  const ran = withoutMasked(run, finishedOf(run.callable, sent, run.wasSent))
+  if (withheld) throw new WithheldError(run.callId, began ? ran : null)
+  return ran
 }
 
 /** Masks values in the result that the arguments mask: a tool may echo them. */
@@ -76,11 +77,17 @@ function withoutMasked({ callable, merged }: Run, ran: Finished): Finished {
   return { ...ran, result: cleanResult(ran.result, scrubber(values)) }
 }
 
-/** The call was not sent, because another worker may hold its row now. */
+/**
+ * The call was not sent, because another worker may hold its row now. `refusal`: what it came to before, if it was sent, or tried to
+ * be, and may be again.
+ */
 export class WithheldError extends Error {
-  constructor(callId: string) {
+  readonly refusal: Finished | null
+
+  constructor(callId: string, refusal: Finished | null = null) {
     super(`The call ${callId} was not sent: its lease may have ended.`)
     this.name = 'WithheldError'
+    this.refusal = refusal
   }
 }
 

@@ -16,18 +16,30 @@ bellSuite('PubSub in one process', async () => {
   return { one: pubsub, other: pubsub, cut: null, close: () => pubsub.close() }
 })
 
-/** Publishes until the other receives it: what is published before it is known to listen may be lost. */
-async function untilHeard(from: PubSub, to: PubSub, id: string = randomUUID()): Promise<void> {
-  const hint: Hint = { kind: 'signal', name: 'cancel', id }
-  const heard = new Promise<void>((resolve) => {
-    const stop = to.subscribe((one) => {
-      if (one.kind !== 'signal' || one.id !== id) return
+const cancelOf = (id: string): Hint => ({ kind: 'signal', name: 'cancel', id })
+
+/** Resolves when this signal has come. */
+function cameTo(pubsub: PubSub, id: string): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = pubsub.subscribe((hint) => {
+      if (hint.kind !== 'signal' || hint.id !== id) return
       stop()
       resolve()
     })
   })
-  const timer = setInterval(() => from.publish([hint]), 20)
+}
+
+/**
+ * Publishes until the other receives it: what is published before it is known to listen may be lost. Nothing of it is on its way
+ * afterwards.
+ */
+async function untilHeard(from: PubSub, to: PubSub, id: string = randomUUID()): Promise<void> {
+  const heard = cameTo(to, id)
+  const timer = setInterval(() => from.publish([cancelOf(id)]), 20)
   await heard.finally(() => clearInterval(timer))
+  const last = cameTo(to, `last of ${id}`)
+  from.publish([cancelOf(`last of ${id}`)])
+  await last
 }
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
@@ -59,7 +71,6 @@ describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
     pubsubs.push(made)
     return made
   }
-  const signal = (id: string): Hint => ({ kind: 'signal', name: 'cancel', id })
   /** Resolves when everything that was notified before has arrived. */
   const settled = async () => {
     const mark = randomUUID()
@@ -85,7 +96,7 @@ describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
     const one = await open()
     let own = 0
     one.subscribe(() => own++)
-    for (let i = 0; i < 20; i++) one.publish([signal(`nobody ${i}`)])
+    for (let i = 0; i < 20; i++) one.publish([cancelOf(`nobody ${i}`)])
     expect(own).toBe(20)
     // What was collected before is sent no later than what follows.
     await untilHeard(one, await open())
@@ -95,7 +106,7 @@ describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
 
   it('is everything from the moment when another process listens, and nothing more once it has ended', async () => {
     const one = await open()
-    one.publish([signal('too early')])
+    one.publish([cancelOf('too early')])
     const other = await open()
     await untilHeard(one, other, 'in time')
     await settled()
@@ -108,7 +119,7 @@ describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
       .poll(
         async () => {
           const had = before()
-          one.publish([signal(`gone ${had}`)])
+          one.publish([cancelOf(`gone ${had}`)])
           await pause(20)
           await settled()
           return before() - had
