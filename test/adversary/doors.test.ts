@@ -72,6 +72,7 @@ describe('bodies', () => {
 
   test('all bodies together have a budget, and one sender a quarter of it', async () => {
     const tight = await openHarness({}, { server: { maxBufferedBodies: 1024 * 1024 } })
+    const tiny = await openHarness({}, { server: { maxBufferedBodies: 512 * 1024 } })
     const send = () =>
       sendRequest(`${tight.url}/graphql`, {
         method: 'POST',
@@ -79,6 +80,12 @@ describe('bodies', () => {
         body: query(400_000),
       })
     expect(await send()).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    // Without a key, too.
+    for (const path of ['/hooks/trg_nothing', '/slack/interactions']) {
+      const url = `${tiny.url}${path}`
+      const refused = await sendRequest(url, { method: 'POST', body: 'x'.repeat(200_000) })
+      expect(refused, path).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    }
     // Memory of refused bodies is released.
     for (let i = 0; i < 8; i++)
       expect(
@@ -90,7 +97,7 @@ describe('bodies', () => {
           })
         ).status,
       ).toBe(200)
-    await tight.stop()
+    await Promise.all([tight.stop(), tiny.stop()])
   })
 
   test('the budget is shared by all requests and given back', () => {

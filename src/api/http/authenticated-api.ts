@@ -8,7 +8,15 @@ import { hasManyValues, maxJsonDepth, maxJsonValues, tryParseJson, type Json } f
 import type { Log } from '../../core/log.ts'
 import { asAppError, type Ctx } from '../../domain/access/index.ts'
 import { disconnectSignal, refusalHeaders, sendJson, statusOf } from './replies.ts'
-import { createTable, notAllowed, pathOf, type ReadBody, type RouteGroup, type RouteHead } from './route.ts'
+import {
+  createTable,
+  notAllowed,
+  pathOf,
+  unread,
+  type ReadBody,
+  type RouteGroup,
+  type RouteHead,
+} from './route.ts'
 
 /** One API. It is handed authenticated requests only. */
 export interface AuthenticatedApi {
@@ -77,8 +85,7 @@ export function authenticatedRoute(
   const find = createTable(api.routes)
   return {
     serves: (path) => path === resource || path.startsWith(`${resource}/`),
-    refusal: (status, message) =>
-      api.errorBody(new AppError(status === 413 ? 'LIMITED' : 'UNAVAILABLE', message), resource),
+    refusal: (status, message) => api.errorBody(unread(status, message), resource),
     async serve(http, response, readBody) {
       try {
         const ctx = await callers.authenticatedCaller(http, resource)
@@ -96,9 +103,11 @@ export function authenticatedRoute(
         if (reply) await send(response, reply)
       } catch (error) {
         if (error instanceof RefusedBodyError) return
-        // Also a client that disconnected while it sent the body.
-        if (response.headersSent || response.destroyed) return void response.destroy()
-        await send(response, errorReply(api, log, error, pathOf(http)))
+        // A client that disconnected, maybe while it sent the body.
+        if (response.destroyed) return
+        const reply = errorReply(api, log, error, pathOf(http))
+        if (response.headersSent) return void response.destroy()
+        await send(response, reply)
       }
     },
   }

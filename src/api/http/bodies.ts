@@ -100,7 +100,7 @@ export function refuseBody(
 ): void {
   const message =
     'tooLong' in body
-      ? `The body is larger than ${body.tooLong} bytes${body.tooLong < maxBodyBytes ? ', which is the limit without a valid key' : ''}.`
+      ? `The body is larger than ${body.tooLong} bytes${body.tooLong === maxAnonymousBodyBytes ? ', which is the limit without a valid key' : ''}.`
       : 'The server is reading too many request bodies at the moment. Try again.'
   const status = 'tooLong' in body ? 413 : 503
   const headers: Record<string, string> = 'tooLong' in body ? {} : { 'retry-after': '1' }

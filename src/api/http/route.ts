@@ -80,6 +80,7 @@ export const notAllowed = new AppError('INVALID', 'Method not allowed.')
 export interface OpenCall {
   request: IncomingMessage
   response: ServerResponse
+  readBody: ReadBody
   params: Record<string, string>
   url: URL
 }
@@ -101,6 +102,10 @@ export interface OpenRoutes {
   refuse?(call: OpenCall, error: AppError, status: number): void
 }
 
+/** The error for a body that was not read. */
+export const unread = (status: 413 | 503, message: string) =>
+  new AppError(status === 413 ? 'LIMITED' : 'UNAVAILABLE', message)
+
 /** The longest URL that is parsed, in characters. */
 const longestUrl = 8192
 
@@ -111,20 +116,21 @@ export function openRoutes(log: Log, { routes, headers = {}, errorBody, refuse }
     refuseUnread(request, response, status, errorBody?.(error), { ...refusalHeaders(error), ...more })
   return {
     serves: (path) => find('', path) !== null,
-    async serve(request, response) {
+    ...(errorBody ? { refusal: (status, message) => errorBody(unread(status, message)) } : {}),
+    async serve(request, response, readBody) {
       const url = new URL((request.url ?? '/').slice(0, longestUrl), 'http://gatehouse.invalid')
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
       const match = find(request.method, pathOf(request))!
-      const call = { request, response, params: {}, url }
+      const call = { request, response, readBody, params: {}, url }
       if (!('route' in match)) return refuseWith(call, 405, notAllowed, { allow: match.allow })
       const { route, params } = match
       if (request.method === 'HEAD' && route.isPage) return void response.writeHead(200, pageHeaders).end()
       try {
         await route.run({ ...call, params })
       } catch (error) {
-        if (response.headersSent) return void response.destroy()
         const known = asAppError(error)
         if (!known) log.error({ err: error }, `${request.method} ${route.path} could not be served`)
+        if (response.headersSent) return void response.destroy()
         const shown = known ?? new AppError('INTERNAL', 'Unexpected error.')
         const status = shown.code === 'INVALID' ? 422 : statusOf(shown)
         if (refuse) refuse(call, shown, status)

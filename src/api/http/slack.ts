@@ -1,8 +1,7 @@
 /** The URL to which Slack sends presses of buttons and submitted modals. */
-import { AppError } from '../../core/errors.ts'
+import type { AppError } from '../../core/errors.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { serveInteraction, type SlackReply } from '../../domain/followers/index.ts'
-import { readBody } from './bodies.ts'
 import { sendJson } from './replies.ts'
 import { openRoutes, type OpenCall, type RouteGroup } from './route.ts'
 
@@ -18,15 +17,15 @@ export function makeSlack(services: Services): RouteGroup {
   })
 }
 
-async function interact(services: Services, { request, response }: OpenCall): Promise<void> {
+async function interact(services: Services, { request, response, readBody }: OpenCall): Promise<void> {
   // Byte for byte: the signature is over it.
-  const body = await readBody(request, response, maxBytes)
-  if (!('bytes' in body)) throw new AppError('LIMITED', 'The body is too large.')
+  const body = await readBody('slack', maxBytes)
+  if (!body) return
   const { headers } = request
   const serving = serveInteraction(services, {
     timestamp: String(headers['x-slack-request-timestamp'] ?? ''),
     signature: String(headers['x-slack-signature'] ?? ''),
-    body: body.bytes.toString('utf8'),
+    body: body.toString('utf8'),
   }).catch((error: unknown): 'failed' => {
     services.log.error({ err: error }, 'an interaction of Slack failed')
     return 'failed'

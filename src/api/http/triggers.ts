@@ -1,10 +1,8 @@
 /** The URLs of hooks: signed messages that start runs. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { AppError } from '../../core/errors.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { hookPath, receiveMessage } from '../../domain/triggers/index.ts'
-import { readBody } from './bodies.ts'
 import { sendJson } from './replies.ts'
 import { openRoutes, type OpenCall, type RouteGroup } from './route.ts'
 
@@ -23,18 +21,19 @@ export function makeHooks(parts: HookParts): RouteGroup {
 }
 
 async function receive({ services, addressOf }: HookParts, call: OpenCall): Promise<void> {
-  const { request, response, params } = call
+  const { request, response, readBody, params } = call
+  const remoteAddress = addressOf(request)
   // Byte for byte: the signature is over it.
-  const body = await readBody(request, response, maxBytes)
-  if (!('bytes' in body)) throw new AppError('LIMITED', `The body may have at most ${maxBytes} bytes.`)
+  const body = await readBody(`hooks from ${remoteAddress}`, maxBytes)
+  if (!body) return
   const header = (name: string) => String(request.headers[`webhook-${name}`] ?? '')
   const generationId = await receiveMessage(services, {
     triggerId: params['triggerId']!,
     id: header('id'),
     timestamp: header('timestamp'),
     signature: header('signature'),
-    body: body.bytes,
-    remoteAddress: addressOf(request),
+    body,
+    remoteAddress,
     requestId: randomUUID(),
   })
   sendJson(response, 202, { generationId })
