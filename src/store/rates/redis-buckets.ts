@@ -18,9 +18,13 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(capacity / perMs) + 1000)
 return { string.format('%.6f', granted), string.format('%.6f', tokens) }
 `
 
-/** `prefix` separates installations that share a Redis. While Redis is down, every `take` rejects at once. */
-export function redisBuckets(url: string, prefix: string): BucketStore {
+/**
+ * `prefix` separates installations that share a Redis. While Redis is down, every `take` rejects at once. A connection on which
+ * nothing comes back for `silentMs`, as after a failover that closed none, is replaced.
+ */
+export function redisBuckets(url: string, prefix: string, silentMs = 5000): BucketStore {
   const redis = new Redis(url, {
+    socketTimeout: silentMs,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
     retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),

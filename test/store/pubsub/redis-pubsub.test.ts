@@ -1,10 +1,12 @@
-/** PubSub over Redis between a new connection and its subscription. */
+/** Connections to Redis that are cut, or die without a word. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Hint, PubSub } from '../../../src/store/pubsub/pubsub.ts'
 import { redisPubSub } from '../../../src/store/pubsub/redis-pubsub.ts'
+import { redisBuckets } from '../../../src/store/rates/redis-buckets.ts'
 import { hasRedis } from '../../support/databases.ts'
 import { ownRedis } from '../../support/redis-cut.ts'
 
@@ -72,6 +74,17 @@ test.skipIf(!hasRedis)(
     await Promise.all([pubsub.close(), other.close()])
   },
 )
+
+test.skipIf(!hasRedis)('rate limits are shared again after a connection died without a word', async () => {
+  await using wire = await startHolding()
+  const buckets = redisBuckets(wire.url, `gatehouse-test:${randomUUID()}`, 100)
+  const take = () => buckets.take('one', { capacity: 10, perMs: 1e-6 }, 1, 1).catch(() => null)
+  await expect.poll(take).toMatchObject({ granted: 1 })
+  wire.freeze()
+  void take()
+  await expect.poll(() => Promise.race([take(), pause(50, null)])).toMatchObject({ granted: 1 })
+  await buckets.close()
+})
 
 /** A wire to Redis that can be cut, and that keeps the next subscription back until it is released. */
 async function startHolding() {
