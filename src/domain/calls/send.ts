@@ -6,7 +6,7 @@ import { sendWithinMs } from '../../store/work/pauses.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
 import { mayHaveRun, type ToolCall } from '../tool-calls/index.ts'
-import { isIdempotent, runTool, runToolFor, WithheldError, type Run } from '../tools/index.ts'
+import { isIdempotent, runTool, runToolFor, WithheldError, type Finished, type Run } from '../tools/index.ts'
 import type { Execution, Prepared } from './execution.ts'
 import { runAsUnit } from './tool-unit.ts'
 
@@ -72,11 +72,11 @@ export async function send<Settled>(
     },
   }
   let ran
+  const refusals: Finished[] = []
   try {
     // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
     const since = performance.now()
-    let refusals = 0
     while (ran === undefined) {
       free = await whileFree(call, how, free)
       try {
@@ -87,8 +87,8 @@ export async function send<Settled>(
         )
       } catch (error) {
         if (!(error instanceof WithheldError)) throw error
-        if (error.refusal && ++refusals === mostRefusals) ran = error.refusal
-        else if (performance.now() - since > lateForMs) throw error
+        if (error.refusal) refusals.push(error.refusal)
+        if (refusals.length === mostRefusals || performance.now() - since > lateForMs) throw error
         // It took longer than the answer about pauses, or the lease, certainly holds: both are asked for again.
         free = undefined
       }
@@ -96,8 +96,9 @@ export async function send<Settled>(
   } catch (error) {
     const isUnsent =
       error instanceof LeaseLostError || error instanceof WithheldError || isStorageError(error)
-    if (isUnsent) return store.notSent(call, error)
-    throw error
+    if (!isUnsent) throw error
+    ran = refusals.at(-1)
+    if (!ran) return store.notSent(call, error)
   }
   if ('inputRequired' in ran) return store.askCaller!(call, ran.inputRequired)
   if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
