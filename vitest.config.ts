@@ -67,11 +67,11 @@ const common = {
   // Twice the cores of a small machine: many tests wait, for leases that end, pauses and processes that start. Those of `npm run
   // test:all` wait for more, and have six.
   maxWorkers: 4,
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 120_000,
   teardownTimeout: 20_000,
   // One second, the default, is less than a page needs to load on a busy machine.
-  expect: { poll: { timeout: 15_000 } },
+  expect: { poll: { timeout: 30_000 } },
 }
 
 // Vite would take the ESM build for our files while Node gives the packages the CommonJS one: two realms of types.

@@ -402,7 +402,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
             ),
           )
         ).map(({ data }) => data['toolCall'])
-      await expect.poll(read, { timeout: 15_000 }).toEqual([
+      await expect.poll(read).toEqual([
         { status: 'SUCCEEDED', attempt: 1 },
         { status: 'SUCCEEDED', attempt: 1 },
       ])

@@ -159,10 +159,10 @@ describe('clients that do not read', () => {
     const maxUnreadBytes = 40 * 1024 * 1024
     const server = await start({ maxUnreadBytes })
     for (let i = 0; i < 60; i++) ask(server)
-    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(60)
+    await expect.poll(() => answers.length).toBe(60)
     const kept = () =>
       answers.filter((one) => !one.destroyed).reduce((sum, { writableLength }) => sum + writableLength, 0)
-    await expect.poll(kept, { timeout: 10_000 }).toBeLessThanOrEqual(maxUnreadBytes)
+    await expect.poll(kept).toBeLessThanOrEqual(maxUnreadBytes)
     expect(answers.filter((one) => one.destroyed).length).toBeGreaterThan(50)
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     clients.forEach((socket) => socket.destroy())

@@ -25,7 +25,7 @@ test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
   await expect
     .poll(() => chat.lastMessage?.role === 'assistant' && isPlace(partsOf(chat)), {
       interval: 2,
-      timeout: 20_000,
+      timeout: 30_000,
     })
     .toBe(true)
   await server.kill()

@@ -114,7 +114,7 @@ test.runIf(hasPostgres)(
     const waiting = await pair.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
     await expect
       .poll(async () => (await pair.other.until(id, ['AWAITING_APPROVAL'], fields))['toolCalls'], {
-        timeout: 10_000,
+        timeout: 30_000,
       })
       .toEqual([
         { name: 'pay', status: 'SUCCEEDED', errorCode: null, attempt: 1, approval: null },
@@ -212,7 +212,7 @@ test.runIf(hasPostgres)(
     resolveName()
     pair.proxy.thaw()
     await expect
-      .poll(async () => (await successor.until(id, ['COMPLETED'], fields))['toolCalls'], { timeout: 15_000 })
+      .poll(async () => (await successor.until(id, ['COMPLETED'], fields))['toolCalls'])
       .toMatchObject([{ status: 'ERRORED', errorCode: 'not_sent', attempt: 1 }])
     expect(pair.upstream.seen, 'nothing was sent').toEqual([])
   },
@@ -264,7 +264,7 @@ test.runIf(hasPostgres)('readiness responds within a second, whatever the databa
   const busy = Array.from({ length: 40 }, () => pair.cuttable.gql('{ agents(first: 1) { nodes { id } } }'))
   expect(await ready()).toEqual({ status: 503, quick: true })
   pair.proxy.thaw()
-  await expect.poll(ready, { timeout: 15_000 }).toEqual({ status: 200, quick: true })
+  await expect.poll(ready).toEqual({ status: 200, quick: true })
   for (const { errors } of await Promise.all(busy))
     for (const error of errors ?? []) expect(error.extensions!['code']).toBe('UNAVAILABLE')
 })
@@ -295,7 +295,7 @@ test.runIf(hasPostgres)(
     pair.proxy.judge = null
     const read = async () => (await pair.other.until(id, ['COMPLETED'], fields))['toolCalls']
     await expect
-      .poll(read, { timeout: 20_000 })
+      .poll(read)
       .toEqual([{ name: 'pay', status: 'ERRORED', errorCode: 'not_sent', attempt: 1, approval: null }])
     expect(pair.upstream.seen).toHaveLength(0)
   },

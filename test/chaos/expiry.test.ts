@@ -102,7 +102,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
             id: called['toolCall'].id,
           })
         ).data['toolCall']
-      await expect.poll(status, { timeout: 10_000 }).toEqual({
+      await expect.poll(status).toEqual({
         status: 'EXPIRED',
         errorCode: 'approval_expired',
         approval: { status: 'EXPIRED' },

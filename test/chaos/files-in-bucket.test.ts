@@ -97,7 +97,7 @@ test('a server that is killed in the middle of the move has lost nothing, and th
   s3.fault = () => null
   const last = await serverIn({ ...settings, ...bucketSettings() })
   for (const [i, id] of ids.entries()) expect(await textOf(last.url, id)).toBe(texts[i])
-  await vi.waitFor(() => expect(onDisk()).toEqual([]), { timeout: 20_000, interval: 50 })
+  await vi.waitFor(() => expect(onDisk()).toEqual([]), { timeout: 30_000, interval: 50 })
   for (const [i, id] of ids.entries()) expect(await textOf(last.url, id)).toBe(texts[i])
 }, 120_000)
 

@@ -54,7 +54,7 @@ describe.skipIf(!hasClusters)('a leader that hangs', () => {
         (await sql`select bool_and(replay_lsn >= pg_current_wal_lsn()) as same from pg_stat_replication`)[0]![
           'same'
         ],
-      { timeout: 20_000 },
+      { timeout: 30_000 },
     )
     await former.freeze()
     await next.promote()
@@ -85,7 +85,7 @@ describe.skipIf(!hasClusters)('a leader that hangs', () => {
       for (let i = 0; i < 5; i++) {
         // New connections are opened, to whichever server answers first.
         await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'gatehouse%'`
-        seen.push((await vi.waitUntil(() => createAgent(`after ${randomUUID()}`), { timeout: 20_000 }))!)
+        seen.push((await vi.waitUntil(() => createAgent(`after ${randomUUID()}`), { timeout: 30_000 }))!)
       }
       const namesOf = async (cluster: Cluster) =>
         (await admin(cluster)`select name from agents where name like 'after%'`).map((row) => row['name'])

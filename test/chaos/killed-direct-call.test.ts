@@ -121,7 +121,7 @@ describe.each(drawn(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']))('on %s
       const made = await fixture(first.url, name, idempotent)
       const call = (url: string) => ways[way](url, made, `once-${name}`)
       const lost = call(first.url).catch(() => 'gone')
-      await expect.poll(() => requests.get(`/${name}`), { timeout: 20_000 }).toBe(1)
+      await expect.poll(() => requests.get(`/${name}`)).toBe(1)
       let joined: Promise<string>[]
       let since: number
       let second: Replica

@@ -154,7 +154,7 @@ describe.each(kinds)('on %s', (kind) => {
         )
         .toEqual([])
       await expect
-        .poll(() => deployment.rows(`select 1 from tool_calls where settled_at is null`), { timeout: 20_000 })
+        .poll(() => deployment.rows(`select 1 from tool_calls where settled_at is null`))
         .toEqual([])
       const asked = await deployment.rows(
         `select 1 from events where type = 'REQUIRES_ACTION' group by data->'toolCallIds' having count(*) > 1`,

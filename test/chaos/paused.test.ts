@@ -77,7 +77,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
       ),
     )
     const direct = mutate(url, key, 'callTool', { toolId, arguments: {} }, 'toolCall { status }')
-    await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(7)
+    await expect.poll(() => waiting.length).toBe(7)
     const before = upstream.seen.length
     replica.freeze()
     await pause(leaseMs * 2)
@@ -90,7 +90,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
     for (const { generation } of runs)
       await expect
         .poll(async () => (await ask(url, key, query, { id: generation.id })).data['generation'], {
-          timeout: 20_000,
+          timeout: 30_000,
         })
         .toEqual({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED', attempt: 1 }] })
     expect(upstream.seen).toHaveLength(before)
@@ -109,7 +109,7 @@ test.runIf(hasPostgres)(
     const input = { toolId, arguments: {}, idempotencyKey: 'once' }
     const fields = 'toolCall { status errorCode }'
     const lost = mutate(first.url, key, 'callTool', input, fields).catch(() => 'gone')
-    await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => waiting.length).toBe(1)
     const joined = mutate(second.url, key, 'callTool', input, fields)
     await first.kill()
     expect((await joined)['toolCall']).toEqual({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })

@@ -124,7 +124,7 @@ test.skipIf(!hasClusters)(
       if (quiet) writeAll()
       // The next kill meets a server under load.
       const before = readers[0]!.told.length
-      await expect.poll(() => readers[0]!.told.length, { timeout: 20_000 }).toBeGreaterThan(before + 20)
+      await expect.poll(() => readers[0]!.told.length).toBeGreaterThan(before + 20)
     }
     await rest()
 
@@ -141,7 +141,7 @@ test.skipIf(!hasClusters)(
     )
     for (const [i, told] of toldBy.entries())
       await expect
-        .poll(() => told().length, { timeout: 20_000, message: `reader ${i}` })
+        .poll(() => told().length, { timeout: 30_000, message: `reader ${i}` })
         .toBeGreaterThanOrEqual(n)
     const truth = await reader<{ place: string }[]>`select generation_id || '/' || seq as place from events
       where project_id = ${projectId} and type = 'MESSAGE_COMMITTED' order by position`

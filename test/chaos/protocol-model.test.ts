@@ -45,7 +45,7 @@ async function endAll(model: Model, world: World): Promise<void> {
     union all select id from tool_calls where settled_at is null and generation_id is null and ${mine}`)
   for (const { id } of await open())
     await world.request(0, 'operator', 'cancelGeneration', { generationId: id }, 'generation { id }')
-  await expect.poll(open, { timeout: 20_000, interval: 40 }).toEqual([])
+  await expect.poll(open, { timeout: 30_000, interval: 40 }).toEqual([])
   await checkNow(world, model)
 }
 

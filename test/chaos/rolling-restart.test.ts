@@ -139,8 +139,7 @@ test.skipIf(!hasPostgres)(
     const log = await rows(
       `select 1 from events where type in (${feedTypes.map((type) => `'${type}'`).join()})`,
     )
-    for (const told of [clients.feed, sse.cursors])
-      await expect.poll(() => told.length, { timeout: 10_000 }).toBe(log.length)
+    for (const told of [clients.feed, sse.cursors]) await expect.poll(() => told.length).toBe(log.length)
 
     expect(codes, 'exit codes').toEqual(codes.map(() => 0))
     const unknown =

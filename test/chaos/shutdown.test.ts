@@ -61,7 +61,7 @@ test('a signal before the server is ready ends it at once', async () => {
   const data = join(folder, 'data')
   const replica = start({ GATEHOUSE_DATA_DIR: data })
   // It has begun to create its database, which takes seconds.
-  await expect.poll(() => existsSync(data), { timeout: 20_000, interval: 5 }).toBe(true)
+  await expect.poll(() => existsSync(data), { timeout: 30_000, interval: 5 }).toBe(true)
   expect(replica.url).toBe('')
   expect(await replica.stop()).toBe(0)
   expect(replica.output()).not.toContain('GraphQL')
@@ -103,7 +103,7 @@ test.runIf(hasPostgres)(
       body: JSON.stringify({ query: 'subscription { projectEvents(after: "0") { cursor } }' }),
     })
     const stream = events.text().catch(() => 'cut')
-    await expect.poll(() => arrivals.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(runs)
+    await expect.poll(() => arrivals.length, { timeout: 30_000, interval: 5 }).toBeGreaterThan(runs)
 
     const asked = performance.now()
     const exited = first.stop()

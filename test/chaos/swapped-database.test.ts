@@ -76,6 +76,6 @@ describe.skipIf(!hasPostgres)('two databases are swapped', () => {
     expect((await fetch(`${h.url}/readyz`)).status).toBe(503)
     await swap()
     expect(await contentsOf(theirs)).toEqual(untouched)
-    await expect.poll(async () => (await create('after')).status, { timeout: 20_000 }).toBe(200)
+    await expect.poll(async () => (await create('after')).status).toBe(200)
   })
 })

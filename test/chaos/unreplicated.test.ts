@@ -46,11 +46,11 @@ describe.skipIf(!hasClusters)('a call whose COMMIT waits for a standby', () => {
     const toolId = (await h.mutate('createTool', { name: 'pay', config }, 'tool { id }'))['tool'].id
     await setStandbys(`set synchronous_standby_names = 'nobody'`)
     const called = h.mutate('callTool', { toolId, arguments: {} }, 'toolCall { status }')
-    await vi.waitUntil(() => isWaiting('insert into tool_calls'), { timeout: 20_000, interval: 50 })
+    await vi.waitUntil(() => isWaiting('insert into tool_calls'), { timeout: 30_000, interval: 50 })
     // All connections end and the server recovers: the row is there, and no standby has it.
     await cluster.killBackend(() => 0)
     await vi.waitUntil(async () => upstream.seen.length > 0 || (await isWaiting('update tool_calls')), {
-      timeout: 20_000,
+      timeout: 30_000,
       interval: 50,
     })
     expect((await admin`select status from tool_calls`).map((row) => row['status'])).toEqual(['EXECUTING'])

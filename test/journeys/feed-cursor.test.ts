@@ -137,8 +137,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
         }),
       )
       const told = readers.map((reader) => () => reader.told.filter((event) => event.generationId !== null))
-      for (const one of told)
-        await expect.poll(() => one().length, { timeout: 20_000 }).toBe(ids.length * rounds)
+      for (const one of told) await expect.poll(() => one().length).toBe(ids.length * rounds)
       const [first, ...others] = told.map((one) => one().map((event) => event.cursor))
       for (const other of others) expect(other).toEqual(first)
       const places = first!.map((cursor) => placeOf({ cursor }))

@@ -31,7 +31,7 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     await gate.release()
     expect((await resuming)['pause'].endedAt).not.toBeNull()
     await expect
-      .poll(() => deployment.rows(`select status from generations where id = '${id}'`), { timeout: 15_000 })
+      .poll(() => deployment.rows(`select status from generations where id = '${id}'`))
       .toEqual([{ status: 'COMPLETED' }])
   })
 })

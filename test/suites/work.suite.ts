@@ -61,8 +61,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     }
 
     const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, { limit, except: [] })
-    const untilDue = (id: string) =>
-      expect.poll(async () => (await stateOf(id)).inMs, { timeout: 5000 }).toBeLessThan(0)
+    const untilDue = (id: string) => expect.poll(async () => (await stateOf(id)).inMs).toBeLessThan(0)
     afterEach(() => query(db(), sql`update generations set wake_at = null`))
 
     test('of many claimers each row goes to one, and the epoch is raised once', async () => {
@@ -264,7 +263,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
             },
           }),
         )
-        await expect.poll(() => done.length, { timeout: 10_000 }).toBe(30)
+        await expect.poll(() => done.length).toBe(30)
         expect(done.toSorted()).toEqual(ids.toSorted())
         expect(most).toBe(4)
         await worker.stop(100)
@@ -288,7 +287,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         await due(3, 'proj_modest')
         await expect.poll(() => begun.slice(4)).toEqual(['proj_modest', 'proj_modest', 'proj_modest'])
         free()
-        await expect.poll(() => begun.length, { timeout: 10_000 }).toBe(33)
+        await expect.poll(() => begun.length).toBe(33)
         await worker.stop(100)
       })
 
@@ -311,7 +310,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         )
         const held = await begun
         const first = (await stateOf(id!)).wakeMs!
-        await expect.poll(async () => (await stateOf(id!)).wakeMs, { timeout: 10_000 }).toBeGreaterThan(first)
+        await expect.poll(async () => (await stateOf(id!)).wakeMs).toBeGreaterThan(first)
         expect(await stateOf(id!), 'no worker has taken it').toMatchObject({ epoch: held.epoch })
         await query(db(), sql`update generations set epoch = epoch + 1, wake_at = null where id = ${id!}`)
         await lost
@@ -337,7 +336,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         await started
         worker.interrupt(id!)
         worker.interrupt('gen_elsewhere')
-        await expect.poll(() => reasons, { timeout: 10_000 }).toEqual([interrupted])
+        await expect.poll(() => reasons).toEqual([interrupted])
         expect(worker.busy()).toBe(1)
         const { epoch } = await stateOf(id!)
         await worker.stop(10)
@@ -359,7 +358,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
             onError: (error, failed) => errors.push([String(error), failed]),
           }),
         )
-        await expect.poll(() => runs, { timeout: 10_000 }).toBe(2)
+        await expect.poll(() => runs).toBe(2)
         expect(errors).toEqual([['Error: unexpected', id]])
         await worker.stop(500)
         expect((await stateOf(id!)).inMs).toBeNull()

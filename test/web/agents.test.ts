@@ -67,7 +67,6 @@ describe.skipIf(!hasChromium)('agents', () => {
 
   test('an agent is made with its tools, limits and rules, tried, and deleted', async () => {
     const v = await visit(browser, h, '/agents')
-    v.page.setDefaultTimeout(10_000)
     await v.page.getByText('No agents yet').waitFor()
     await v.page.getByRole('button', { name: 'New agent' }).click()
     await v.page.getByRole('button', { name: 'Create the agent' }).click()
@@ -174,7 +173,6 @@ describe.skipIf(!hasChromium)('agents', () => {
     const child = await create('Helper')
     const { id } = await create('Gateway', { toolIds: ids, agentIds: [child.id], activeToolIds: [toolId] })
     const v = await visit(browser, h, `/agents/${id}?tab=surface`)
-    v.page.setDefaultTimeout(10_000)
     await v.page.getByText('stops every call, 2 people').waitFor()
     await v.page.getByRole('button', { name: 'Actions of own' }).click()
     await v.page.getByText('own_tools').waitFor()
@@ -196,7 +194,6 @@ describe.skipIf(!hasChromium)('agents', () => {
   test('a schedule and a URL are made, start runs, are switched off and deleted', async () => {
     const { id } = await create('Early')
     const v = await visit(browser, h, `/agents/${id}?tab=triggers`)
-    v.page.setDefaultTimeout(10_000)
     await v.page.getByText('No triggers').waitFor()
     const make = async (name: string, prompt: string) => {
       await v.page.getByRole('button', { name: 'New trigger' }).click()

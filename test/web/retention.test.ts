@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 90_000 }, () => {
     await page.getByRole('dialog').getByText('cannot be brought back').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Save the retention' }).click()
     await page.getByText('The retention is saved.').waitFor()
-    await expect.poll(() => exists(old), { timeout: 10_000 }).toBe(false)
+    await expect.poll(() => exists(old)).toBe(false)
     expect(await exists(young)).toBe(true)
     // Its progress comes without a reload.
     await page.getByText('The last sweep ended', { exact: false }).waitFor()
@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 90_000 }, () => {
     const row = page.getByRole('row').filter({ hasText: id })
     await row.getByText('asked by mail').waitFor()
     await row.getByText('goes on', { exact: false }).waitFor()
-    await expect.poll(() => exists(gone), { timeout: 10_000 }).toBe(false)
+    await expect.poll(() => exists(gone)).toBe(false)
     await row.getByText('Runs: 1', { exact: true }).waitFor()
     await row.getByText('stay because something in them is young: 1').waitFor()
     expect([await exists(young), await exists(others)]).toEqual([true, true])

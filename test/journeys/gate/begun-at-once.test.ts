@@ -406,7 +406,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       await gate.untilCall(one.callId, ['UNKNOWN'])
       reading.release()
       const notSent = { status: 'ERRORED', errorCode: 'not_sent' }
-      await expect.poll(() => gate.toolCall(one.callId), { timeout: 10_000 }).toMatchObject(notSent)
+      await expect.poll(() => gate.toolCall(one.callId)).toMatchObject(notSent)
       expect(gate.paid(tool.name)).toEqual([])
     },
   )

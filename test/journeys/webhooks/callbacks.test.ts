@@ -30,9 +30,7 @@ afterAll(async () => {
 const count = async (table: string): Promise<number> =>
   (await query<{ n: number }>(h.app.services.db, sql`select count(*)::int as n from ${sql.raw(table)}`))[0]!.n
 const gone = () =>
-  expect
-    .poll(async () => (await count('webhooks')) + (await count('webhook_cursors')), { timeout: 10_000 })
-    .toBe(0)
+  expect.poll(async () => (await count('webhooks')) + (await count('webhook_cursors'))).toBe(0)
 const own = 'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='
 
 test('a generation is told to its callback from its first event to its last, which removes the callback', async () => {
@@ -134,9 +132,7 @@ test('a callback whose endpoint is gone stays as a disabled webhook that says so
     (await h.gql('{ webhooks(callbacks: true) { nodes { callbackOf status disabledReason } } }')).data[
       'webhooks'
     ].nodes
-  await expect
-    .poll(list, { timeout: 10_000 })
-    .toEqual([{ callbackOf: id, status: 'DISABLED', disabledReason: 'GONE' }])
+  await expect.poll(list).toEqual([{ callbackOf: id, status: 'DISABLED', disabledReason: 'GONE' }])
   expect((await h.gql('{ webhooks { nodes { id } } }')).data['webhooks'].nodes).toEqual([])
   await query(h.app.services.db, sql`update webhooks set disabled_at = now() - interval '31 days'`)
   await forgetOldDeliveries(h.app.services.db)

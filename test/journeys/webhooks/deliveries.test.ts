@@ -383,7 +383,7 @@ test('a replay sends a part of the log again with the same ids, while new events
     expect(eventId).toBe(before.get(data['name'])!.id)
   await expect
     .poll(() => query(h.app.services.db, sql`select 1 from webhook_cursors where id like 'whr_%'`), {
-      timeout: 10_000,
+      timeout: 30_000,
     })
     .toEqual([])
 })

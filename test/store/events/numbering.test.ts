@@ -414,7 +414,7 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
           connection.db,
           sql`select pid from pg_stat_activity where application_name = 'waiter' and wait_event_type = 'Lock'`,
         )
-      await expect.poll(async () => (await numbering()).length, { timeout: 5000 }).toBe(1)
+      await expect.poll(async () => (await numbering()).length).toBe(1)
       // Meanwhile others are told that somebody is at it, and wait for nothing.
       const [busy] = await query<{ done: object }>(
         connection.db,

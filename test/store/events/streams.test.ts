@@ -153,7 +153,7 @@ test('a socket that does not read delays no other, and gets the exact sequence w
     )
   })
   await append(desk, projectId, generationId!, someEvents(1))
-  await expect.poll(() => cursors.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => cursors.length).toBe(1)
   const reader = {
     url: h.url,
     key: adminKey,

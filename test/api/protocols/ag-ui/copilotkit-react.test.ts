@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium || !copilotKitPackages)('a page of React', () => {
   async function open(agent: string, at = served, thread = `react ${++count}`): Promise<Shown> {
     const page = await browser.newPage()
     onTestFinished(() => page.close())
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(40_000)
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url())
       if (protocol.startsWith('http') && origin !== at.url) foreign.push(request.url())

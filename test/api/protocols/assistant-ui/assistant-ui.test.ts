@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium || !copilotKitPackages)('a page of assistant-ui', (
   async function open(runtime: string, agent: string) {
     const page: Page = await browser.newPage()
     onTestFinished(() => page.close())
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(40_000)
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url())
       if (protocol.startsWith('http') && origin !== served.url) foreign.push(request.url())

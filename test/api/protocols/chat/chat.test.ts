@@ -49,7 +49,7 @@ async function agentOf(chat: FrontEnd): Promise<string> {
 }
 /** Resolves when the chat is ready and has nothing more to send by itself. */
 async function idle(chat: FrontEnd, isDone: () => boolean): Promise<void> {
-  await expect.poll(() => chat.status === 'ready' && isDone(), { interval: 5, timeout: 15_000 }).toBe(true)
+  await expect.poll(() => chat.status === 'ready' && isDone(), { interval: 5, timeout: 30_000 }).toBe(true)
 }
 
 /** What the stop button of a page sends. */
@@ -539,7 +539,7 @@ describe('reconnects', () => {
     expect(partsOf(chat)).toEqual(waiting)
     const { toolCallId } = chat.lastMessage!.parts.at(-1) as { toolCallId: string }
     await chat.addToolOutput({ tool: 'sign', toolCallId, output: 'signed' })
-    await expect.poll(() => chat.error ?? partsOf(chat).at(-1), { timeout: 10_000 }).toBe('done')
+    await expect.poll(() => chat.error ?? partsOf(chat).at(-1)).toBe('done')
   })
 
   test('nothing to resume is nothing', async () => {

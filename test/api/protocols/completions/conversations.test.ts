@@ -119,7 +119,7 @@ describe.each(kinds)('on %s', (kind) => {
     return found.filter((one) => one.arguments.word === of && (!status || one.status === status))
   }
   const asked = async (of: string, n = 1) => {
-    await expect.poll(async () => (await questions(of, 'PENDING')).length, { timeout: 10_000 }).toBe(n)
+    await expect.poll(async () => (await questions(of, 'PENDING')).length).toBe(n)
   }
   const decide = async (of: string, verdict = 'APPROVE') => {
     for (const { id } of await questions(of, 'PENDING'))
@@ -383,7 +383,7 @@ describe.each(kinds)('on %s', (kind) => {
       expect(await left).toBe('stopped')
       const [question] = await questions(of)
       const places = sql`select 1 from conversation_places where generation_id = ${question!.generation.id}`
-      await expect.poll(() => query(h.app.services.db, places), { timeout: 10_000 }).toHaveLength(2)
+      await expect.poll(() => query(h.app.services.db, places)).toHaveLength(2)
       const next = ask('gated', [acting(of), ...kept, user('say second')], { headers: soon })
       await decide(of)
       expect((await next).text).toBe('ok\n\nsecond')

@@ -73,7 +73,7 @@ describe.each(kinds)('on %s', (kind) => {
       .map((one) => ({ id: one.id, status: one.status, generationId: one.generation.id }))
   }
   const asked = async (prompt: string, n = 1) => {
-    await expect.poll(async () => (await questions(prompt, 'PENDING')).length, { timeout: 10_000 }).toBe(n)
+    await expect.poll(async () => (await questions(prompt, 'PENDING')).length).toBe(n)
     return questions(prompt, 'PENDING')
   }
   const approve = async (prompt: string) => {
@@ -110,7 +110,7 @@ describe.each(kinds)('on %s', (kind) => {
         const made = how === 'streamText' ? streamText(request) : await generateText(request)
         return made.text
       })()
-      await expect.poll(() => broken.tries(), { timeout: 10_000 }).toBe(2)
+      await expect.poll(() => broken.tries()).toBe(2)
       await approve(prompt)
       expect(await text).toBe('ok')
       expect(await questions(prompt)).toMatchObject([{ status: 'APPROVED' }])

@@ -160,6 +160,6 @@ test('a commit whose answer is lost delays nothing until the lease ends, and los
   await agents(names)
   const seen = () => new Set(receiver!.received.map(({ data }) => data['name'] as string))
   await receiver.until(() => seen().size === names.length)
-  await expect.poll(async () => (await placeOf(id)).status, { timeout: 10_000 }).toBe('IDLE')
+  await expect.poll(async () => (await placeOf(id)).status).toBe('IDLE')
   expect(lost).toBeGreaterThan(0)
 })
