@@ -128,6 +128,8 @@ export function openRoutes(log: Log, { routes, headers = {}, errorBody, refuse }
       try {
         await route.run({ ...call, params })
       } catch (error) {
+        // A client that disconnected, maybe while it sent the body.
+        if (response.destroyed) return
         const known = asAppError(error)
         if (!known) log.error({ err: error }, `${request.method} ${route.path} could not be served`)
         if (response.headersSent) return void response.destroy()

@@ -11,8 +11,8 @@ import type { Execution, Prepared } from './execution.ts'
 import { runAsUnit } from './tool-unit.ts'
 
 /**
- * How long a call is sent anew whose connection took too long, in milliseconds: those of a busy process do, again and again,
- * although nobody else holds the call.
+ * How long all connections of a call may take together of which each took too long, in milliseconds: those of a busy process do,
+ * again and again, although nobody else holds the call.
  */
 const lateForMs = 60_000
 /** How often one is sent, or tried to be, of which the server that runs it takes nothing. */
@@ -76,9 +76,10 @@ export async function send<Settled>(
   try {
     // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
-    const since = performance.now()
+    let lateMs = 0
     while (ran === undefined) {
       free = await whileFree(call, how, free)
+      const tried = performance.now()
       try {
         ran = await runAsUnit(services, call, how, (trace) =>
           store.askCaller
@@ -88,7 +89,8 @@ export async function send<Settled>(
       } catch (error) {
         if (!(error instanceof WithheldError)) throw error
         if (error.refusal) refusals.push(error.refusal)
-        if (refusals.length === mostRefusals || performance.now() - since > lateForMs) throw error
+        lateMs += performance.now() - tried
+        if (refusals.length === mostRefusals || lateMs > lateForMs) throw error
         // It took longer than the answer about pauses, or the lease, certainly holds: both are asked for again.
         free = undefined
       }
