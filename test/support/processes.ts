@@ -1,14 +1,24 @@
 /** Processes of the tests that are killed and frozen from outside, and free ports for them. */
+import { randomInt } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 
-/** A port of loopback on which nothing listens at this moment. */
+/** Below those that systems give to outgoing connections (RFC 6335, 6, and the lower ones of Linux), which take a free one at any time. */
+const ports = { from: 10_100, to: 32_000 }
+
+/** A port of loopback on which nothing listens, and which only another call of this can give to somebody else. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  for (;;) {
+    const port = randomInt(ports.from, ports.to)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
 }
 
 /** Sends a signal; to a process that has exited, nothing. */
