@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 /** Below those that systems give to outgoing connections (RFC 6335, 6, and the lower ones of Linux), which take a free one at any time. */
 const ports = { from: 10_100, to: 32_000 }
 
-/** A port of loopback on which nothing listens, and which only another call of this can give to somebody else. */
+/** A port of loopback on which nothing listens at this moment, and which no outgoing connection gets. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(ports.from, ports.to)

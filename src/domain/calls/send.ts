@@ -11,11 +11,11 @@ import type { Execution, Prepared } from './execution.ts'
 import { runAsUnit } from './tool-unit.ts'
 
 /**
- * How long all connections of a call may take together of which each took too long, in milliseconds: those of a busy process do,
- * again and again, although nobody else holds the call.
+ * The most time that the tries of a call may take together whose connection was too slow, in milliseconds. In a busy process many
+ * are, although nobody else holds the call.
  */
 const lateForMs = 60_000
-/** How often one is sent, or tried to be, of which the server that runs it takes nothing. */
+/** How often a call is tried that the server at the other end does not take. */
 const mostRefusals = 3
 
 /** The longest that a call which is begun and not sent waits before it asks again whether a pause holds it. */

@@ -78,8 +78,8 @@ function withoutMasked({ callable, merged }: Run, ran: Finished): Finished {
 }
 
 /**
- * The call was not sent, because another worker may hold its row now. `refusal`: what it came to before, if it was sent, or tried to
- * be, and may be again.
+ * The call was not sent, because another worker may hold its row now. `refusal`: the outcome of what was tried before that and may
+ * be repeated; null when nothing was.
  */
 export class WithheldError extends Error {
   readonly refusal: Finished | null
