@@ -85,7 +85,7 @@ const longAlone = [
   'test/chaos/{crowd-and-clock,failover-patroni}.test.ts',
   'test/client/built.test.ts',
   'test/conformance/client.test.ts',
-  'test/slow/impatient-clients.test.ts',
+  'test/slow/{fresh-machine,impatient-clients}.test.ts',
   'test/tools/{image,packed}.test.ts',
 ]
 

@@ -14,7 +14,7 @@ asks for a verdict about each; approving a tool that is marked as destructive ta
 the tool as well. A verdict counts for what was shown and for nothing else.
 
   --ask    ask also when the input is not a terminal: one answer a line
-  --list   print what waits now, and end
+  --list   print what waits now, a sentence each, and end
 
 ${commonHelp}`,
   options: { ask: { type: 'boolean' }, list: { type: 'boolean' } },
@@ -38,10 +38,10 @@ ${commonHelp}`,
 }
 
 const pending = `query Pending($after: String) { approvals(status: PENDING, first: 100, after: $after) {
-  nodes { id toolName arguments expiresAt digest requester { id name } }
+  nodes { id toolName summary { text } arguments expiresAt digest requester { id name } }
   pageInfo { hasNextPage endCursor } } }`
 
-type Row = Pick<Approval, 'id' | 'toolName' | 'arguments' | 'expiresAt'>
+type Row = Pick<Approval, 'id' | 'toolName' | 'arguments' | 'expiresAt'> & { summary: { text: string } }
 interface Page {
   approvals: { nodes: Row[]; pageInfo: { hasNextPage: boolean; endCursor: string | null } }
 }
@@ -55,10 +55,7 @@ async function list(
   for (;;) {
     const { approvals: page }: Page = await client.query<Page>(pending, { after }, { signal })
     if (isJson) page.nodes.forEach(outJson)
-    else
-      out(
-        table(page.nodes.map((one) => [one.id, one.toolName, one.expiresAt, JSON.stringify(one.arguments)])),
-      )
+    else out(table(page.nodes.map((one) => [one.id, one.expiresAt, one.summary.text])))
     if (!page.pageInfo.hasNextPage) return 0
     after = page.pageInfo.endCursor
   }

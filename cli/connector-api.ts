@@ -1,7 +1,8 @@
 /** The requests of a connector to the server. What fails for a while is sent again: each is safe to repeat. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { GatehouseError } from '../client/index.ts'
+import { GatehouseError, writeJson } from '../client/index.ts'
 import type { Answer } from './stdio-server.ts'
+import { baseOf } from './usage.ts'
 
 export interface Message {
   id: string
@@ -40,7 +41,7 @@ export function connectorApi(
   instance: string,
   onRetry: (reason: string) => void,
 ): ConnectorApi {
-  const base = `${url.replace(/\/(graphql\/?)?$/, '')}/connectors/${encodeURIComponent(name)}`
+  const base = `${baseOf(url)}/connectors/${encodeURIComponent(name)}`
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const post: Post = (what, body, signal) => {
     // Not AbortSignal.any: in Node 20 it forgets a time limit once garbage was collected.
@@ -53,7 +54,7 @@ export function connectorApi(
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     setTimeout(end, what === 'next' ? nextMs : otherMs).unref()
-    const text = JSON.stringify({ instance, ...body })
+    const text = writeJson({ instance, ...body })
     return fetch(`${base}/${what}`, {
       method: 'POST',
       headers,

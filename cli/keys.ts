@@ -88,7 +88,7 @@ async function create(
   const role = textOption(given, 'role')?.toUpperCase()
   const input = {
     name,
-    role: role ?? (agentId ? null : 'CALLER'),
+    role: role ?? 'CALLER',
     expiresAt: textOption(given, 'expires') ?? null,
     agentId: agentId ?? null,
     ...(given.options['no-votes'] ? { votes: false } : {}),

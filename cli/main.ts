@@ -1,10 +1,14 @@
 #!/usr/bin/env node
-/** The command line: `gatehouse <command>`. Thin over gatehouse/client. */
-import { GatehouseError } from '../client/index.ts'
+/** The command line: `gatehouse <command>`. Thin over gatehouse-server/client. */
+import { readFileSync } from 'node:fs'
+import { GatehouseError, readJson, writeJson } from '../client/index.ts'
 import { approvals } from './approvals.ts'
 import { backup, restore } from './backups.ts'
+import { completionOf } from './completion.ts'
 import { connect } from './connect.ts'
 import { keys } from './keys.ts'
+import { nouns } from './nouns.ts'
+import { open } from './open.ts'
 import { pause, resume } from './pauses.ts'
 import { run } from './run.ts'
 import { note, oneLine, out, red } from './screen.ts'
@@ -13,9 +17,11 @@ import { commonHelp, MissingKeyError, parse, UsageError, type Command } from './
 
 const commands: Record<string, Command> = {
   start,
+  open,
   demo,
   run,
   approvals,
+  ...nouns,
   pause,
   resume,
   keys,
@@ -24,15 +30,23 @@ const commands: Record<string, Command> = {
   restore,
 }
 
+commands['completion'] = completionOf(commands)
+
 const help = `gatehouse COMMAND
 
 ${Object.entries(commands)
   .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
   .join('\n')}
 
-gatehouse COMMAND --help says more about each.
+gatehouse COMMAND --help says more about each; gatehouse --version says which release this is.
 
 ${commonHelp}`
+
+/** From the package of the built program. */
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (readJson(text) as { version: string }).version
+}
 
 async function main(args: string[], signal: AbortSignal): Promise<number> {
   const [name, ...rest] = args
@@ -40,8 +54,12 @@ async function main(args: string[], signal: AbortSignal): Promise<number> {
     out(help)
     return name === undefined ? 2 : 0
   }
+  if (name === '--version' || name === '-V') {
+    out(`${version()}\n`)
+    return 0
+  }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command) throw new UsageError(`There is no command ${JSON.stringify(name)}. Try: gatehouse --help`)
+  if (!command) throw new UsageError(`There is no command ${writeJson(name)}. Try: gatehouse --help`)
   const given = parse(command, rest)
   if (given.options['help']) {
     out(command.help)

@@ -5,16 +5,16 @@ import { clientOf, commonHelp, textOption, UsageError, type Command, type Parsed
 
 export const pause: Command = {
   summary: 'stop a project, an agent or a tool',
-  help: `gatehouse pause [--agent ID | --tool ID] [--project ID] [--reason TEXT]
-gatehouse pause --list
+  help: `gatehouse pause --agent ID | --tool ID | --project ID [--reason TEXT]
+gatehouse pause --list [--project ID]
 
-Stops the project of the key, or one of its agents or tools. When the command ends, no model is
+Stops an agent, a tool or a whole project. When the command ends, no model is
 called and no tool call is sent for it, on any replica; what is under way is not touched. It takes
 about two seconds.
 
   --agent ID     only this agent, and the runs below its runs
   --tool ID      only this tool
-  --project ID   another project than that of the key
+  --project ID   the whole project; own: that of the key
   --reason TEXT  why, for those who see that it is paused
   --list         print what is paused now, and end
 
@@ -29,12 +29,16 @@ ${commonHelp}`,
   async run(given, signal) {
     if (given.words.length > 0) throw new UsageError(`There is nothing to do with "${given.words[0]}".`)
     const client = clientOf(given)
-    const projectId = textOption(given, 'project') ?? null
+    const named = textOption(given, 'project')
+    const projectId = named === 'own' ? await ownProject(client, signal) : (named ?? null)
     if (given.options['list']) return list(client, given, projectId, signal)
+    const [agentId, toolId] = [textOption(given, 'agent') ?? null, textOption(given, 'tool') ?? null]
+    if ([projectId, agentId, toolId].every((one) => one === null))
+      throw new UsageError('Say what to pause: --agent ID, --tool ID or, to stop everything, --project own.')
     const input = {
       projectId,
-      agentId: textOption(given, 'agent') ?? null,
-      toolId: textOption(given, 'tool') ?? null,
+      agentId,
+      toolId,
       reason: textOption(given, 'reason') ?? null,
     }
     const made = await client.mutate<{ pause: { pause: Pause } }>(
@@ -68,6 +72,12 @@ ${commonHelp}`,
     }
     return 0
   },
+}
+
+async function ownProject(client: Client, signal: AbortSignal): Promise<string> {
+  const query = '{ viewer { project { id } } }'
+  const { viewer } = await client.query<{ viewer: { project: { id: string } } }>(query, {}, { signal })
+  return viewer.project.id
 }
 
 const refusal = '... on Error { __typename code message }'

@@ -1,5 +1,11 @@
 /** `gatehouse run`: starts a generation and shows it as it happens. */
-import type { Approval, Client, Generation, GenerationEvent } from '../client/index.ts'
+import {
+  type Approval,
+  type Client,
+  type Generation,
+  type GenerationEvent,
+  writeJson,
+} from '../client/index.ts'
 import { decide, show } from './decide.ts'
 import { asksHere, Lines } from './lines.ts'
 import { dim, json, note, oneLine, out, outJson, red, visible, yellow } from './screen.ts'
@@ -56,8 +62,7 @@ async function agentIdOf(client: Client, given: string, signal: AbortSignal): Pr
     const { agents }: AgentsPage = await client.query<AgentsPage>(agentsPage, { after }, { signal })
     const found = agents.nodes.find(({ name }) => name === given)
     if (found) return found.id
-    if (!agents.pageInfo.hasNextPage)
-      throw new UsageError(`There is no agent named ${JSON.stringify(given)}.`)
+    if (!agents.pageInfo.hasNextPage) throw new UsageError(`There is no agent named ${writeJson(given)}.`)
     after = agents.pageInfo.endCursor
   }
 }
@@ -123,14 +128,14 @@ async function follow(
 /** What people are told beside the text. */
 function tell(event: GenerationEvent): void {
   if (event.type === 'TOOL_CALL_STARTED')
-    note(dim(`  calls ${oneLine(event.name)} ${oneLine(JSON.stringify(event.toolCall?.arguments ?? {}))}`))
+    note(dim(`  calls ${oneLine(event.name)} ${oneLine(writeJson(event.toolCall?.arguments ?? {}))}`))
   else if (event.type === 'TOOL_CALL_SETTLED') note(dim(`  ${oneLine(event.name)}: ${event.status}`))
   else if (event.type === 'REQUIRES_ACTION')
     for (const call of event.toolCalls)
       if (call.status === 'AWAITING_CLIENT')
         note(
           yellow(
-            `  ${oneLine(call.name)} waits for the program that runs it: ${oneLine(JSON.stringify(call.arguments))}`,
+            `  ${oneLine(call.name)} waits for the program that runs it: ${oneLine(writeJson(call.arguments))}`,
           ),
         )
   if (event.type === 'APPROVAL_DECIDED') note(dim(`  ${oneLine(event.name)}: ${event.verdict}`))

@@ -1,4 +1,5 @@
 /** What is written to the terminal. Text of models, tools and people never reaches it as control sequences. */
+import { writeJson } from '../client/index.ts'
 
 const isColoured = (stream: NodeJS.WriteStream) => stream.isTTY === true && !process.env['NO_COLOR']
 
@@ -26,7 +27,7 @@ export const visible = (text: string): string => text.replace(unsafe, escaped)
 export const oneLine = (text: string): string => visible(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 
 /** A value as JSON for people. */
-export const json = (value: unknown): string => visible(JSON.stringify(value, null, 2) ?? 'null')
+export const json = (value: unknown): string => visible(writeJson(value, 2) ?? 'null')
 
 /** Results: what a pipe gets. */
 export function out(text: string): void {
@@ -35,7 +36,7 @@ export function out(text: string): void {
 
 /** A result for programs, on one line. */
 export function outJson(value: unknown): void {
-  out(`${JSON.stringify(value)}\n`)
+  out(`${writeJson(value)}\n`)
 }
 
 /** Everything that is said to people about the work. */

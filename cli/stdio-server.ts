@@ -1,6 +1,7 @@
 /** An MCP server over standard input and output, as a child process: JSON-RPC, one message a line. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { readJson, writeJson } from '../client/index.ts'
 import { Lines } from './message-lines.ts'
 
 /** What a server says to a request. */
@@ -115,7 +116,7 @@ export class StdioServer {
   }
 
   #write(message: Wire): void {
-    this.#child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    this.#child.stdin!.write(`${writeJson({ jsonrpc: '2.0', ...message })}\n`)
   }
 
   #isBehind(): boolean {
@@ -154,7 +155,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
 
 function parsed(text: string): Wire | null {
   try {
-    const value = JSON.parse(text) as unknown
+    const value = readJson(text) as unknown
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Wire) : null
   } catch {
     return null

@@ -20,7 +20,8 @@ export interface ParsedArguments {
   options: Record<string, string | boolean | undefined>
 }
 
-const common = {
+/** Options of every command. */
+export const commonOptions = {
   help: { type: 'boolean', short: 'h' },
   url: { type: 'string' },
   'key-file': { type: 'string' },
@@ -48,7 +49,7 @@ export function parse({ options }: Pick<Command, 'options'>, args: string[]): Pa
   try {
     const { values, positionals } = parseArgs({
       args,
-      options: { ...common, ...options },
+      options: { ...commonOptions, ...options },
       allowPositionals: true,
     })
     return { words: positionals, options: values as ParsedArguments['options'] }
@@ -87,6 +88,9 @@ export function addressOf(given: ParsedArguments): { url: string; key: string } 
   warnOfPlainText(url)
   return { url, key }
 }
+
+/** The address of a server without the path of its GraphQL endpoint. */
+export const baseOf = (url: string): string => url.replace(/\/(graphql\/?)?$/, '')
 
 function keyOf(given: ParsedArguments): string {
   const file = textOption(given, 'key-file')

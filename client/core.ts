@@ -1,7 +1,7 @@
 /** What the parts of the client share: the server, requests to it, and streams from it. */
 import { typed, type TypedDocument } from './document.ts'
 import * as documents from './documents.ts'
-import { errorOf, GatehouseError } from './errors.ts'
+import { errorOf, ForbiddenError, GatehouseError } from './errors.ts'
 import { EventStream, type FollowOptions, type Placed } from './follow.ts'
 import type {
   EventType,
@@ -86,14 +86,22 @@ export function followGeneration(
 }
 
 export function followProject(
-  { server, transport }: Core,
-  { types, projectId, ...options }: ProjectEventsOptions,
+  core: Core,
+  { types, projectId = core.server.projectId ?? undefined, ...options }: ProjectEventsOptions,
 ): EventStream<ProjectEvent> {
-  const variables = { projectId: projectId ?? server.projectId, types: types ?? null }
+  const variables = { projectId: projectId ?? null, types: types ?? null }
+  const start = (signal: AbortSignal) =>
+    projectPlace(core, projectId ?? null, signal).then(
+      (project) => project?.feedCursor ?? null,
+      (error: unknown) => {
+        if (error instanceof ForbiddenError) return null
+        throw error
+      },
+    )
   return new EventStream(
-    server,
-    transport,
-    { query: documents.projectEvents, variables, isLast: null },
+    core.server,
+    core.transport,
+    { query: documents.projectEvents, variables, isLast: null, start },
     options,
   )
 }
@@ -106,11 +114,7 @@ export async function feedCursor(
   core: Core,
   signal: AbortSignal | undefined,
 ): Promise<{ projectId: string; cursor: string }> {
-  const { projectId } = core.server
-  const { project } =
-    projectId === null
-      ? (await runPatiently(core, viewerCursor, {}, signal)).viewer
-      : await runPatiently(core, cursorOf, { projectId }, signal)
+  const project = await projectPlace(core, core.server.projectId, signal)
   if (!project)
     throw errorOf('FORBIDDEN', 'This key has no project that it may read: give createClient a projectId.', {
       action: 'projects:Get',
@@ -119,6 +123,15 @@ export async function feedCursor(
   if (cursor === null)
     throw errorOf('FORBIDDEN', 'This key may not follow events.', { action: 'events:Subscribe' })
   return { projectId: id, cursor }
+}
+
+/** A project, or that of the key, and the newest place in its feed; null for what the key may not read. */
+async function projectPlace(core: Core, projectId: string | null, signal: AbortSignal | undefined) {
+  const { project } =
+    projectId === null
+      ? (await runPatiently(core, viewerCursor, {}, signal)).viewer
+      : await runPatiently(core, cursorOf, { projectId }, signal)
+  return project ?? null
 }
 
 /** A key for a request that is repeated until it is answered. */

@@ -41,6 +41,11 @@ export interface Stream {
   variables: Record<string, unknown>
   /** Whether an event is the last one; null for a stream without an end. */
   isLast: ((event: Placed) => boolean) | null
+  /**
+   * Where a stream begins that names no cursor, so that one which was quiet before its connection was lost goes on there and
+   * not at what is newest by then. Left out where it begins with the first event; null: the caller may not read the place.
+   */
+  start?: (signal: AbortSignal) => Promise<string | null>
 }
 
 /** Errors after which the same subscription may be served a moment later. */
@@ -75,6 +80,7 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
   /** The key that was refused last, as `authorization`. */
   #key: string | null = null
   #end: { error?: unknown } | null = null
+  #start: Stream['start'] | null
 
   constructor(server: Server, transport: Transport, stream: Stream, options: FollowOptions) {
     this.#server = server
@@ -82,6 +88,7 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
     this.#stream = stream
     this.#options = options
     this.#after = options.after ?? null
+    this.#start = this.#after === null ? (stream.start ?? null) : null
     if (options.signal?.aborted) this.#abort()
     else {
       options.signal?.addEventListener('abort', this.#abort)
@@ -114,7 +121,23 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
     return this
   }
 
+  /** Learns the place from which it follows, before it follows. */
+  #begin(start: NonNullable<Stream['start']>): void {
+    const own = new AbortController()
+    this.#stop = () => own.abort()
+    start(own.signal).then(
+      (cursor) => {
+        if (this.#end) return
+        this.#start = null
+        this.#after = cursor
+        this.#open()
+      },
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
   #open(): void {
+    if (this.#start) return this.#begin(this.#start)
     this.#openedAt = Date.now()
     let events = 0
     const { query, variables } = this.#stream

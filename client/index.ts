@@ -1,4 +1,4 @@
-/** gatehouse/client: what a front end or worker needs to use a Gatehouse server. */
+/** gatehouse-server/client: what a front end or worker needs to use a Gatehouse server. */
 export { createClient, type Client, type MutateOptions } from './client.ts'
 export type { Approvals, VerdictInput } from './approvals.ts'
 export type { CallToolOptions } from './calls.ts'
@@ -33,6 +33,7 @@ export type {
   ToolCallStatus,
   Verdict,
 } from './operation-types.ts'
+export { ExactNumber, readForeignJson as readJson, writeJson } from '../src/core/exact-json.ts'
 export type { RequestOptions } from './request.ts'
 export type { ClientOptions, WebSocketClass } from './server.ts'
 export type { CheckedTool, ClientTool, ToolContext, ToolFunction } from './tool-runs.ts'

@@ -1,4 +1,5 @@
 /** Queries and mutations over HTTP. What is safe to repeat is repeated until an answer comes. */
+import { readForeignJson, writeJson } from '../src/core/exact-json.ts'
 import { abortReason, errorFrom, errorOf, GatehouseError, LimitedError, type ServerError } from './errors.ts'
 import { limited, pause, waitAfter } from './pause.ts'
 import type { Server } from './server.ts'
@@ -33,7 +34,7 @@ export async function request(
   isSafe: boolean,
   { signal, timeoutMs = server.timeoutMs }: RequestOptions = {},
 ): Promise<Record<string, unknown>> {
-  const body = JSON.stringify({ query, variables })
+  const body = writeJson({ query, variables })
   const until = Date.now() + server.retryForMs
   let refusedKey: string | null = null
   for (let failures = 1; ; failures++) {
@@ -112,7 +113,7 @@ function withoutResult(status: number): GatehouseError {
 
 function parsed(text: string): GraphQLResponse | null {
   try {
-    const value = JSON.parse(text) as GraphQLResponse | null
+    const value = readForeignJson(text) as GraphQLResponse | null
     return value !== null && typeof value === 'object' && ('data' in value || Array.isArray(value.errors))
       ? value
       : null

@@ -1,4 +1,5 @@
 /** Subscriptions over server-sent events: for Node without a WebSocket, and networks that let none through. */
+import { readForeignJson, writeJson } from '../src/core/exact-json.ts'
 import type { ServerError } from './errors.ts'
 import { limited } from './pause.ts'
 import type { Server } from './server.ts'
@@ -7,7 +8,10 @@ import { keyRefused, type Listener, type Operation, type StreamResult, type Tran
 /** The server writes at least every 12 seconds. A stream that is silent for longer than this is lost. Milliseconds. */
 const silenceMs = 30_000
 
-export function eventStreamTransport(server: Server): Transport {
+/** What it needs to know of the server. */
+type Endpoint = Pick<Server, 'url' | 'fetch' | 'authorization' | 'credentials'>
+
+export function eventStreamTransport(server: Endpoint): Transport {
   const open = new Set<AbortController>()
   return {
     open(operation, listener) {
@@ -34,7 +38,7 @@ export function eventStreamTransport(server: Server): Transport {
 }
 
 async function read(
-  server: Server,
+  server: Endpoint,
   operation: Operation,
   listener: Listener,
   signal: AbortSignal,
@@ -49,7 +53,7 @@ async function read(
         accept: 'text/event-stream',
         ...(authorization ? { authorization } : {}),
       },
-      body: JSON.stringify(operation),
+      body: writeJson(operation),
       credentials: server.credentials,
       signal: limit.signal,
     })
@@ -81,7 +85,7 @@ async function readStream(
       const lines = block.split('\n')
       if (lines.includes('event: complete')) return listener.completed()
       const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5).trim())
-      if (data.length > 0) listener.next(JSON.parse(data.join('\n')) as StreamResult)
+      if (data.length > 0) listener.next(readForeignJson(data.join('\n')) as StreamResult)
     }
   }
 }
@@ -100,7 +104,7 @@ function refuse({ status }: Response, text: string, listener: Listener): void {
 
 function errorsIn(text: string): readonly ServerError[] | null {
   try {
-    const { errors } = JSON.parse(text) as StreamResult
+    const { errors } = readForeignJson(text) as StreamResult
     return errors?.[0] ? errors : null
   } catch {
     return null

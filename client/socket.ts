@@ -1,5 +1,6 @@
 /** Subscriptions over WebSockets (graphql-ws): each is opened with its first subscription and closed after its last. */
 import { createClient } from 'graphql-ws/client'
+import { exactSocket, packed, unpacked } from '../src/core/exact-json.ts'
 import type { ServerError } from './errors.ts'
 import type { Server } from './server.ts'
 import { keyRefused, type Listener, type Transport } from './transport.ts'
@@ -47,7 +48,7 @@ function oneSocket(server: Server, { pingMs, pongMs }: typeof defaultTimes): Tra
   let silence: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
     url: server.url.replace(/^http/, 'ws'),
-    webSocketImpl: server.webSocket,
+    webSocketImpl: server.webSocket && exactSocket(server.webSocket),
     lazy: true,
     // Whoever follows a stream opens it again, from its cursor.
     retryAttempts: 0,
@@ -78,10 +79,10 @@ function oneSocket(server: Server, { pingMs, pongMs }: typeof defaultTimes): Tra
         tell()
       }
       const stop = client.subscribe<Record<string, unknown>>(
-        { query, variables },
+        { query, variables: packed(variables) },
         {
           next: (result) => {
-            if (!isOver) listener.next(result as never)
+            if (!isOver) listener.next(unpacked(result) as never)
           },
           error: (error) => end(() => tellEnd(error, listener)),
           complete: () => end(() => listener.completed()),

@@ -1,4 +1,5 @@
 /** The client tools that this process runs, and ran: a call runs at most once, whoever follows its generation. */
+import { readForeignJson, writeJson } from '../src/core/exact-json.ts'
 
 /** A handler of one tool. It may throw: the message becomes the output, marked as an error, and the model reads it. */
 export type ToolFunction<Args = Record<string, unknown>> = (args: Args, context: ToolContext) => unknown
@@ -111,13 +112,13 @@ async function checked(tool: CheckedTool<unknown>, args: unknown): Promise<unkno
 function asJson(value: unknown): unknown {
   let text: string | undefined
   try {
-    text = JSON.stringify(value)
+    text = writeJson(value)
   } catch (error) {
     throw new Error('The tool returned a value that is not JSON.', { cause: error })
   }
   if (text !== undefined && text.length > mostOutput)
     throw new Error('The output is larger than 1,000,000 characters.')
-  return text === undefined ? null : JSON.parse(text)
+  return text === undefined ? null : readForeignJson(text)
 }
 
 /** The handler may have begun something before it was stopped: the model must not read that nothing happened. */

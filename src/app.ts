@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeActions } from './api/graphql/transport/actions.ts'
 import type { Sockets } from './api/graphql/transport/sockets.ts'
-import type { FirstLink } from './api/http/browser-session.ts'
+import { linkTo } from './api/http/sign-in.ts'
 import { startAuditLog } from './audit-log.ts'
 import { bucketStore, openPubSub } from './between-replicas.ts'
 import type { Config } from './config.ts'
@@ -24,7 +24,7 @@ import {
   type Services,
   type Principal,
 } from './domain/access/index.ts'
-import { createOneTimeCode } from './domain/sign-in/index.ts'
+import { createLink } from './domain/sign-in/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
 import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
 import { version } from './version.ts'
@@ -105,7 +105,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
   const first = await prepareFirstStart(services, config.adminKey, config.demo, parts.keepAdminKey)
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
-  const link = first.demo && config.demo && !config.production ? firstLink(ctxOf(first.demo)) : null
+  const signsIn = first.demo && config.demo && !config.production && config.role !== 'worker'
   const workers = openWorkers(config, services, models, closers)
   const state = { draining: false }
   const { server, sockets, mcp, metricsUrl } = await openServers(
@@ -118,7 +118,6 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     address,
     closers,
     () => state.draining,
-    link,
   )
   return {
     url: server.url,
@@ -127,7 +126,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     models,
     adminKey: first.secret,
     demo,
-    signInUrl: link && `${server.url}/session/start?code=${link.code.code}`,
+    signInUrl: signsIn ? await signInUrl(ctxOf(first.demo!), server.url) : null,
     ctxOf,
     sockets,
     workers,
@@ -147,11 +146,11 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
   }
 }
 
-/** How long the link of the first run is valid, in milliseconds. */
+/** How long the link that a start prints waits for its browser, in milliseconds. */
 const linkMs = 60 * 60 * 1000
 
-function firstLink(ctx: Ctx): FirstLink {
-  return { code: createOneTimeCode(ctx.clock, linkMs), ctx }
+async function signInUrl(ctx: Ctx, url: string): Promise<string> {
+  return linkTo(url, (await createLink(ctx, { opens: 'here', lifetimeMs: linkMs })).code)
 }
 
 /**
@@ -237,9 +236,9 @@ async function openStore(config: Config, parts: AppParts, log: Log, closers: Clo
   if (!parts.database) await openFolders(config, log)
   const connection = await connect(parts.database ?? addressOf(config), log)
   closers.push(() => connection.close())
-  await migrate(connection)
+  await migrate(connection, undefined, log)
   answerLocalKeys(connection)
-  const pubsub = await openPubSub(config, connection)
+  const pubsub = await openPubSub(config, connection, log)
   closers.push(() => pubsub.close())
   const schedule = startSchedule(connection.leaseDb, pubsub, connection)
   closers.push(async () => schedule.close())

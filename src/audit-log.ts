@@ -3,6 +3,7 @@
  * committed: its id is known when its statement is built, and the row is read by it until it is there, or given up. Best
  * effort: a process that is killed leaves lines out, and the table is the truth.
  */
+import { writeJson } from './core/json.ts'
 import type { Log } from './core/log.ts'
 import { committedEntries, onEntry, type AuditEntry } from './domain/audit/index.ts'
 import type { Database } from './store/db/database.ts'
@@ -48,7 +49,7 @@ export function startAuditLog(
         db,
         part.map(({ id }) => id),
       )
-      for (const entry of found) write(`${JSON.stringify(apiActivity(entry))}\n`)
+      for (const entry of found) write(`${writeJson(apiActivity(entry))}\n`)
       const done = new Set(found.map(({ id }) => id))
       for (const one of part) if (++one.reads === readsAfterMs.length) done.add(one.id)
       waiting = waiting.filter(({ id }) => !done.has(id))

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readJson, writeJson } from './core/json.ts'
 import { ConfigError } from './config.ts'
 import { purposeKey } from './core/signing.ts'
 
@@ -25,6 +26,8 @@ const shape = z.object({
   files: content,
   /** The bucket whose files are not in the backup; absent where there was none. */
   bucket: z.string().optional(),
+  /** The name of the schema of PostgreSQL; absent for public. */
+  databaseSchema: z.string().optional(),
 })
 
 export type Manifest = z.output<typeof shape>
@@ -38,7 +41,7 @@ export function fingerprintOfKey(masterKey: Buffer): string {
 }
 
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
-  await writeFile(join(folder, fileName), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
+  await writeFile(join(folder, fileName), `${writeJson(manifest, 2)}\n`, { mode: 0o600 })
 }
 
 /** Throws ConfigError when the folder is no whole backup of this format. */
@@ -56,7 +59,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
 
 function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return null
   }

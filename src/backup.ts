@@ -7,8 +7,9 @@ import { presentKey } from './paths.ts'
 import { contentOf, copyFolder } from './store/db/copy-folder.ts'
 import { connect } from './store/db/connect.ts'
 import { readHistory } from './store/db/incarnation.ts'
-import { newestApplied } from './store/db/migrations.ts'
-import { dumpDatabase } from './store/db/postgres/programs.ts'
+import { newestApplied } from './store/db/journal.ts'
+import { knownMigrations } from './store/db/migrations.ts'
+import { dumpDatabase, type SchemaAt } from './store/db/postgres/programs.ts'
 import { version } from './version.ts'
 
 /**
@@ -41,7 +42,10 @@ export async function backUp(config: Config, folder: string): Promise<Manifest> 
 
 async function fill(partial: string, config: Config, key: Buffer): Promise<Manifest> {
   const { schema, incarnation } = config.databaseUrl
-    ? await backUpPostgres(config.directUrl ?? config.databaseUrl, partial)
+    ? await backUpPostgres(
+        { url: config.directUrl ?? config.databaseUrl, schema: config.databaseSchema },
+        partial,
+      )
     : await backUpEmbedded(config, partial)
   await copyFolder(resolve(config.blobDir), join(partial, parts.files), (path) => !path.startsWith('drafts/'))
   const manifest: Manifest = {
@@ -55,6 +59,7 @@ async function fill(partial: string, config: Config, key: Buffer): Promise<Manif
     database: await contentOf(join(partial, parts.database)),
     files: await contentOf(join(partial, parts.files)),
     ...(config.s3 ? { bucket: config.s3.bucket } : {}),
+    ...(config.databaseSchema === 'public' ? {} : { databaseSchema: config.databaseSchema }),
   }
   await writeManifest(partial, manifest)
   return manifest
@@ -66,17 +71,17 @@ async function backUpEmbedded({ dataDir }: Config, into: string) {
   return embedded.backUpEmbedded(resolve(dataDir, 'db'), join(into, parts.database))
 }
 
-async function backUpPostgres(url: string, into: string) {
-  const connection = await connect({ kind: 'postgres', url, poolSize: 2 })
+async function backUpPostgres(from: SchemaAt, into: string) {
+  const connection = await connect({ kind: 'postgres', ...from, poolSize: 2 })
   try {
     const { incarnations } = await readHistory(connection.db)
     const incarnation = incarnations.at(-1)
     if (incarnation === undefined)
       throw new ConfigError(['DATABASE_URL names a database that Gatehouse has not used yet'])
-    const schema = await newestApplied(connection.db)
+    const schema = await newestApplied(connection.db, knownMigrations())
     await mkdir(join(into, parts.database))
-    await dumpDatabase(url, join(into, parts.dump))
-    if ((await newestApplied(connection.db)) !== schema)
+    await dumpDatabase(from, join(into, parts.dump))
+    if ((await newestApplied(connection.db, knownMigrations())) !== schema)
       throw new ConfigError(['the database was upgraded during the backup: run it again'])
     return { schema, incarnation }
   } finally {

@@ -21,12 +21,8 @@ export const s3Shapes = {
 
 type Set = { [Name in keyof typeof s3Shapes]?: z.output<(typeof s3Shapes)[Name]> }
 
-const details = [
-  'GATEHOUSE_S3_ENDPOINT',
-  'GATEHOUSE_S3_PUBLIC_ENDPOINT',
-  'GATEHOUSE_S3_REGION',
-  'GATEHOUSE_S3_PATH_STYLE',
-] as const
+const names = Object.keys(s3Shapes) as (keyof typeof s3Shapes)[]
+const details = names.filter((name) => name !== 'GATEHOUSE_S3_BUCKET')
 
 /** Settings that require others which are missing. */
 export function s3Conflicts(set: Set, env: NodeJS.ProcessEnv): string[] {

@@ -1,11 +1,21 @@
 /** Forms of single settings. Pure: their messages name no value. */
 import { z } from 'zod'
-import { unsupportedDemand } from './store/db/postgres/address.ts'
+import { accessSync, constants } from 'node:fs'
+import { AddressError, readAddress } from './store/db/postgres/address.ts'
 
-/** true, false, 1 or 0. */
+/** One of these words. */
+export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, `must be one of ${words.join(', ')}`)
+
+const yes = ['true', '1', 'yes', 'on']
+const no = ['false', '0', 'no', 'off']
+
+/** What people and platforms write for true and false, in any case. */
 export const flag = z
-  .enum(['true', 'false', '1', '0'])
-  .transform((value) => value === 'true' || value === '1')
+  .string()
+  .toLowerCase()
+  .refine((value) => [...yes, ...no].includes(value), 'must be true or false')
+  .transform((value) => yes.includes(value))
 
 /** A URL of one of these protocols. */
 export const url = (protocols: string[]) =>
@@ -13,21 +23,62 @@ export const url = (protocols: string[]) =>
     message: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}`,
   })
 
-/** May name several servers, as libpq understands it: the first one that is a primary is used. */
-export const databaseUrl = z.string().transform((value, at) => {
-  const found = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?#]+)(.*)$/s.exec(value)
-  const hosts = found?.[2]!.split(',') ?? ['']
-  const isForm = hosts.every((host) => host && URL.canParse(`${found![1]}${host}${found![3]}`))
-  const demand = isForm ? unsupportedDemand(value) : null
-  if (isForm && demand === null) return value
+/** An address of Redis; what stands behind the host is the number of a database. */
+export const redisUrl = url(['redis:', 'rediss:']).pipe(
+  z.string().refine((value) => /^(?:\/\d{0,5})?$/.test(new URL(value).pathname), {
+    message:
+      'has something behind the host that is no number of a database: redis://user:password@host:6379/0',
+  }),
+)
+
+/** An origin: scheme, host and port. Every page, API and link of a server is below the root of one. */
+export const origin = url(['http:', 'https:']).transform((value, at) => {
+  const { pathname, search, hash, origin: whole } = new URL(value)
+  if (pathname === '/' && search === '' && hash === '' && !value.includes('@')) return whole
   at.addIssue({
     code: 'custom',
-    message: isForm
-      ? `demands ${demand}, which is not supported: remove it, and use sslmode=verify-full, with the certificate of an authority of your own in NODE_EXTRA_CA_CERTS`
-      : 'must be postgres://user@host:port/database; several servers are host1:port1,host2:port2',
+    message:
+      'must be an origin, such as https://gatehouse.example.com: a path is not served, give it a host of its own',
   })
   return z.NEVER
 })
+
+/** An address that can be used as it is, with every file that it names. */
+export const databaseUrl = z.string().transform((value, at) => {
+  try {
+    const { tls } = readAddress(value)
+    for (const file of [tls.rootCert, tls.cert, tls.key]) if (file !== null) accessSync(file, constants.R_OK)
+    return value
+  } catch (error) {
+    const { path } = error as NodeJS.ErrnoException
+    at.addIssue({
+      code: 'custom',
+      message: error instanceof AddressError ? error.message : `names the file ${path}, which cannot be read`,
+    })
+    return z.NEVER
+  }
+})
+
+/** The name of a schema of the database. */
+export const schemaName = z
+  .string()
+  .regex(
+    /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/,
+    'must be a name of small letters, digits and "_", at most 63, that does not begin with pg_',
+  )
+
+/** Addresses that name another schema than the setting does: their parameter is that of other clients. */
+export function schemaMistakes(
+  set: { DATABASE_URL?: string; DIRECT_URL?: string },
+  schema = 'public',
+): string[] {
+  return (['DATABASE_URL', 'DIRECT_URL'] as const)
+    .filter((name) => set[name] && (readAddress(set[name]).schema ?? schema) !== schema)
+    .map(
+      (name) =>
+        `${name} names the schema of another client: set GATEHOUSE_DATABASE_SCHEMA, or remove that parameter`,
+    )
+}
 
 /** A whole number from `min` to `max`. */
 export const number = (min: number, max: number) =>

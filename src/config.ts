@@ -1,8 +1,23 @@
 /** The only reader of the environment: one pure function returns a frozen configuration, or throws all its mistakes. */
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readEnvironment, type Environment } from './config-environment.ts'
+import { oidcConflicts, oidcOf, oidcShapes, type OidcConfig } from './config-oidc.ts'
 import { s3Conflicts, s3Of, s3Shapes } from './config-s3.ts'
-import { databaseUrl, flag, key32, list, listenAddress, number, url } from './config-values.ts'
+import {
+  databaseUrl,
+  flag,
+  key32,
+  list,
+  listenAddress,
+  number,
+  oneOf,
+  origin,
+  redisUrl,
+  schemaMistakes,
+  schemaName,
+  url,
+} from './config-values.ts'
 import { networksOf } from './core/client-address.ts'
 import { defaultFileTypes } from './core/default-media.ts'
 import type { S3Settings } from './store/blobs/s3/settings.ts'
@@ -13,6 +28,8 @@ export interface Config {
   host: string
   /** The port to listen on; 0 takes a free port. @default 4000 */
   port: number
+  /** Whether the port is PORT, which hosting platforms set. */
+  isPlatformPort: boolean
   /** Whether this process serves the APIs, runs the workers, or both. @default all */
   role: 'all' | 'api' | 'worker'
   /** NODE_ENV is `production`: no demo, no GraphiQL unless asked for, a secret key is required. @default false */
@@ -24,6 +41,8 @@ export interface Config {
    * @default null: databaseUrl
    */
   directUrl: string | null
+  /** The schema of the tables in the database of databaseUrl. @default public */
+  databaseSchema: string
   /** Connections to PostgreSQL, beside one for LISTEN. A fifth is reserved for leases and outcomes. @default 20 */
   databasePool: number
   /** The directory of the embedded database and the generated key. @default .gatehouse */
@@ -125,17 +144,6 @@ export interface Config {
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
 
-/** See OidcSettings of domain/access. */
-export interface OidcConfig {
-  issuer: string
-  audiences: string[]
-  jwksUrl: string | null
-  projectClaim: string
-  roleClaim: string
-  /** How this server is registered there, so that people can sign in; null: they cannot. */
-  client: { id: string; secret: string | null; scopes: string } | null
-}
-
 export interface ModelKey {
   apiKey: string | null
   baseUrl: string | null
@@ -154,18 +162,18 @@ export class ConfigError extends Error {
 const shapes = {
   GATEHOUSE_HOST: z.string().min(1),
   GATEHOUSE_PORT: number(0, 65535),
-  GATEHOUSE_ROLE: z.enum(['all', 'api', 'worker']),
+  GATEHOUSE_ROLE: oneOf(['all', 'api', 'worker']),
   DATABASE_URL: databaseUrl,
   DIRECT_URL: databaseUrl,
+  GATEHOUSE_DATABASE_SCHEMA: schemaName,
   GATEHOUSE_DATABASE_POOL: number(3, 500),
   GATEHOUSE_DATA_DIR: z.string().min(1),
-  REDIS_URL: url(['redis:', 'rediss:']),
+  REDIS_URL: redisUrl,
   GATEHOUSE_SECRET_KEY: key32,
   GATEHOUSE_NEW_SECRET_KEY: key32,
   GATEHOUSE_ADMIN_KEY: z.string().regex(/^gh_.{40,150}$/, 'must be "gh_" and at least 40 characters'),
   GATEHOUSE_DEMO: flag,
   GATEHOUSE_GRAPHIQL: flag,
-  GATEHOUSE_CORS_ORIGINS: list,
   GATEHOUSE_EGRESS_ALLOW_PRIVATE: flag,
   GATEHOUSE_EGRESS_ALLOW: list,
   GATEHOUSE_WORKER_SLOTS: number(1, 10_000),
@@ -202,20 +210,12 @@ const shapes = {
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
   GATEHOUSE_FILE_TYPES: list,
-  GATEHOUSE_PUBLIC_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
+  GATEHOUSE_PUBLIC_URL: origin,
+  GATEHOUSE_CORS_ORIGINS: list.pipe(z.array(origin)),
   GATEHOUSE_ALLOWED_HOSTS: list,
-  GATEHOUSE_OIDC_ISSUER: url(['http:', 'https:']),
-  GATEHOUSE_OIDC_AUDIENCE: list,
-  GATEHOUSE_OIDC_JWKS_URL: url(['http:', 'https:']),
-  GATEHOUSE_OIDC_PROJECT_CLAIM: z.string().min(1),
-  GATEHOUSE_OIDC_ROLE_CLAIM: z.string().min(1),
-  GATEHOUSE_OIDC_CLIENT_ID: z.string().min(1),
-  GATEHOUSE_OIDC_CLIENT_SECRET: z.string().min(1),
-  GATEHOUSE_OIDC_SCOPES: z
-    .string()
-    .refine((value) => value.split(' ').includes('openid'), { message: 'must have openid among its scopes' }),
+  ...oidcShapes,
   GATEHOUSE_DEFAULT_MODEL: z.string().regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"'),
-  GATEHOUSE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
+  GATEHOUSE_LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']),
   OPENAI_BASE_URL: url(['http:', 'https:']),
 }
 
@@ -223,15 +223,17 @@ type Shapes = typeof shapes
 type Settings = { [Name in keyof Shapes]?: z.output<Shapes[Name]> }
 
 /** Reads the environment. Throws ConfigError with every mistake. */
-export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const mistakes: string[] = []
-  const set = readAll(env, mistakes)
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const read = readEnvironment(environment, Object.keys(shapes))
+  const { values: env, mistakes } = read
+  const set = readAll(read, mistakes)
   const production = env['NODE_ENV'] === 'production'
   mistakes.push(...conflictsOf(set, production), ...s3Conflicts(set, env))
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     host: set.GATEHOUSE_HOST ?? '127.0.0.1',
     port: set.GATEHOUSE_PORT ?? 4000,
+    isPlatformPort: read.given.get('GATEHOUSE_PORT') === 'PORT',
     role: set.GATEHOUSE_ROLE ?? 'all',
     production,
     ...databaseOf(set),
@@ -280,9 +282,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   })
 }
 
-const databaseOf = (set: Settings): Pick<Config, 'databaseUrl' | 'directUrl' | 'databasePool'> => ({
+const databaseOf = (
+  set: Settings,
+): Pick<Config, 'databaseUrl' | 'directUrl' | 'databaseSchema' | 'databasePool'> => ({
   databaseUrl: set.DATABASE_URL ?? null,
   directUrl: set.DIRECT_URL ?? null,
+  databaseSchema: set.GATEHOUSE_DATABASE_SCHEMA ?? 'public',
   databasePool: set.GATEHOUSE_DATABASE_POOL ?? 20,
 })
 
@@ -295,61 +300,26 @@ function conflictsOf(set: Settings, production: boolean): string[] {
     mistakes.push(
       'GATEHOUSE_ROLE other than "all" requires DATABASE_URL: the embedded database allows one process only',
     )
-  if (set.DIRECT_URL && !set.DATABASE_URL) mistakes.push('DIRECT_URL requires DATABASE_URL')
-  if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
-    mistakes.push(`${oidcDetails.join(', ')} require GATEHOUSE_OIDC_ISSUER`)
-  if (!set.GATEHOUSE_OIDC_CLIENT_ID && (set.GATEHOUSE_OIDC_CLIENT_SECRET || set.GATEHOUSE_OIDC_SCOPES))
-    mistakes.push('GATEHOUSE_OIDC_CLIENT_SECRET and GATEHOUSE_OIDC_SCOPES require GATEHOUSE_OIDC_CLIENT_ID')
+  for (const name of ['DIRECT_URL', 'GATEHOUSE_DATABASE_SCHEMA'] as const)
+    if (set[name] && !set.DATABASE_URL) mistakes.push(`${name} requires DATABASE_URL`)
+  mistakes.push(...schemaMistakes(set, set.GATEHOUSE_DATABASE_SCHEMA))
+  mistakes.push(...oidcConflicts(set))
   return mistakes
 }
 
-/** Settings of the command line, which a shell that also starts the server may have. */
-const commandLineNames = ['GATEHOUSE_URL', 'GATEHOUSE_KEY']
-
-function readAll(env: NodeJS.ProcessEnv, mistakes: string[]): Settings {
+function readAll({ values, given }: Environment, mistakes: string[]): Settings {
   const settings: Record<string, unknown> = {}
   for (const [name, shape] of Object.entries(shapes)) {
-    const value = env[name]
+    const value = values[name]
     if (value === undefined || value === '') continue
     const result = shape.safeParse(value)
     if (result.success) settings[name] = result.data
-    else mistakes.push(`${name} ${result.error.issues.map((issue) => issue.message).join(', ')}`)
+    else
+      mistakes.push(
+        `${given.get(name) ?? name} ${result.error.issues.map((issue) => issue.message).join(', ')}`,
+      )
   }
-  const known = new Set([...Object.keys(shapes), ...commandLineNames])
-  for (const name of Object.keys(env))
-    if (name.startsWith('GATEHOUSE_') && !known.has(name))
-      mistakes.push(`${name} is unknown: see docs/guides/configuration.md`)
   return settings as Settings
-}
-
-const oidcDetails = [
-  'GATEHOUSE_OIDC_AUDIENCE',
-  'GATEHOUSE_OIDC_JWKS_URL',
-  'GATEHOUSE_OIDC_PROJECT_CLAIM',
-  'GATEHOUSE_OIDC_ROLE_CLAIM',
-  'GATEHOUSE_OIDC_CLIENT_ID',
-  'GATEHOUSE_OIDC_CLIENT_SECRET',
-  'GATEHOUSE_OIDC_SCOPES',
-] as const
-
-function oidcOf(set: Settings): OidcConfig | null {
-  const issuer = set.GATEHOUSE_OIDC_ISSUER
-  if (!issuer) return null
-  return {
-    issuer,
-    audiences: set.GATEHOUSE_OIDC_AUDIENCE ?? [],
-    jwksUrl: set.GATEHOUSE_OIDC_JWKS_URL ?? null,
-    projectClaim: set.GATEHOUSE_OIDC_PROJECT_CLAIM ?? 'gatehouse_project',
-    roleClaim: set.GATEHOUSE_OIDC_ROLE_CLAIM ?? 'gatehouse_role',
-    client: clientOf(set),
-  }
-}
-
-function clientOf(set: Settings): OidcConfig['client'] {
-  const id = set.GATEHOUSE_OIDC_CLIENT_ID
-  if (!id) return null
-  const secret = set.GATEHOUSE_OIDC_CLIENT_SECRET ?? null
-  return { id, secret, scopes: set.GATEHOUSE_OIDC_SCOPES ?? 'openid profile email' }
 }
 
 type FileSettings = 'blobDir' | 's3' | 'maxFileBytes' | 'maxProjectFileBytes' | 'fileTypes'

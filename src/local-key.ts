@@ -11,7 +11,8 @@ import { addressOf } from './paths.ts'
 import { connect, type Connection } from './store/db/connect.ts'
 import type { Database } from './store/db/database.ts'
 import { readHistory } from './store/db/incarnation.ts'
-import { knownMigrations, newestApplied, refuseNewerSchema } from './store/db/migrations.ts'
+import { newestApplied } from './store/db/journal.ts'
+import { knownMigrations, refuseNewerSchema } from './store/db/migrations.ts'
 import { UnusableDatabaseError } from './store/db/storage-error.ts'
 
 /** A new key with its secret, as the command prints it. */
@@ -70,7 +71,7 @@ async function assertDirectory(dataDir: string): Promise<void> {
 async function assertCurrent(db: Database): Promise<void> {
   const { incarnations } = await readHistory(db)
   const known = knownMigrations()
-  const schema = incarnations.length > 0 ? await newestApplied(db) : 0
+  const schema = incarnations.length > 0 ? await newestApplied(db, known) : 0
   await refuseNewerSchema(db, schema, known)
   if (schema < known.at(-1)!.folderMillis)
     throw new UnusableDatabaseError(

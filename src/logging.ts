@@ -1,4 +1,5 @@
 /** The log of the process: JSON lines; of an error only what `loggable` returns. */
+import { writeJson } from './core/json.ts'
 import { BoundedMap } from './core/bounded-map.ts'
 import { pino, type DestinationStream } from 'pino'
 import { silentLog, type Log } from './core/log.ts'
@@ -49,5 +50,5 @@ function withoutRepeats(log: Log): Log {
 /** The message, the error and what else is told: a warning about another row is another one. */
 function kindOf(fields: object, message: string): string {
   const { err, ...rest } = fields as { err?: unknown }
-  return JSON.stringify([message, err instanceof Error ? err.message : (err ?? null), rest])
+  return writeJson([message, err instanceof Error ? err.message : (err ?? null), rest])
 }

@@ -194,7 +194,7 @@ function addConnectionsToDatabase(registry: Registry, { waiting }: Services['hea
 export function addGauges(
   registry: Registry,
   { workerSlots }: Pick<Config, 'workerSlots'>,
-  { broadcaster, egress, health, db, release }: Services,
+  { broadcaster, egress, health, db, pubsub, release }: Services,
   sockets: Sockets | null,
   workers: Workers | null,
 ): void {
@@ -221,6 +221,10 @@ export function addGauges(
     broadcaster.topicCount(),
   )
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
+  if (pubsub.isRedisUp)
+    gauge('gatehouse_redis_up', 'Whether Redis carries hints between replicas: 1 or 0.', () =>
+      pubsub.isRedisUp!() ? 1 : 0,
+    )
   addConnectionsToDatabase(registry, health)
   addLag(registry, broadcaster)
   addConnections(registry, egress)

@@ -9,8 +9,8 @@ import type { DatabaseAddress } from './store/db/connect.ts'
 
 /** PostgreSQL when it is configured, else the embedded database in the data directory. */
 export function addressOf(config: Config): DatabaseAddress {
-  const { databaseUrl: url, directUrl, databasePool: poolSize } = config
-  if (url) return { kind: 'postgres', url, directUrl: directUrl ?? url, poolSize }
+  const { databaseUrl: url, directUrl, databaseSchema: schema, databasePool: poolSize } = config
+  if (url) return { kind: 'postgres', url, directUrl: directUrl ?? url, schema, poolSize }
   return { kind: 'pglite', directory: resolve(config.dataDir, 'db') }
 }
 
@@ -40,6 +40,9 @@ export async function presentKey({
 
 /** The folder of the built dashboard: the same from src and from dist. */
 export const webFolder = (): string => fileURLToPath(new URL('../dist/web', import.meta.url))
+
+/** The built command line: the same from src and from dist. */
+export const commandFile = (): string => fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 
 /** Writes another master key to the data directory. `commit` replaces the old key atomically. */
 export async function keepKey(dataDir: string, key: Buffer): Promise<{ commit(): Promise<void> }> {

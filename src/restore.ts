@@ -45,7 +45,10 @@ async function placeFiles(place: string, from: string): Promise<() => Promise<vo
   return () => rm(place, { recursive: true, force: true })
 }
 
-function assertFits({ kind, schema, gatehouse, bucket }: Manifest, { databaseUrl, s3 }: Config): void {
+function assertFits(
+  { kind, schema, gatehouse, bucket, databaseSchema: named = 'public' }: Manifest,
+  { databaseUrl, databaseSchema, s3 }: Config,
+): void {
   if (bucket !== undefined && !s3)
     throw new ConfigError([
       `files of the backup are in the bucket ${bucket}: GATEHOUSE_S3_BUCKET is required`,
@@ -55,6 +58,10 @@ function assertFits({ kind, schema, gatehouse, bucket }: Manifest, { databaseUrl
       kind === 'embedded'
         ? 'the backup is of an embedded database: unset DATABASE_URL'
         : 'the backup is of PostgreSQL: DATABASE_URL is required',
+    ])
+  if (named !== databaseSchema)
+    throw new ConfigError([
+      `the tables of the backup are in the schema ${named}: set GATEHOUSE_DATABASE_SCHEMA`,
     ])
   if (schema > knownMigrations().at(-1)!.folderMillis)
     throw new ConfigError([`the backup was made by a newer release (${gatehouse}): restore it with that one`])
@@ -69,7 +76,8 @@ async function assertSameKey({ keyFingerprint }: Manifest, config: Config): Prom
 }
 
 async function intoPostgres(config: Config, folder: string) {
-  await loadDatabase((config.directUrl ?? config.databaseUrl)!, join(folder, parts.dump))
+  const url = (config.directUrl ?? config.databaseUrl)!
+  await loadDatabase({ url, schema: config.databaseSchema }, join(folder, parts.dump))
   return afterRestore(config)
 }
 

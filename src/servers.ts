@@ -6,7 +6,8 @@ import type { SocketLimits } from './api/graphql/transport/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/transport/sockets.ts'
 import { makeYoga } from './api/graphql/transport/yoga.ts'
 import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
-import type { FirstLink, SessionParts } from './api/http/browser-session.ts'
+import type { SessionParts } from './api/http/browser-session.ts'
+import { allowOrigins } from './api/http/cors.ts'
 import { makeFiles } from './api/http/files.ts'
 import { makeOauth } from './api/http/oauth.ts'
 import { makeSessions } from './api/http/session.ts'
@@ -16,6 +17,7 @@ import {
   defaultServerLimits,
   type HttpServer,
   type ServerLimits,
+  type Routes,
 } from './api/http/server.ts'
 import type { RouteGroup } from './api/http/route.ts'
 import { makeSignIn } from './api/http/sign-in.ts'
@@ -45,6 +47,7 @@ import type { Models } from './domain/models/index.ts'
 import { addGauges } from './metrics.ts'
 import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
+import { newestName } from './store/db/journal.ts'
 
 /** The running servers of a process. */
 export interface Servers {
@@ -75,7 +78,6 @@ export async function openServers(
   address: Address,
   closers: (() => Promise<unknown>)[],
   isDraining: () => boolean,
-  link: FirstLink | null,
 ): Promise<Servers> {
   const serves = config.role !== 'worker'
   const callers = createCallers(config, services, models, address, closers)
@@ -83,7 +85,9 @@ export async function openServers(
   const { corsOrigins } = config
   const graphql = serves ? graphqlOf(config, callers, log) : null
   const { revocations } = services
-  const sockets = graphql ? openSockets({ ...graphql, revocations, limits: parts.sockets }) : null
+  const sockets = graphql
+    ? openSockets({ ...graphql, publicUrl: () => address.url, revocations, limits: parts.sockets })
+    : null
   const allowedHosts = hostsOf(config)
   const mcp = serves
     ? makeMcp({
@@ -93,7 +97,7 @@ export async function openServers(
         addressOf: callers.addressOf,
         publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,
-        guard: { allowedHosts, corsOrigins },
+        guard: { allowedHosts, corsOrigins, publicUrl: () => address.url },
         timings: parts.mcp,
       })
     : null
@@ -102,9 +106,10 @@ export async function openServers(
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
-  const sessions = sessionParts(config, services, callers, link)
+  const sessions = sessionParts(config, services, callers)
   const server = await listen(
     {
+      allowOrigin: allowOrigins(corsOrigins),
       mcp,
       known: graphql ? [graphqlRoute(graphql), ...knownRoutes(address, callers, sessions)] : [],
       open: [...(apart ? [] : [metrics]), ...(serves ? openGroups(sessions) : [])],
@@ -113,8 +118,7 @@ export async function openServers(
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
       connectionName: callers.connectionName,
-      ready: readiness(services, isDraining),
-      release: services.release,
+      ...readiness(services, isDraining),
     },
     config.host,
     config.port,
@@ -144,16 +148,11 @@ function openGroups(sessions: SessionParts): RouteGroup[] {
   return [makeOauth(services), ...pages, makeSlack(services), makeHooks({ services, addressOf })]
 }
 
-function sessionParts(
-  { oidc }: Config,
-  services: Services,
-  callers: Callers,
-  link: FirstLink | null,
-): SessionParts {
+function sessionParts({ oidc }: Config, services: Services, callers: Callers): SessionParts {
   const signIn = oidc?.client
     ? createSignIn(services, createProvider(services, oidc), oidc, oidc.client)
     : null
-  return { services, callers, signIn, link }
+  return { services, callers, signIn }
 }
 
 /** What GraphQL over HTTP and over sockets share. */
@@ -161,7 +160,7 @@ function graphqlOf(config: Config, { contextOf, addressOf, sessionOf }: Callers,
   const { corsOrigins, graphiql, production } = config
   const operations = createOperations(log, production)
   return {
-    yoga: makeYoga({ log, corsOrigins, graphiql, ...operations }),
+    yoga: makeYoga({ log, graphiql, ...operations }),
     ...operations,
     log,
     corsOrigins,
@@ -173,25 +172,36 @@ function graphqlOf(config: Config, { contextOf, addressOf, sessionOf }: Callers,
 }
 
 /** An address over its limit costs no statement: it is told what was true last. */
-function readiness(
-  services: Services,
-  isDraining: () => boolean,
-): (isOverLimit: boolean) => Promise<boolean> {
+function readiness(services: Services, isDraining: () => boolean): Pick<Routes, 'ready' | 'release'> {
   let last: boolean | null = null
-  return async (isOverLimit) => {
-    if (isDraining()) return false
-    if (!isOverLimit || last === null) last = await canWriteInTime(services)
-    return last
+  let { schema } = services.release
+  return {
+    ready: async (isOverLimit) => {
+      if (isDraining()) return false
+      if (isOverLimit && last !== null) return last
+      last = await canWriteInTime(services)
+      // A newer release may have migrated the database since this one started. It decides nothing.
+      if (last) schema = (await inTime(newestName(services.leaseDb), null)) ?? schema
+      return last
+    },
+    release: () => ({ ...services.release, schema, ...redisOf(services) }),
   }
+}
+
+/** Hints are no condition of work: a server without its Redis is ready, and says so. */
+function redisOf({ pubsub }: Services): { redis?: 'up' | 'away' } {
+  return pubsub.isRedisUp ? { redis: pubsub.isRedisUp() ? 'up' : 'away' } : {}
 }
 
 /** Readiness probes usually time out after a second: a slower database counts as not ready. Milliseconds. */
 const readinessMs = 900
 
-async function canWriteInTime({ health }: Services): Promise<boolean> {
-  const response = health.canWrite()
-  const late = pause(readinessMs, false, { ref: false })
-  return Promise.race([response, late]).catch(() => false)
+const canWriteInTime = ({ health }: Services): Promise<boolean> => inTime(health.canWrite(), false)
+
+/** The answer of the database; `otherwise` when it fails or is late. */
+function inTime<Answer>(answer: Promise<Answer>, otherwise: Answer): Promise<Answer> {
+  const late = pause(readinessMs, otherwise, { ref: false })
+  return Promise.race([answer, late]).catch(() => otherwise)
 }
 
 /** Accepted names in the Host header. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readJson } from './core/json.ts'
 
 let known: string | null = null
 
@@ -14,11 +15,11 @@ export function version(): string {
 function read(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     try {
-      const found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      const found = readJson(readFileSync(join(folder, 'package.json'), 'utf8')) as {
         name: string
         version: string
       }
-      if (found.name === 'gatehouse' && found.version) return found.version
+      if (found.name === 'gatehouse-server' && found.version) return found.version
     } catch (error) {
       if (folder === dirname(folder)) throw error
     }

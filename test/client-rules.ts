@@ -22,11 +22,14 @@ const circles = (sources: readonly Source[]): string[] => {
   return [...next.keys()].filter((path) => reaches(path, path))
 }
 
+/** It imports nothing, so that a browser may have it. */
+export const exactJson = 'src/core/exact-json.ts'
+
 export const clientRules: readonly Rule[] = [
   {
-    name: 'the client imports itself and graphql-ws, and nothing of Node',
+    name: 'the client imports itself, graphql-ws and how JSON is read, and nothing of Node',
     violations: rule('client', (source) => [
-      ...importsOf(source).filter((to) => !to.startsWith('client/')),
+      ...importsOf(source).filter((to) => !to.startsWith('client/') && to !== exactJson),
       ...packagesOf(source).filter((name) => name !== 'graphql-ws/client'),
     ]),
     planted: {
@@ -34,6 +37,7 @@ export const clientRules: readonly Rule[] = [
         { path: 'client/a.ts', text: "import { x } from '../src/core/json.ts'" },
         { path: 'client/b.ts', text: "import { readFile } from 'node:fs/promises'" },
         { path: 'client/c.ts', text: "import { createClient } from 'graphql-ws/client'" },
+        { path: 'client/d.ts', text: "import { readJson } from '../src/core/exact-json.ts'" },
       ],
       found: ['client/a.ts -> src/core/json.ts', 'client/b.ts -> node:fs/promises'],
     },

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { ConfigError, loadConfig } from '../src/config.ts'
 
 test('an empty environment gives a configuration that works on an empty machine', () => {
@@ -41,26 +44,10 @@ test('all mistakes are reported at once, by name and without values', () => {
   expect(error!.message).not.toContain('hunter2')
 })
 
-test('DATABASE_URL may name several servers', () => {
-  const urls = [
-    'postgres://gatehouse@db/gatehouse',
-    'postgres://me:p%40ss@db1:5432,db2:5433/gatehouse?sslmode=require',
-    'postgresql://db1,db2',
-    'postgres://me@db1,db2/gatehouse?target_session_attrs=read-write&channel_binding=prefer&sslrootcert=system',
-  ]
-  for (const url of urls) expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url)
-  for (const url of ['postgres://', 'postgres://db1,/x', 'postgres://db:port/x', 'http://db1,db2/x'])
-    expect(() => loadConfig({ DATABASE_URL: url })).toThrow(/DATABASE_URL.* must be postgres/)
-})
-
-test('DATABASE_URL and DIRECT_URL demand nothing that the driver would not hold', () => {
-  for (const demand of ['channel_binding=require', 'sslcert=/a.pem', 'sslrootcert=/ca.pem']) {
-    const url = `postgres://gatehouse@db/gatehouse?sslmode=require&${demand}`
-    expect(() => loadConfig({ DATABASE_URL: url })).toThrow(
-      /DATABASE_URL demands (channel|ssl).* sslmode=verify-full/,
-    )
-    expect(() => loadConfig({ DATABASE_URL: 'postgres://db', DIRECT_URL: url })).toThrow('DIRECT_URL demands')
-  }
+test('DIRECT_URL is of the same form as DATABASE_URL, which it requires', () => {
+  expect(() => loadConfig({ DATABASE_URL: 'postgres://db', DIRECT_URL: 'postgres://db:x/y' })).toThrow(
+    'DIRECT_URL names a host or port that is none',
+  )
   expect(() => loadConfig({ DIRECT_URL: 'postgres://db' })).toThrow('DIRECT_URL requires DATABASE_URL')
 })
 
@@ -102,6 +89,17 @@ test('trusted proxies and the address of metrics are validated when they are rea
   }
   for (const [name, value] of Object.entries(faulty))
     expect(() => loadConfig({ [name]: value }), name).toThrow(name)
+})
+
+test('an address of Redis has behind its host the number of a database alone', () => {
+  for (const value of ['redis://redis', 'rediss://:p@redis:6380/', 'redis://redis/15', 'redis:///3'])
+    expect(loadConfig({ REDIS_URL: value }).redisUrl).toBe(value)
+  for (const value of ['redis://redis/cache', 'redis://redis/0/1', 'redis://redis/-1', 'redis://redis/1.5'])
+    expect(() => loadConfig({ REDIS_URL: value })).toThrow(
+      'REDIS_URL has something behind the host that is no number of a database',
+    )
+  for (const value of ['redis', 'http://redis', 'redis//'])
+    expect(() => loadConfig({ REDIS_URL: value })).toThrow('REDIS_URL must be a URL beginning with redis://')
 })
 
 test('with a base URL the OpenAI key goes to that server and nowhere else', () => {
@@ -147,4 +145,119 @@ test.each([
 ])('settings of a bucket that do not fit are told by name: %#', (env, said) => {
   expect(() => loadConfig(env)).toThrow(said)
   expect(() => loadConfig(env)).not.toThrow('hunter2')
+})
+
+test('settings may stand in files, and the port may be that of a platform', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = (name: string, content: string) => {
+    writeFileSync(join(folder, name), content)
+    return join(folder, name)
+  }
+  const key = Buffer.alloc(32, 1)
+  const env = {
+    DATABASE_URL_FILE: file('url', 'postgres://db/app\n'),
+    GATEHOUSE_SECRET_KEY_FILE: file('key', key.toString('base64')),
+    ANTHROPIC_API_KEY_FILE: file('anthropic', 'sk-1\r\n'),
+    PORT: '8080',
+  }
+  const config = loadConfig(env)
+  expect(config).toMatchObject({ databaseUrl: 'postgres://db/app', secretKey: key, port: 8080 })
+  expect(config.models.anthropic.apiKey).toBe('sk-1')
+  expect(loadConfig({ ...env, GATEHOUSE_PORT: '1' }).port).toBe(1)
+  expect(() => loadConfig({ PORT: 'x' })).toThrow('- PORT must be a whole number')
+  expect(() => loadConfig({ DATABASE_URL_FILE: file('bad', 'mysql://hunter2') })).toThrow(
+    '- DATABASE_URL_FILE must be postgres',
+  )
+  expect(() => loadConfig({ REDIS_URL_FILE: '/nowhere' })).toThrow(
+    'REDIS_URL_FILE names a file that cannot be read (ENOENT)',
+  )
+  expect(() => loadConfig({ ...env, DATABASE_URL: 'postgres://db' })).toThrow(
+    'DATABASE_URL and DATABASE_URL_FILE are both set',
+  )
+})
+
+test('values are taken as files, editors and platforms write them, or refused by name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = (content: string) => {
+    writeFileSync(join(folder, 'value'), content)
+    return join(folder, 'value')
+  }
+  const url = 'postgres://db/app'
+  for (const written of [`${url}\r`, ` ${url} `, `${url}\n\n`, `\ufeff${url}\r\n`, `${url}\t`]) {
+    expect(loadConfig({ DATABASE_URL: written }).databaseUrl).toBe(url)
+    expect(loadConfig({ DATABASE_URL_FILE: ` ${file(written)}\r` }).databaseUrl).toBe(url)
+  }
+  expect(loadConfig({ GATEHOUSE_PORT: ' 1 ', REDIS_URL: '  ' })).toMatchObject({ port: 1, redisUrl: null })
+  for (const mark of ['"', "'", '`'])
+    for (const env of [
+      { DATABASE_URL: `${mark}${url}${mark}` },
+      { OPENAI_API_KEY: `${mark}sk-1${mark}` },
+      { DATABASE_URL_FILE: `${mark}/run/url${mark}` },
+    ])
+      expect(() => loadConfig(env)).toThrow(`${Object.keys(env)[0]} is in quotation marks`)
+  for (const content of ['', '\n', ' \r\n'])
+    expect(() => loadConfig({ DATABASE_URL_FILE: file(content) })).toThrow(
+      'DATABASE_URL_FILE names a file that is empty',
+    )
+  for (const word of ['true', 'TRUE', 'True', '1', 'yes', 'on'])
+    expect(loadConfig({ GATEHOUSE_DEMO: word }).demo, word).toBe(true)
+  for (const word of ['false', 'False', '0', 'NO', 'off'])
+    expect(loadConfig({ GATEHOUSE_DEMO: word }).demo, word).toBe(false)
+  expect(() => loadConfig({ GATEHOUSE_DEMO: 'maybe' })).toThrow('GATEHOUSE_DEMO must be true or false')
+  expect(() => loadConfig({ GATEHOUSE_ROLE: 'web' })).toThrow('must be one of all, api, worker')
+})
+
+test('production is not missed by how it is written', () => {
+  const GATEHOUSE_SECRET_KEY = Buffer.alloc(32, 1).toString('base64')
+  for (const word of ['production', 'Production', 'PRODUCTION\r', ' production '])
+    expect(loadConfig({ NODE_ENV: word, GATEHOUSE_SECRET_KEY })).toMatchObject({
+      production: true,
+      demo: false,
+    })
+  for (const word of ['prod', '"production"', 'prodution', 'Prod'])
+    expect(() => loadConfig({ NODE_ENV: word, GATEHOUSE_SECRET_KEY })).toThrow('NODE_ENV is not "production"')
+  for (const word of ['', 'development', 'test', 'staging'])
+    expect(loadConfig({ NODE_ENV: word }).production, word).toBe(false)
+})
+
+test('the public URL and the origins of browsers are origins', () => {
+  const config = loadConfig({
+    GATEHOUSE_PUBLIC_URL: 'https://Gate.Example:443/',
+    GATEHOUSE_CORS_ORIGINS: 'https://a.example/, http://b.example:80',
+  })
+  expect(config.publicUrl).toBe('https://gate.example')
+  expect(config.corsOrigins).toEqual(['https://a.example', 'http://b.example'])
+  for (const GATEHOUSE_PUBLIC_URL of [
+    'https://gate.example/tools',
+    'https://gate.example?x',
+    'https://u@gate.example',
+  ])
+    expect(() => loadConfig({ GATEHOUSE_PUBLIC_URL })).toThrow(
+      /GATEHOUSE_PUBLIC_URL must be an origin.* a path is not served/,
+    )
+  expect(() => loadConfig({ GATEHOUSE_CORS_ORIGINS: 'https://a.example,*' })).toThrow(
+    'GATEHOUSE_CORS_ORIGINS',
+  )
+})
+
+test('what Kubernetes adds for Services is no setting, and a name that is nearly one says which', () => {
+  const pod = {
+    GATEHOUSE_SERVICE_HOST: '10.96.0.7',
+    GATEHOUSE_SERVICE_PORT: '80',
+    GATEHOUSE_SERVICE_PORT_HTTP: '80',
+    GATEHOUSE_PORT: 'tcp://10.96.0.7:80',
+    GATEHOUSE_PORT_80_TCP: 'tcp://10.96.0.7:80',
+    GATEHOUSE_PORT_80_TCP_PROTO: 'tcp',
+    GATEHOUSE_PORT_80_TCP_PORT: '80',
+    GATEHOUSE_PORT_80_TCP_ADDR: '10.96.0.7',
+    GATEHOUSE_METRICS_SERVICE_HOST: '10.96.0.8',
+    GATEHOUSE_METRICS_PORT: 'tcp://10.96.0.8:9464',
+  }
+  expect(loadConfig(pod).port).toBe(4000)
+  expect(() => loadConfig({ GATEHOUSE_PUBLIC_URI: 'x' })).toThrow('did you mean GATEHOUSE_PUBLIC_URL?')
+  expect(() => loadConfig({ GATEHOUSE_NOTHING_LIKE_IT: 'x' })).toThrow(
+    'GATEHOUSE_NOTHING_LIKE_IT is unknown (see docs/guides/configuration.md)',
+  )
 })

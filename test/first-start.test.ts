@@ -1,5 +1,5 @@
 /** The first start of an installation: where the operator's key goes, and where it must not. */
-import { spawn, spawnSync } from 'node:child_process'
+import { execSync, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +35,12 @@ test('output that is no terminal has no credential: the key is in a file that on
   server = startReplica(built.entry, settings())
   await server.ready
   expect(server.output()).not.toMatch(credentials)
+  const line = server.output().match(/^ +(\S.* open --key-file .*)$/m)![1]!
+  const link = execSync(line.replace(/\S+\/dist\/cli\/main\.js/, built.command), { encoding: 'utf8' }).trim()
+  expect(link).toMatch(/\/session\/start\?code=gho_[\w-]{43}$/)
+  const signedIn = await fetch(link, { redirect: 'manual' })
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/'])
+  expect((await fetch(link, { redirect: 'manual' })).status).toBe(410)
 })
 
 test('a key that was kept by a start which was cut off is used, and never overwritten', async () => {

@@ -9,7 +9,12 @@ import { testRules } from './test-rules.ts'
 import { webRules } from './web-rules.ts'
 
 /** Files that may break the rules: a path below src, and the reason. */
-const exceptions: { path: string; reason: string }[] = []
+const exceptions: { path: string; reason: string }[] = [
+  {
+    path: 'store/db/postgres/address.ts',
+    reason: "libpq's variables belong to an address, as for every client of PostgreSQL",
+  },
+]
 
 const root = join(import.meta.dirname, '..')
 const sources: Source[] = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

@@ -82,6 +82,7 @@ const apiEntryPoints = [
   'api/http/bodies.ts',
   'api/http/browser-session.ts',
   'api/http/connectors.ts',
+  'api/http/cors.ts',
   'api/http/files.ts',
   'api/http/invitation.ts',
   'api/http/oauth.ts',

@@ -49,6 +49,11 @@ function filesIn(folder) {
     .toSorted()
 }
 
+/** The dashboard reads JSON as the server does. */
+function webSources() {
+  return [...filesIn('web'), join(root, 'src/core/exact-json.ts')]
+}
+
 function pathOf(name) {
   try {
     return createRequire(join(root, 'package.json')).resolve(name)
@@ -111,7 +116,7 @@ function buildWeb(outDir) {
   const bundler = bundlerPath()
   if (bundler) {
     const status = runNode(bundler, 'build', 'web', '--outDir', outDir, '--logLevel', 'warn')
-    if (status === 0) writeFileSync(join(outDir, '.sources'), hashOf(filesIn('web')))
+    if (status === 0) writeFileSync(join(outDir, '.sources'), hashOf(webSources()))
     return status
   }
   console.error('vite, a development dependency, is not installed.')
@@ -120,7 +125,7 @@ function buildWeb(outDir) {
 
 function runWeb() {
   const built = join(dist, 'web', '.sources')
-  const isFresh = existsSync(built) && readFileSync(built, 'utf8') === hashOf(filesIn('web'))
+  const isFresh = existsSync(built) && readFileSync(built, 'utf8') === hashOf(webSources())
   return isFresh ? 0 : buildWeb(join(dist, 'web'))
 }
 

@@ -1,7 +1,7 @@
 /**
  * Makes a release on this machine, without a network: `node tools/release.mjs 0.1.0`.
  *
- * Writes the version everywhere, gives the changelog's entries a heading, commits, tags, and packs release/gatehouse-0.1.0.tgz
+ * Writes the version everywhere, gives the changelog's entries a heading, commits, tags, and packs release/gatehouse-server-0.1.0.tgz
  * and, with `--image docker|podman|buildah`, release/gatehouse-0.1.0.tar. Nothing is pushed or published. Until the commit
  * `git checkout .` undoes everything; `git tag -d v0.1.0 && git reset --hard HEAD~1` undoes it afterwards.
  */
@@ -16,8 +16,9 @@ const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
 /** Where the version stands, beside the packages: the text around it. */
 const places = [
   ['deploy/compose.yaml', /(image: gatehouse:)\S+/g],
+  ['deploy/ecs-task.json', /(\/gatehouse:)[\d.]+/g],
   ['deploy/kustomize/kustomization.yaml', /(newTag: )\S+/g],
-  ['docs/guides/installing.md', /(gatehouse[:-]|newTag: )\d+\.\d+\.\d+(?=\.tgz|\b)/g],
+  ['docs/guides/installing.md', /(gatehouse(?:-server)?[:-]|newTag: )\d+\.\d+\.\d+(?=\.tgz|\b)/g],
 ]
 
 function refuse(why) {

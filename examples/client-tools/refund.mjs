@@ -5,7 +5,7 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
-import { createClient } from 'gatehouse/client'
+import { createClient } from 'gatehouse-server/client'
 
 const client = createClient({
   url: process.env.GATEHOUSE_URL ?? 'http://127.0.0.1:4000',

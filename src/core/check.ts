@@ -1,7 +1,8 @@
 /** Validation of inputs with zod; faults become an AppError with code INVALID. */
 import { z } from 'zod'
+import { shortText } from './text.ts'
 import { invalid, type Issue } from './errors.ts'
-import { isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
+import { isJsonObject, type JsonObject, jsonTooBig, NumberRangeError, packText, readJson } from './json.ts'
 
 /**
  * Returns the parsed value. Throws INVALID with at most 20 faults, each with its path under `root`; values are never
@@ -25,7 +26,10 @@ function issuesOf(error: z.ZodError, root: readonly string[]): Issue[] {
 function issuesAt(issue: z.core.$ZodIssue, root: readonly string[]): Issue[] {
   const path = [...root, ...issue.path.map(String)]
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 80)], message: 'is not supported here' }))
+    return issue.keys.map((key) => ({
+      path: [...path, shortText(key, 80)],
+      message: 'is not supported here',
+    }))
   if (issue.code === 'invalid_union' && issue.message === 'Invalid input') {
     const forms = issue.errors.filter((faults) => faults.length > 0)
     // A form that fits but for something inside is the one that was meant.
@@ -39,6 +43,22 @@ function issuesAt(issue: z.core.$ZodIssue, root: readonly string[]): Issue[] {
 
 /** A path is never empty: messages begin with it. */
 const placeOf = (path: string[]) => (path.length > 0 ? path : ['body'])
+
+/**
+ * The first number in a text of JSON that cannot be kept exactly, with its path under `root`; null when there is none, or the
+ * text is no JSON.
+ */
+export function numberIssue(json: string, root: readonly string[] = []): Issue | null {
+  if (packText(json) === json) return null
+  try {
+    readJson(json)
+    return null
+  } catch (error) {
+    return error instanceof NumberRangeError
+      ? { path: [...root, ...error.path], message: error.message }
+      : null
+  }
+}
 
 /** A string of `min` to `max` characters. */
 export function text(max: number, min = 0): z.ZodString {

@@ -1,5 +1,5 @@
 /** The result of a tool: content blocks in the shapes of MCP (specification, server/tools, "Tool Result"). */
-import type { Json, JsonObject } from './json.ts'
+import { type Json, type JsonObject, writeJson } from './json.ts'
 
 export interface TextBlock {
   type: 'text'
@@ -48,7 +48,7 @@ export interface ToolResult {
 /** A failed result in the shape that every model gets: `{"error": {"code", "message", …}}`. */
 export function errorResult(code: string, message: string, more: JsonObject = {}): ToolResult {
   const value = { error: { code, message, ...more } }
-  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError: true }
+  return { content: [{ type: 'text', text: writeJson(value) }], structuredContent: value, isError: true }
 }
 
 /** A result of plain text. */

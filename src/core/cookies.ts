@@ -36,6 +36,30 @@ export function setCookie({ name, value, maxAgeSeconds, sameSite }: NewCookie, p
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure}`
 }
 
+/** Which pages may call without a preflight: those of the server at its public URL, and those of configured origins. */
+export interface OriginRules {
+  corsOrigins: readonly string[]
+  publicUrl(): string
+}
+
+/**
+ * Whether a request may come from where it comes from: a program, which sends no Origin, a page of a configured origin, or one
+ * of this server. The Host header must have been checked before.
+ */
+export function isAllowedOrigin(
+  { origin, host }: { origin?: string | undefined; host?: string | undefined },
+  { corsOrigins, publicUrl }: OriginRules,
+): boolean {
+  return origin === undefined || corsOrigins.includes(origin) || isOwnPage(origin, host, publicUrl())
+}
+
+/** A page at the public URL, also where a proxy passes on another Host, or at the host to which the request was sent. */
+function isOwnPage(origin: string, host: string | undefined, publicUrl: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const from = new URL(origin)
+  return from.host === host || (URL.canParse(publicUrl) && from.origin === new URL(publicUrl).origin)
+}
+
 /**
  * Whether an Origin header names this server: the origin of its public URL, or the host to which the request was sent,
  * with the scheme of the public URL. The Host header must have been checked before.
@@ -45,7 +69,6 @@ export function isOwnOrigin(
   host: string | undefined,
   publicUrl: string,
 ): boolean {
-  if (origin === undefined || !URL.canParse(origin) || !URL.canParse(publicUrl)) return false
-  const [from, own] = [new URL(origin), new URL(publicUrl)]
-  return from.origin === own.origin || (from.protocol === own.protocol && from.host === host)
+  if (origin === undefined || !URL.canParse(publicUrl)) return false
+  return isOwnPage(origin, host, publicUrl) && new URL(origin).protocol === new URL(publicUrl).protocol
 }

@@ -2,6 +2,8 @@
  * AppError is the only error whose message may reach a client. Each API layer maps its code; every other error is
  * masked.
  */
+import { shortText } from './text.ts'
+import { writeJson } from './json.ts'
 
 /** Every error code that a client may see. A code keeps its meaning for ever. */
 export const errorCodes = [
@@ -76,5 +78,5 @@ export function invalidAt(path: string[], message: string): AppError {
 
 /** NOT_FOUND with the same message whether the object does not exist or belongs to another project. */
 export function notFound(what: string, id: string): AppError {
-  return new AppError('NOT_FOUND', `No ${what} with the id ${JSON.stringify(id.slice(0, 80))}.`)
+  return new AppError('NOT_FOUND', `No ${what} with the id ${writeJson(shortText(id, 80))}.`)
 }

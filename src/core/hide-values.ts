@@ -1,5 +1,5 @@
 /** Hides values in texts that people wrote: a value may be spelled otherwise there than where it was found. Pure. */
-import type { Json } from './json.ts'
+import { isJsonObject, type Json } from './json.ts'
 import { mask, scrubber } from './scrub.ts'
 
 /** Shorter values cannot be told from other text. Characters, without spaces and punctuation. */
@@ -34,7 +34,7 @@ function leavesOf(values: readonly Json[]): string[] | null {
   while (rest.length > 0) {
     const one = rest.pop()!
     if (one === null || one === '') continue
-    if (typeof one === 'object') {
+    if (Array.isArray(one) || isJsonObject(one)) {
       for (const inner of Object.values(one)) rest.push(inner)
       continue
     }

@@ -21,3 +21,7 @@ function isServed(name: string, allowed: readonly string[]): boolean {
 function hostnameOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname.toLowerCase() || null : null
 }
+
+/** Whether a name or address, without brackets, is of this machine alone. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host.startsWith('127.')

@@ -1,5 +1,5 @@
 /** Where two JSON values differ. Pure. */
-import { isJsonObject, pointerOf, type Json } from './json.ts'
+import { ExactNumber, isJsonObject, pointerOf, type Json } from './json.ts'
 
 /** A place whose value differs; a side is undefined where the place does not exist. */
 export interface JsonChange {
@@ -13,13 +13,17 @@ export interface JsonChange {
 export function changesBetween(before: Json, after: Json, max: number): JsonChange[] {
   const found: JsonChange[] = []
   const walk = (path: readonly string[], from: Json | undefined, to: Json | undefined): void => {
-    if (found.length >= max || from === to) return
+    if (found.length >= max || from === to || isSameNumber(from, to)) return
     const keys = keysOf(from, to)
     if (keys === null) found.push({ path: pointerOf(path), before: from, after: to })
     else for (const key of keys) walk([...path, key], memberOf(from, key), memberOf(to, key))
   }
   walk([], before, after)
   return found
+}
+
+function isSameNumber(a: Json | undefined, b: Json | undefined): boolean {
+  return a instanceof ExactNumber && b instanceof ExactNumber && a.digits === b.digits
 }
 
 /** The members of two objects or two lists; null when the values are not both of one of these. */

@@ -1,11 +1,21 @@
 /**
  * Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values.
  */
+import { shortText } from './text.ts'
+import { judgingExactly, rounded } from './exact-schema.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { boundedFor, createCooldown, type Cooldown } from './bounded.ts'
 import type { Issue } from './errors.ts'
-import { canonicalJson, isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
+import {
+  canonicalJson,
+  hasExactNumbers,
+  isJsonObject,
+  type JsonObject,
+  jsonTooBig,
+  writeJson,
+} from './json.ts'
+import { localRefs } from './local-refs.ts'
 import { compilerFor, type Compiler } from './schema-compiler.ts'
 import { weighSchema, weighValue, type SchemaWeight } from './schema-weight.ts'
 
@@ -104,10 +114,12 @@ function compile(schema: unknown, projectId: string): Compiled {
   const plain: JsonObject = { ...schema }
   delete plain['$schema']
   try {
-    const weight = weighSchema(plain)
+    const local = withLocalRefs(plain)
+    const weight = weighSchema(local)
+    const near = (one: JsonObject) => (hasExactNumbers(one) ? (rounded(one).value as JsonObject) : one)
     const work = () => {
-      const error = compiler.fault(plain)
-      return error ? { error } : { all: compiler.compile(plain, true) }
+      const error = compiler.fault(near(plain))
+      return error ? { error } : { all: compiler.compile(near(local), true) }
     }
     const done =
       isQuick(weight) || ours.has(schema)
@@ -120,11 +132,21 @@ function compile(schema: unknown, projectId: string): Compiled {
     }
     const { error, all } = done.value
     if (error) return fault(pointerToPath(error.instancePath), error.message ?? 'is not a valid JSON Schema')
-    const check = { ok: true as const, judge: judgeOf(compiler, plain, weight, all!, projectId) }
+    const judges = { compiler, schema: local, weight, all: all!, projectId }
+    const check = { ok: true as const, judge: judgeOf(judges, hasExactNumbers(local)) }
     return { check, stopped: null }
   } catch (error) {
-    return fault([], `does not compile: ${(error as Error).message.slice(0, 200)}`)
+    return fault([], `does not compile: ${shortText((error as Error).message, 200)}`)
   }
+}
+
+/** The compiler follows dynamic references and addresses inside only in part. One that cannot be written otherwise is left to it. */
+function withLocalRefs(schema: JsonObject): JsonObject {
+  let isWhole = true
+  const local = localRefs(schema, (_before, now) => {
+    isWhole &&= now !== undefined
+  })
+  return isWhole ? local : schema
 }
 
 /** Whether compiling takes a few milliseconds at most, so that a busy machine must not be taken for a bad schema. */
@@ -132,20 +154,43 @@ function isQuick({ rules, patterns }: SchemaWeight): boolean {
   return rules <= quickRules && !patterns
 }
 
+interface Judges {
+  compiler: Compiler
+  schema: JsonObject
+  weight: SchemaWeight
+  all: ValidateFunction
+  projectId: string
+}
+
+/** Judges by the digits of numbers that no double has. Reports the first issue. */
+function judgeExactly(compiler: Compiler, schema: JsonObject): (value: unknown) => Judgement {
+  let compiled: ValidateFunction | undefined
+  return (value) => {
+    const validate = (compiled ??= compiler.compileExactly(rounded(schema)))
+    const near = rounded(value)
+    return judgingExactly(near, () => run(validate, near.value))
+  }
+}
+
 /**
  * Small work runs directly and reports every issue. Larger work has a time limit and reports only the first issue,
  * because a million issues are a million objects.
  */
 function judgeOf(
-  compiler: Compiler,
-  schema: JsonObject,
-  weight: SchemaWeight,
-  all: ValidateFunction,
-  projectId: string,
+  { compiler, schema, weight, all, projectId }: Judges,
+  isExact: boolean,
 ): (value: unknown) => Judgement {
   let first: ValidateFunction | undefined
   const cooldown = createCooldown()
+  const exactly = judgeExactly(compiler, schema)
   return (value) => {
+    if (isExact || hasExactNumbers(value)) {
+      if (cooldown.isActive()) return tooCostly
+      const done = boundedFor(projectId, checkMs, () => exactly(value))
+      if (done.ok) return done.value
+      cooldown.start()
+      return tooCostly
+    }
     const small = isSmall(weight, value)
     if (small && !weight.patterns) return run(all, value)
     if (cooldown.isActive()) return tooCostly
@@ -186,10 +231,10 @@ function issueOf(error: ErrorObject): Issue {
     return { path: [...path, String(params['missingProperty'])], message: 'is required' }
   if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
     const name = String(params['additionalProperty'] ?? params['unevaluatedProperty'])
-    return { path: [...path, name.slice(0, 80)], message: 'is not a known property' }
+    return { path: [...path, shortText(name, 80)], message: 'is not a known property' }
   }
-  if (error.keyword === 'enum')
-    return { path, message: `must be one of ${JSON.stringify(params['allowedValues']).slice(0, 300)}` }
+  if (error.keyword === 'enum' && params['allowedValues'] !== undefined)
+    return { path, message: `must be one of ${shortText(writeJson(params['allowedValues']), 300)}` }
   return { path, message: error.message ?? `fails the rule "${error.keyword}"` }
 }
 

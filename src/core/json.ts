@@ -1,23 +1,41 @@
-/** JSON values: types, a canonical form for hashing, and limits for untrusted documents. */
+/**
+ * JSON values: read and written, their types, a canonical form for hashing, and limits for untrusted documents. Nothing else
+ * in src calls JSON.parse or JSON.stringify: they lose digits.
+ */
 import { createHash } from 'node:crypto'
+import { ExactNumber, isObject, readForeignJson, readJson, writeJson } from './exact-json.ts'
 
-export type Json = null | boolean | number | string | Json[] | JsonObject
+export {
+  copyJson,
+  exactNumber,
+  ExactNumber,
+  hasExactNumbers,
+  isJsonNumber,
+  NumberRangeError,
+  packed,
+  packText,
+  readForeignJson,
+  readJson,
+  unpacked,
+  unpackText,
+  writeJson,
+} from './exact-json.ts'
+
+export type Json = null | boolean | number | string | ExactNumber | Json[] | JsonObject
 export type JsonObject = { [key: string]: Json }
 
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export const isJsonObject = isObject as (value: unknown) => value is JsonObject
 
 /** The same text for equal values: keys sorted at every level, `undefined` members dropped. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(sorted(value)) ?? 'null'
+  return writeJson(sorted(value)) ?? 'null'
 }
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isJsonObject(value)) return value
   const out: Record<string, unknown> = {}
-  // JSON.stringify reads own members only; defineProperty makes "__proto__" an own member.
+  // JSON has own members only; defineProperty makes "__proto__" an own member.
   for (const key of Object.keys(value).toSorted())
     Object.defineProperty(out, key, { value: sorted(value[key]), enumerable: true })
   return out
@@ -70,6 +88,7 @@ export function jsonTooBig(value: unknown, limits: JsonLimits): string | null {
   walkJson(value, (one, depth, key) => {
     if (key !== null) bytes += Buffer.byteLength(key) + 4
     if (typeof one === 'string') bytes += Buffer.byteLength(one) + 2
+    else if (one instanceof ExactNumber) bytes += one.digits.length
     else if (isJsonObject(one)) objects += 1
     else if (!Array.isArray(one)) bytes += 5
     if (depth > maxDepth) fault = `is nested deeper than ${maxDepth} levels`
@@ -151,14 +170,26 @@ export function isNestedTooDeep(text: Uint8Array | string): boolean {
 
 /** Any untrusted value as text. `String` would call a `toString` member of the value. */
 export function asText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
+  return typeof value === 'string' ? value : (writeJson(value) ?? 'undefined')
 }
 
-/** Parsed JSON, or undefined when the text is not JSON, or nested deeper than is read. */
+/**
+ * The value of a text that somebody can send again. Undefined when it is not JSON, is nested deeper than is read, or has a
+ * number that cannot be kept exactly.
+ */
 export function tryParseJson(text: string): Json | undefined {
+  return tried(text, readJson)
+}
+
+/** The value of an answer. Undefined when it is not JSON, or nested deeper than is read. */
+export function tryParseForeignJson(text: string): Json | undefined {
+  return tried(text, readForeignJson)
+}
+
+function tried(text: string, read: (text: string) => unknown): Json | undefined {
   if (isNestedTooDeep(text)) return undefined
   try {
-    return JSON.parse(text) as Json
+    return read(text) as Json
   } catch {
     return undefined
   }

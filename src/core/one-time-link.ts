@@ -3,6 +3,7 @@
  * is bound to, so that neither is stored and each is the same however often it is made. Pure.
  */
 import { createHmac } from 'node:crypto'
+import { readJson, writeJson } from './json.ts'
 import { purposeKey, sameText, sign } from './signing.ts'
 
 type Parts = readonly (string | number)[]
@@ -24,7 +25,7 @@ const codeShape = new RegExp(`^[${alphabet}]{${codeLength}}$`)
 /** The last part of the URL of a link: what it is bound to, readable, and a signature. */
 export function tokenOf(masterKey: Buffer, kind: LinkKind, parts: Parts): string {
   const mac = sign(purposeKey(masterKey, kind.token), parts)
-  return `${Buffer.from(JSON.stringify(parts)).toString('base64url')}.${mac}`
+  return `${Buffer.from(writeJson(parts)).toString('base64url')}.${mac}`
 }
 
 /** The parts of a token that this server has signed for this kind of link, else null. */
@@ -33,7 +34,7 @@ export function readToken(masterKey: Buffer, kind: LinkKind, token: string): Par
   const [body = '', mac = ''] = token.split('.')
   let parts: unknown
   try {
-    parts = JSON.parse(Buffer.from(body, 'base64url').toString())
+    parts = readJson(Buffer.from(body, 'base64url').toString())
   } catch {
     return null
   }
@@ -43,7 +44,7 @@ export function readToken(masterKey: Buffer, kind: LinkKind, token: string): Par
 
 /** The code of a link: seven random characters and one that follows from them, so that most slips are no try. */
 export function codeOf(masterKey: Buffer, kind: LinkKind, parts: Parts): string {
-  const bytes = createHmac('sha256', purposeKey(masterKey, kind.code)).update(JSON.stringify(parts)).digest()
+  const bytes = createHmac('sha256', purposeKey(masterKey, kind.code)).update(writeJson(parts)).digest()
   const random = [...bytes.subarray(0, codeLength - 1)].map((byte) => alphabet[byte % alphabet.length]!)
   return `${random.join('')}${checkOf(random.join(''))}`
 }

@@ -1,4 +1,5 @@
 /** Keyset cursors and pages, shared by every list. */
+import { readJson, writeJson } from './json.ts'
 import { AppError } from './errors.ts'
 
 /** The page input of a list operation: `limit` rows after (or before) a position, newest first unless `inverted`. */
@@ -15,14 +16,28 @@ export interface PlaceInList {
   id: string
 }
 
+/** All rows of a list that is read newest first, page after page. */
+export async function everyRow<Row extends { id: string; createdAt: Date }>(
+  list: (page: Page) => Promise<Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = []
+  for (;;) {
+    const last = rows.at(-1)
+    const after = last && { at: last.createdAt.getTime(), id: last.id }
+    const more = await list({ limit: 100, inverted: false, after })
+    if (more.length === 0) return rows
+    rows.push(...more)
+  }
+}
+
 export function encodePlace(place: PlaceInList): string {
-  return Buffer.from(JSON.stringify([1, place.at, place.id])).toString('base64url')
+  return Buffer.from(writeJson([1, place.at, place.id])).toString('base64url')
 }
 
 /** Throws BAD_CURSOR for anything but a cursor that `encodePlace` made. */
 export function decodePlace(cursor: string): PlaceInList {
   try {
-    const [version, at, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+    const [version, at, id] = readJson(Buffer.from(cursor, 'base64url').toString()) as unknown[]
     if (
       version === 1 &&
       Number.isSafeInteger(at) &&

@@ -5,6 +5,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
+import { exactRules, type Rounded } from './exact-schema.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 
 /** One draft of JSON Schema. */
@@ -15,6 +16,8 @@ export interface Compiler {
    * Throws when a reference cannot be resolved or a pattern is invalid. With `all` the function reports every error.
    */
   compile(schema: JsonObject, all: boolean): ValidateFunction
+  /** The same, of a rounded schema and for rounded values: see `exact-schema.ts`. */
+  compileExactly(schema: Rounded): ValidateFunction
 }
 
 const options: Options = {
@@ -23,7 +26,6 @@ const options: Options = {
   validateFormats: true,
   // Otherwise an inherited name such as "constructor" counts as present.
   ownProperties: true,
-  addUsedSchema: false,
   logger: false,
   // Otherwise the generated code doubles with each reference to a schema that has two references.
   inlineRefs: false,
@@ -38,11 +40,28 @@ const drafts = [
   { match: /draft-?0[67]/, create: (more: Options): Ajv => new Ajv(more) },
   { match: /2019-09/, create: (more: Options): Ajv => new Ajv2019(more) },
   { match: /2020-12/, create: (more: Options): Ajv => new Ajv2020(more) },
-].map(({ match, create }) => ({ match, compiler: once(() => compilerOf(create)) }))
+].map(({ match, create }) => ({
+  match,
+  compiler: once(() => compilerOf(create)),
+  annotating: once(() => compilerOf((more) => create({ ...more, validateFormats: false }))),
+}))
 
 /** The compiler for what `$schema` says; undefined for a draft that is not supported. */
 export function compilerFor(declared: string): Compiler | undefined {
-  return drafts.find((draft) => draft.match.test(declared))?.compiler()
+  const draft = drafts.find(({ match }) => match.test(declared))
+  return declared.endsWith(annotating) ? draft?.annotating() : draft?.compiler()
+}
+
+const annotating = '#format-annotation'
+
+/**
+ * The schema in the dialect of its draft in which `format` annotates and asserts nothing, as 2019-09 and 2020-12 have it; drafts
+ * before them have no such dialect.
+ */
+export function withAnnotatingFormats(schema: JsonObject): JsonObject {
+  const { $schema: given = 'https://json-schema.org/draft/2020-12/schema' } = schema
+  if (typeof given !== 'string' || !/2019-09|2020-12/.test(given)) return schema
+  return { ...schema, $schema: given.replace(/#?$/, annotating) }
 }
 
 function compilerOf(create: (options: Options) => Ajv): Compiler {
@@ -53,6 +72,8 @@ function compilerOf(create: (options: Options) => Ajv): Compiler {
     fault: (schema) => (meta.validateSchema(schema) ? null : (meta.errors?.[0] ?? null)),
     // One instance for each schema: an "$id" of one tool must never resolve a "$ref" of another.
     compile: (schema, all) => linear(create({ ...bare, allErrors: all })).compile(schema),
+    compileExactly: ({ value, exact }) =>
+      exactRules(linear(create(bare)), exact).compile(value as JsonObject),
   }
 }
 

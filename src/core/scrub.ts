@@ -2,7 +2,7 @@
  * Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message.
  */
 import type { ContentBlock, ToolResult } from './content.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { copyJson, isJsonNumber, isJsonObject, type Json, type JsonObject, writeJson } from './json.ts'
 
 /** The text that replaces a hidden value. */
 export const mask = '[masked]'
@@ -10,7 +10,7 @@ export const mask = '[masked]'
 /** Returns a copy with the values at these paths masked. */
 export function masked<T extends Json>(value: T, paths: readonly string[][] | null): T {
   if (!paths || paths.length === 0) return value
-  const copy = structuredClone(value)
+  const copy = copyJson(value)
   for (const path of paths) {
     let at: Json | undefined = copy
     for (const key of path.slice(0, -1)) at = (at as Record<string, Json> | undefined)?.[key]
@@ -41,7 +41,7 @@ export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   const numbers = new Set(texts)
   const scrub = (value: unknown): unknown => {
     if (typeof value === 'string') return clean(value)
-    if (typeof value === 'number') return numbers.has(String(value)) ? mask : value
+    if (isJsonNumber(value)) return numbers.has(String(value)) ? mask : value
     if (Array.isArray(value)) return value.map(scrub)
     if (!isJsonObject(value)) return value
     return Object.fromEntries(
@@ -69,7 +69,7 @@ function leavesOf(values: readonly Json[]): string[] {
   while (rest.length > 0) {
     const one = rest.pop()!
     if (typeof one === 'string') leaves.push(one)
-    else if (typeof one === 'number') leaves.push(String(one))
+    else if (isJsonNumber(one)) leaves.push(String(one))
     else if (typeof one === 'object' && one !== null) for (const item of Object.values(one)) rest.push(item)
   }
   return leaves
@@ -80,7 +80,7 @@ function spellingsOf(text: string): string[] {
   return [
     text,
     encodeURIComponent(Buffer.from(text).toString()),
-    JSON.stringify(text).slice(1, -1),
+    writeJson(text).slice(1, -1),
     base64,
     base64.replace(/=+$/, ''),
     Buffer.from(text).toString('base64url'),

@@ -1,5 +1,6 @@
 /** Hashes, random tokens and signatures over data that untrusted clients carry. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { writeJson } from './json.ts'
 
 /** SHA-256, hex. Enough for tokens of 256 random bits, which cannot be guessed: a slow hash would add nothing. */
 export function sha256Hex(text: string): string {
@@ -27,7 +28,7 @@ export function purposeKey(masterKey: Buffer, purpose: string): Buffer {
 
 /** HMAC-SHA256 over the parts, base64url; equal only for equal parts in the same order. */
 export function sign(key: Buffer, parts: readonly (string | number | null)[]): string {
-  return createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
+  return createHmac('sha256', key).update(writeJson(parts)).digest('base64url')
 }
 
 /** Whether two texts are equal, in constant time for texts of equal length. */

@@ -1,4 +1,5 @@
 /** The demo project: a few tools of a local upstream, and an agent with the rehearsal model that is served over MCP. */
+import { everyRow, type Page } from '../core/page.ts'
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
 import { startGeneration } from '../domain/generations/index.ts'
@@ -12,22 +13,27 @@ const firstPrompts = [
   'say The customer of order A-1 got a broken lamp and wants the money back.\ncall send_refund {"order_id":"A-1","amount":180}',
 ]
 
-const page = { limit: 100, inverted: false }
+/** The one that has this name; others may have it as a part of theirs. */
+async function named<Row extends { id: string; name: string; createdAt: Date }>(
+  list: (page: Page) => Promise<Row[]>,
+  name: string,
+): Promise<Row | undefined> {
+  return (await everyRow(list)).find((row) => row.name === name)
+}
 
 /**
  * Creates the tools and the agent of the demo, or updates their URLs. Idempotent. With the agent come a run to look at and
  * a question that waits for a person, so that the first page is not an empty one. Returns the id of the agent.
  */
 export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
-  const known = await listTools(ctx, { page })
   const toolIds: string[] = []
   for (const wanted of demoTools(upstreamUrl)) {
-    const found = known.find((tool) => tool.name === wanted.name)
+    const found = await named((page) => listTools(ctx, { name: wanted.name, page }), wanted.name)
     if (found?.http && found.http.url !== wanted.config.http?.url)
       await updateTool(ctx, { id: found.id, config: wanted.config })
     toolIds.push((found ?? (await createTool(ctx, wanted))).id)
   }
-  const agent = (await listAgents(ctx, { page })).find((one) => one.name === 'demo')
+  const agent = await named((page) => listAgents(ctx, { name: 'demo', page }), 'demo')
   if (agent) {
     const missing = toolIds.filter((id) => !agent.toolIds.includes(id))
     // Enables MCP on a demo of an earlier release; an operator who has disabled it since keeps it disabled.

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostFault } from '../core/host-names.ts'
-import { tryParseJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts'
+import { isJsonObject, type Json, type JsonObject, readJson, tryParseJson, writeJson } from '../core/json.ts'
 
 /** One received request. */
 interface JournalEntry {
@@ -76,7 +76,7 @@ async function handle(
   if (text === null) return { status: 413, body: { error: `a body has at most ${maxBodyBytes} bytes` } }
   const url = new URL(request.url ?? '/', 'http://demo.invalid')
   if (request.method === 'GET' && url.pathname === '/journal')
-    return { status: 200, body: JSON.parse(JSON.stringify(journal)) as JsonObject }
+    return { status: 200, body: readJson(writeJson(journal)) as JsonObject }
   const body = text === '' ? null : (tryParseJson(text) ?? text)
   const idempotencyKey = request.headers['idempotency-key']?.toString() ?? null
   const known = request.method === 'POST' && idempotencyKey !== null ? stored.get(idempotencyKey) : undefined
@@ -186,7 +186,5 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
 
 function send(response: ServerResponse, { status, body }: Reply): void {
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
-  response
-    .writeHead(status, { 'content-type': type })
-    .end(typeof body === 'string' ? body : JSON.stringify(body))
+  response.writeHead(status, { 'content-type': type }).end(typeof body === 'string' ? body : writeJson(body))
 }

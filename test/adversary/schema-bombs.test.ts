@@ -1,7 +1,7 @@
 /** Untrusted schemas and patterns that take for ever: each is refused or checked in time, and nothing stalls. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import { allowedStallMs as mostStall, leastStall, longestStall } from '../support/stall.ts'
+import { allowedStall as mostStall, leastStall, longestStall } from '../support/stall.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startModern } from '../support/upstream-servers.ts'
@@ -125,11 +125,15 @@ const values: [string, JsonObject, unknown][] = [
 test.each(values)('a call against %s ends in time', async (name, schema, value) => {
   let tries = 0
   /** A schema and a project of its own each time: what others have cost would shorten the time to compile this one. */
-  const stallOfCall = async () => {
+  const saved = async () => {
     const { project } = await h.mutate('createProject', { name: `${name} ${++tries}` }, 'project { id }')
     const own = { type: 'object', description: `Try ${tries}.`, ...schema }
-    const { tool } = await save(own, { projectId: project.id })
-    expect(tool?.id).toBeTruthy()
+    return (await save(own, { projectId: project.id }))['tool'] as { id: string } | undefined
+  }
+  const stallOfCall = async () => {
+    // A machine that gives this process no CPU may leave too little time to compile it.
+    const tool = (await saved()) ?? (await saved()) ?? (await saved())
+    if (!tool) throw new Error('The schema is refused.')
     let answer: Record<string, any> = {}
     const stall = await longestStall(async () => {
       answer = await h.mutate(

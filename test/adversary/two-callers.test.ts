@@ -290,6 +290,11 @@ describe('other requests', () => {
     expect(JSON.stringify(continued.body)).toMatch(/not_found|does not exist/i)
     const waited = await talk('approval_wait', { tool_call_id: ids.direct })
     expect(JSON.stringify(waited.body)).toMatch(/not_found|does not exist|error/i)
+    // Word for word as for a call that does not exist.
+    const nobodys = ids.direct.replace(/.{6}$/, '000000')
+    const unknown = await talk('approval_wait', { tool_call_id: nobodys })
+    const plain = (body: unknown, id: string) => JSON.stringify(body).replaceAll(id, '<id>')
+    expect(plain(waited.body, ids.direct)).toBe(plain(unknown.body, nobodys))
     await untouched()
   })
 })

@@ -264,7 +264,11 @@ describe.runIf(hasPostgres)('two replicas', () => {
           )
         },
         async 'all is paused'() {
-          const { pause } = await mutate(replicas[0]!.url, key, 'pause', {}, 'pause { id }')
+          const { viewer } = (
+            await ask<Record<string, any>>(replicas[0]!.url, key, '{ viewer { project { id } } }')
+          ).data!
+          const input = { projectId: viewer.project.id }
+          const { pause } = await mutate(replicas[0]!.url, key, 'pause', input, 'pause { id }')
           // What was sent before is at the servers by then.
           await wait(500)
           const all = () => Promise.all(connectors.map((one) => one.ran()))

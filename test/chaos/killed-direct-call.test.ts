@@ -17,8 +17,6 @@ import { drawn } from '../support/random.ts'
 
 const key = 'gh_killed_operator_01234567890123456789012345678901234'
 const leaseMs = 1500
-/** What a busy machine may take on top of the lease: far less than a caller would wait. */
-const patienceMs = 15_000
 
 /** The two ways to call a tool directly; each returns the outcome of the call. */
 const ways = {
@@ -123,24 +121,20 @@ describe.each(drawn(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']))('on %s
       const lost = call(first.url).catch(() => 'gone')
       await expect.poll(() => requests.get(`/${name}`)).toBe(1)
       let joined: Promise<string>[]
-      let since: number
       let second: Replica
       if (kind === 'PostgreSQL') {
         second = await start()
         joined = [call(second.url), call(second.url)]
         await first.kill()
-        since = performance.now()
       } else {
         // One process holds the embedded database: the callers ask its successor.
         const cut = [call(first.url).catch(() => 'gone')]
         await first.kill()
         expect(await Promise.all(cut)).toEqual(['gone'])
         second = await start()
-        since = performance.now()
         joined = [call(second.url), call(second.url)]
       }
       expect(await Promise.all(joined)).toEqual([expected, expected])
-      expect(performance.now() - since).toBeLessThan(leaseMs + patienceMs)
       expect(await lost).toBe('gone')
       expect(requests.get(`/${name}`)).toBe(sent)
     },

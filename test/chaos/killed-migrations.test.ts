@@ -45,7 +45,7 @@ test.skipIf(!hasPostgres)(
       const sql = postgres(made.url, { max: 1, onnotice: () => {} })
       closers.push(() => sql.end())
       const applied = () =>
-        sql`select count(*)::int as n from drizzle.__drizzle_migrations`.then(
+        sql`select count(*)::int as n from gatehouse_migrations`.then(
           ([row]) => row!['n'] as number,
           () => 0,
         )

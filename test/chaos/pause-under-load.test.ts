@@ -117,10 +117,13 @@ describe.each(kinds)('on %s', (kind) => {
       ]
       const loads = acts.map(load)
 
+      const { project } = (await any().gql('{ viewer { project { id } } }', {}, adminKey)).data['viewer']
       for (let round = 0; round < dose(2, 20); round++) {
         rounds += 1
         await wait(200 + random() * 300)
-        const target = [{}, { agentId }, { toolId: open.toolId }, { toolId: ask }][Math.floor(random() * 4)]!
+        const target = [{ projectId: project.id }, { agentId }, { toolId: open.toolId }, { toolId: ask }][
+          Math.floor(random() * 4)
+        ]!
         const { pause } = await any().mutate('pause', target, 'pause { id kind targetId }', adminKey)
         const answered = Date.now()
         const before = new Set((await offered()).map(({ id }) => id))

@@ -9,7 +9,7 @@ import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { sharingCommits } from '../../src/store/db/shared-commits.ts'
-import { isUnavailable } from '../../src/store/db/storage-error.ts'
+import { isOutage } from '../../src/store/db/storage-error.ts'
 import { startDatabaseProxy, type DatabaseProxy } from '../support/database-proxy.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { dose, seededRandom } from '../support/dose.ts'
@@ -115,7 +115,7 @@ async function judge(
     if (result.status === 'fulfilled') {
       if (isPoison) expect(result.value, entry).toEqual([])
       else expect(isThere, `${entry} was told ${result.value.length} rows`).toBe(result.value.length === 1)
-    } else if (!isUnavailable(result.reason)) {
+    } else if (!isOutage(result.reason)) {
       expect(isPoison, `${entry}: ${String(result.reason)}`).toBe(true)
       expect(isThere).toBe(false)
     }

@@ -18,8 +18,8 @@ const runs = 16
 const callMs = 250
 /** How long the replica goes on serving after the signal, in milliseconds: a dozen calls long. */
 const drainMs = 3000
-/** How long what is open may go on after that. */
-const graceMs = 40_000
+/** How long what is open may go on after that: longer than a test has. */
+const graceMs = 600_000
 const arrivals: number[] = []
 let upstream: Loopback
 let entry: string
@@ -105,7 +105,6 @@ test.runIf(hasPostgres)(
     const stream = events.text().catch(() => 'cut')
     await expect.poll(() => arrivals.length, { timeout: 30_000, interval: 5 }).toBeGreaterThan(runs)
 
-    const asked = performance.now()
     const exited = first.stop()
     const notReady = expect.poll(async () => (await fetch(`${url}/readyz`)).status, {
       timeout: drainMs,
@@ -115,8 +114,7 @@ test.runIf(hasPostgres)(
     const draining = performance.now()
     const answer = await ask(url, key, '{ viewer { __typename } }')
     expect(answer.errors, 'requests are served while balancers look away').toBeUndefined()
-    expect(await exited).toBe(0)
-    expect(performance.now() - asked, 'an open stream uses up no grace').toBeLessThan(drainMs + graceMs)
+    expect(await exited, 'an open stream uses up no grace').toBe(0)
     await stream
     // A commit that was being written at the signal may still start its call; each run would start one every 250 ms.
     const late = arrivals.filter((at) => at > draining + 2 * callMs)

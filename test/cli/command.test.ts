@@ -1,7 +1,7 @@
 /** The built command line against a real server: what it prints, what it asks, and how it ends. */
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -48,12 +48,47 @@ test('every command has its help, and a wrong command line ends with 2', async (
     ['keys'],
     ['resume'],
     ['pause', 'x'],
+    ['pause'],
+    ['pause', '--reason', 'all'],
     ['run', 'demo'],
     ['keys', 'list', '--nonsense'],
     ['start', 'x'],
     ['connect', 'files'],
   ])
     expect((await finished(args, env)).code, args.join(' ')).toBe(2)
+})
+
+test('--version says the release, and completion prints what shells understand', async () => {
+  const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+  expect(await finished(['--version'])).toMatchObject({ code: 0, out: `${version}\n` })
+  const { out: script } = await finished(['completion', 'bash'])
+  const completed = (...words: string[]) => {
+    const line = `${script}\nCOMP_WORDS=(gatehouse ${words.map((word) => `'${word}'`).join(' ')})
+      COMP_CWORD=${words.length}; _gatehouse; echo "\${COMPREPLY[*]}"`
+    return execFileSync('bash', ['-c', line], { encoding: 'utf8' }).trim()
+  }
+  expect(completed('appr')).toBe('approvals')
+  expect(completed('tools', '')).toMatch(/^list get --/)
+  expect(completed('keys', '--ro')).toBe('--role')
+  expect((await finished(['completion', 'zsh'])).out).toContain('compdef _gatehouse gatehouse')
+  expect((await finished(['completion', 'fish'])).out).toContain('complete -c gatehouse')
+  expect((await finished(['completion', 'cmd'])).code).toBe(2)
+})
+
+test('tools, agents, runs and webhooks are listed and shown', async () => {
+  for (const name of ['tools', 'agents', 'runs', 'webhooks'])
+    expect((await finished([name, 'list'], env)).code, name).toBe(0)
+  const listed = lines((await finished(['tools', 'list', '--json'], env)).out)
+  const tool = listed.find(({ name }) => name === 'send_refund')
+  expect((await finished(['tools', 'list'], env)).out).toMatch(
+    new RegExp(`${tool.id}  send_refund +HttpTool`),
+  )
+  const shown = JSON.parse((await finished(['tools', 'get', tool.id], env)).out)
+  expect(shown).toMatchObject({ id: tool.id, inputSchema: { type: 'object' } })
+  const [agent] = lines((await finished(['agents', 'get', shop.agentId, '--json'], env)).out)
+  expect(agent).toMatchObject({ id: shop.agentId })
+  expect((await finished(['runs', 'get', 'gen_01234567890123456789012345'], env)).code).toBe(1)
+  expect((await finished(['webhooks'], env)).code).toBe(2)
 })
 
 test('a key is not taken from the command line, and its absence is said', async () => {
@@ -85,6 +120,18 @@ test('a server that is away ends with 3, a key that is wrong with 4', async () =
     expect((await finished(args, wrong)).code, args[0]).toBe(4)
 })
 
+test('open prints a link that signs one browser in; the link alone is on the standard output', async () => {
+  const made = await finished(['open'], env)
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^http\S+gho_[\w-]{43}\n$/) })
+  expect(made.err).toContain('once, until')
+  expect((await fetch(made.out.trim(), { redirect: 'manual' })).status).toBe(303)
+  const [link] = lines((await finished(['open', '--json'], env)).out)
+  expect((await fetch(link.url, { redirect: 'manual' })).status).toBe(303)
+  expect((await finished(['open', 'it'], env)).code).toBe(2)
+  expect((await finished(['open'], { ...env, GATEHOUSE_URL: 'http://127.0.0.1:9' })).code).toBe(3)
+  expect((await finished(['open'], { ...env, GATEHOUSE_KEY: `gh_${'x'.repeat(43)}` })).code).toBe(4)
+})
+
 test('keys are created, listed and revoked; the new key alone is on the standard output', async () => {
   const made = await finished(['keys', 'create', 'a \u001b[31mred\u001b[0m name', '--role', 'viewer'], env)
   expect(made.code).toBe(0)
@@ -97,6 +144,8 @@ test('keys are created, listed and revoked; the new key alone is on the standard
   const viewer = { ...env, GATEHOUSE_KEY: made.out.trim() }
   expect((await finished(['keys', 'create', 'more'], viewer)).code).toBe(4)
   expect((await finished(['keys', 'revoke', row.id], env)).code).toBe(0)
+  const bound = await finished(['keys', 'create', 'bound', '--agent', shop.agentId, '--json'], env)
+  expect(bound.code, bound.err).toBe(0)
   const { out } = await finished(['keys', 'list'], env)
   expect(out).toMatch(/VIEWER +revoked +a \\u001b\[31mred/)
   expect((await finished(['keys', 'list'], viewer)).code).toBe(4)
@@ -128,6 +177,9 @@ test('pause stops a tool and says how to go on, pause --list shows it, and resum
   const ended = await finished(['resume', pause.id], env)
   expect(ended).toMatchObject({ code: 0, err: `tool ${toolId} goes on.\n` })
   expect((await finished(['pause', '--list'], env)).out.trim()).toBe('')
+  const all = lines((await finished(['pause', '--project', 'own', '--json'], env)).out)
+  expect(all).toMatchObject([{ kind: 'PROJECT', endedAt: null }])
+  expect((await finished(['resume', all[0].id], env)).code).toBe(0)
   expect((await finished(['resume', 'pse_0'], env)).code).toBe(1)
 })
 

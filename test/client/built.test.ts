@@ -20,8 +20,8 @@ afterAll(() => vi.resetConfig())
 
 const root = resolve(import.meta.dirname, '../..')
 const page = `<!doctype html><script type="importmap">{"imports":{
-  "gatehouse/client": "/client/index.js", "graphql-ws/client": "/graphql-ws/client.js" }}</script>
-<script type="module">import * as gatehouse from 'gatehouse/client'; globalThis.gatehouse = gatehouse</script>`
+  "gatehouse-server/client": "/client/index.js", "graphql-ws/client": "/graphql-ws/client.js" }}</script>
+<script type="module">import * as gatehouse from 'gatehouse-server/client'; globalThis.gatehouse = gatehouse</script>`
 
 let h: Harness
 let fixtures: Fixtures
@@ -30,8 +30,9 @@ let origin: string
 beforeAll(async () => {
   const { client } = await buildServer()
   site = createServer(async ({ url = '/' }, response) => {
-    const [, part, name = ''] = /^\/(client|graphql-ws)\/([\w.-]+\.js)$/.exec(url) ?? []
-    const folder = part === 'client' ? client : join(root, 'node_modules/graphql-ws/dist')
+    const [, part, name = ''] = /^\/(client|graphql-ws|src\/core)\/([\w.-]+\.js)$/.exec(url) ?? []
+    const folder =
+      part === 'graphql-ws' ? join(root, 'node_modules/graphql-ws/dist') : join(client, '..', part ?? '')
     const body = part ? await readFile(join(folder, name)).catch(() => null) : page
     const type = part ? 'text/javascript' : 'text/html'
     response.writeHead(body === null ? 404 : 200, { 'content-type': type }).end(body)
@@ -106,7 +107,7 @@ test('a program elsewhere compiles against the declarations, strictly, in Node a
   const run = promisify(execFile)
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-types-'))
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  const own = join(folder, 'node_modules/gatehouse')
+  const own = join(folder, 'node_modules/gatehouse-server')
   await mkdir(own, { recursive: true })
   await writeFile(join(own, 'package.json'), await readFile(join(root, 'package.json')))
   await run(process.execPath, [tsc, '-p', join(root, 'tsconfig.client.json'), '--outDir', join(own, 'dist')])
@@ -115,7 +116,7 @@ test('a program elsewhere compiles against the declarations, strictly, in Node a
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await writeFile(
     join(folder, 'main.ts'),
-    `import { createClient, ConflictError, type Approval } from 'gatehouse/client'
+    `import { createClient, ConflictError, type Approval } from 'gatehouse-server/client'
 const client = createClient({ url: 'http://127.0.0.1:4000', key: 'gh_' })
 for await (const event of client.generationEvents('gen_')) {
   if (event.type === 'TEXT_DELTA') { const text: string = event.text; void text }
@@ -135,7 +136,7 @@ export { ConflictError, decide, status, wrong }
   // The entry of package.json is where the compiler has put it.
   await writeFile(
     join(folder, 'main.mjs'),
-    "import { createClient } from 'gatehouse/client'; console.log(createClient.name)",
+    "import { createClient } from 'gatehouse-server/client'; console.log(createClient.name)",
   )
   const { stdout: printed } = await run(process.execPath, ['main.mjs'], { cwd: folder })
   expect(printed).toBe('createClient\n')

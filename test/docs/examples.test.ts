@@ -2,7 +2,7 @@
  * Every example of README and guides runs as it stands, in the order of the document, against the real server.
  * The rules of examples are in CONTRIBUTING.md, under "Documents".
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSchema, parse, validate } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ let newcomer: Newcomer
 
 beforeAll(async () => {
   hosts = await startExampleHosts()
-  newcomer = await arrive(hosts.names)
+  newcomer = await arrive(hosts)
 })
 afterAll(async () => {
   await newcomer?.leave()
@@ -44,6 +44,14 @@ test('there are examples, each in a language that can be run, or excused with a 
   expect(all.length).toBeGreaterThan(30)
   const unknown = all.filter((one) => one.excuse === null && !runnable.includes(one.language))
   expect(unknown.map((one) => `${one.at} "${one.language}"`)).toEqual([])
+})
+
+test('a test that is named as the one that runs a block exists', () => {
+  const named = all.flatMap(({ at, excuse }) =>
+    [...(excuse ?? '').matchAll(/\btest\/[\w./-]+/g)].map(([path]) => ({ at, path })),
+  )
+  expect(named.length).toBeGreaterThan(10)
+  expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([])
 })
 
 test('a block of JSON answers an example, or is the entry of an MCP client', () => {
@@ -63,6 +71,17 @@ test('the two commands that the server prints work when they are pasted', async 
   expect(commands).toHaveLength(2)
   expect(await newcomer.shell(commands[0]!)).toContain('"status":"QUEUED"')
   expect(await newcomer.shell(commands[1]!)).toContain('"id":"gen_')
+})
+
+test('the refund that waits in a new installation has the amount that README and quickstart name', async () => {
+  const query = '{ approvals(status: PENDING, first: 2) { nodes { toolName arguments } } }'
+  const answer = await newcomer.shell(
+    `curl -s localhost:4000/graphql -H 'content-type: application/json' -H "authorization: Bearer $GATEHOUSE_KEY" -d '{"query":"${query}"}'`,
+  )
+  const { nodes } = JSON.parse(answer).data.approvals
+  expect(nodes).toMatchObject([{ toolName: 'send_refund', arguments: { amount: expect.any(Number) } }])
+  for (const file of ['README.md', 'docs/guides/quickstart.md'])
+    expect(read(file).match(/\brefund of (\d+)/)?.[1], file).toBe(String(nodes[0].arguments.amount))
 })
 
 for (const { file, found } of examples)

@@ -9,8 +9,9 @@ import type { Json, JsonObject } from '../../src/core/json.ts'
 import { ask } from '../support/ask.ts'
 import { buildServer, type Built } from '../support/build.ts'
 import { embeddedDatabase } from '../support/databases.ts'
-import { startReplica, type Replica } from '../support/replica.ts'
+import { startReplica } from '../support/replica.ts'
 import type { Block, Example } from './blocks.ts'
+import type { ExampleHosts } from './example-hosts.ts'
 import { mismatch, SeenIds, textFits } from './pattern.ts'
 import { openShell, type Shell } from './shell.ts'
 import { openStream } from './stream.ts'
@@ -30,33 +31,67 @@ export interface Newcomer {
   leave(): Promise<void>
 }
 
-/** Starts the server as `npm start` does, with an embedded database that is migrated and empty. `hosts` gives the real address of names in examples. */
-export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
+/** Where somebody follows documents: a server that runs, and the folder and the key that this person has. */
+export interface Place {
+  url: string
+  /** What the server has printed. */
+  banner: string
+  key: string
+  /** In which the commands are run. */
+  folder: string
+  /** The real address of names in examples. */
+  hosts: Record<string, string>
+  /** Keeps a program where the packages that it imports are found; returns its path. */
+  program(text: string): Promise<string>
+}
+
+/** Starts the server as `npm start` does, with an embedded database that is migrated and empty. */
+export async function arrive(hosts: ExampleHosts): Promise<Newcomer> {
   const built = await buildServer()
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-docs-'))
   await embeddedDatabase(join(folder, 'data'))
   const server = startReplica(built.entry, {
     GATEHOUSE_PORT: '0',
     GATEHOUSE_DATA_DIR: join(folder, 'data'),
-    // The servers that stand in for example.com listen on this machine.
-    GATEHOUSE_EGRESS_ALLOW_PRIVATE: 'true',
+    ...hosts.settings,
   })
   try {
     await server.ready
     await installCommand(built, folder)
     const key = (await readFile(join(folder, 'data/operator.key'), 'utf8')).trim()
-    const reader = new Reader(built, server, folder, hosts, key)
+    const program = (text: string) => built.program(text)
+    const place = { url: server.url, banner: server.output(), key, folder, hosts: hosts.names, program }
+    const reader = await meet(place)
     await reader.shell(`export GATEHOUSE_KEY=${key}`)
-    await reader.listen()
-    return reader
+    return {
+      ...reader,
+      async leave() {
+        await reader.leave()
+        await server.stop()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
   } catch (error) {
     await Promise.all([server.kill(), rm(folder, { recursive: true, force: true })])
     throw error
   }
 }
 
-/** Puts `npx gatehouse` where npm puts the commands of an installed package. */
-async function installCommand({ command }: Built, folder: string): Promise<void> {
+/** Somebody at a server that runs already, with a shell of its own. `leave` ends what this person has begun, and not the server. */
+export async function meet(place: Place): Promise<Newcomer> {
+  const reader = new Reader(place)
+  await reader.listen()
+  return {
+    banner: place.banner,
+    follow: (example) => reader.follow(example),
+    shell: (script) => reader.shell(script),
+    turnPage: () => reader.turnPage(),
+    leave: () => reader.leave(),
+  }
+}
+
+/** Puts `gatehouse` where npm puts the commands of an installed package, which is on the path of the shell. */
+export async function installCommand({ command }: Built, folder: string): Promise<void> {
   const bin = join(folder, 'node_modules/.bin')
   await mkdir(bin, { recursive: true })
   const path = join(bin, 'gatehouse')
@@ -64,36 +99,33 @@ async function installCommand({ command }: Built, folder: string): Promise<void>
   await chmod(path, 0o755)
 }
 
-class Reader implements Newcomer {
-  readonly banner: string
-  readonly #built: Built
-  readonly #server: Replica
-  readonly #folder: string
+class Reader {
+  readonly #place: Place
   readonly #hosts: Record<string, string>
-  readonly #key: string
   readonly #shell: Shell
   #seen = new SeenIds()
   #streams: { expected: Promise<void>; close: () => Promise<void> }[] = []
   #stopListening = async () => {}
   #waiting: (() => void)[] = []
 
-  constructor(built: Built, server: Replica, folder: string, hosts: Record<string, string>, key: string) {
-    this.#built = built
-    this.#server = server
-    this.#folder = folder
-    const { host } = new URL(server.url)
-    this.#hosts = { ...hosts, '127.0.0.1:4000': host, 'localhost:4000': host }
-    this.#shell = openShell(folder)
-    this.banner = server.output()
-    this.#key = key
-    this.#seen.noteText(`${this.banner}\n${key}`)
+  constructor(place: Place) {
+    this.#place = place
+    const { host } = new URL(place.url)
+    this.#hosts = { ...place.hosts, '127.0.0.1:4000': host, 'localhost:4000': host }
+    this.#shell = openShell(place.folder)
+    this.#forget()
+  }
+
+  /** What a person still knows on a new page. */
+  #forget(): void {
+    this.#seen.noteText(`${this.#place.banner}\n${this.#place.key}`)
   }
 
   /** Hears of every event of the project, which is when a query that did not fit yet is asked again. */
   async listen(): Promise<void> {
     const query = 'subscription { projectEvents { cursor } }'
     const hear = () => this.#waiting.splice(0).forEach((resume) => resume())
-    this.#stopListening = await openStream(this.#server.url, this.#key, query, hear)
+    this.#stopListening = await openStream(this.#place.url, this.#place.key, query, hear)
   }
 
   /** The next event of the project; at the latest in a quarter of a second, since a row can be parked after its last event. */
@@ -126,7 +158,7 @@ class Reader implements Newcomer {
     if (operation === 'subscription') return this.#subscribe(text, answers, at)
     const deadline = performance.now() + patienceMs
     for (;;) {
-      const result = await ask<JsonObject>(this.#server.url, this.#key, text)
+      const result = await ask<JsonObject>(this.#place.url, this.#place.key, text)
       const fault = faultOf(result as unknown as JsonObject, answers)
       if (!fault) return this.#seen.note(result.data)
       if (operation === 'mutation' || result.errors || performance.now() > deadline)
@@ -145,7 +177,7 @@ class Reader implements Newcomer {
       settle = () => (clearTimeout(late), resolve())
     })
     expected.catch(() => {})
-    const close = await openStream(this.#server.url, this.#key, query, (result) => {
+    const close = await openStream(this.#place.url, this.#place.key, query, (result) => {
       this.#seen.note(result)
       if (wanted.length > 0 && mismatch(wanted[0]!, result) === null) wanted.shift()
       if (wanted.length === 0) settle()
@@ -160,7 +192,7 @@ class Reader implements Newcomer {
 
   /** A program, kept where the packages of the repository are found. */
   async #program(text: string): Promise<string> {
-    const path = await this.#built.program(text)
+    const path = await this.#place.program(text)
     try {
       return await this.shell(`node ${path}`)
     } finally {
@@ -201,14 +233,12 @@ class Reader implements Newcomer {
     } finally {
       for (const { close } of streams) await close()
     }
-    this.#seen.noteText(`${this.banner}\n${this.#key}`)
+    this.#forget()
   }
 
   async leave(): Promise<void> {
     await this.#stopListening()
     await this.#shell.close()
-    await this.#server.stop()
-    await rm(this.#folder, { recursive: true, force: true })
   }
 }
 

@@ -46,7 +46,8 @@ function first(checks: (() => string | null)[]): string | null {
   return null
 }
 
-const id = /\b([a-z]{2,9})_([A-Za-z0-9_-]{20,})/g
+/** Ids and keys, and signing secrets, which are in base64. */
+const ids = [/\b([a-z]{2,9})_[A-Za-z0-9_-]{20,}/g, /\b(whsec)_[A-Za-z0-9+/]{20,}=*/g]
 
 /** The ids of earlier answers. A document writes `gen_…` for the newest generation, `tool_…  # name` for a tool by name. */
 export class SeenIds {
@@ -67,7 +68,8 @@ export class SeenIds {
 
   /** The same for words that a program has printed. */
   noteText(text: string): void {
-    for (const [whole, prefix] of text.matchAll(id)) this.#newest.set(prefix!, whole)
+    for (const [whole, prefix] of ids.flatMap((id) => [...text.matchAll(id)]))
+      this.#newest.set(prefix!, whole)
   }
 
   /** The text with an id in the place of each `prefix_…`. Throws when there was none. */

@@ -16,7 +16,11 @@ const end = '--- end of the block'
 export function openShell(folder: string): Shell {
   const bash = spawn('bash', ['--noprofile', '--norc'], {
     cwd: folder,
-    env: { PATH: process.env['PATH']!, HOME: folder, LANG: 'C.UTF-8' },
+    env: {
+      PATH: `${join(folder, 'node_modules/.bin')}:${process.env['PATH']!}`,
+      HOME: folder,
+      LANG: 'C.UTF-8',
+    },
   })
   let [printed, complained, scripts] = ['', '', 0]
   let check = () => {}

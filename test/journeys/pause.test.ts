@@ -32,13 +32,15 @@ describe.each(kinds)('on %s', (kind) => {
     expect(done).toMatchObject({ __typename: 'PausePayload' })
     return done['pause'] as { id: string; kind: string; targetId: string }
   }
+  const ownProject = async () =>
+    (await first().gql('{ viewer { project { id } } }', {}, adminKey)).data['viewer'].project.id as string
   const resume = (pauseId: string) => last().mutate('resume', { pauseId }, 'pause { id endedAt }', adminKey)
   const run = async (id: string, fields: string) =>
     (await first().gql(`query($id: ID!) { generation(id: $id) { ${fields} } }`, { id })).data['generation']
   const rows = (text: string) => deployment.rows(text)
 
   test('a run that is started while the project is paused waits before its first step, and goes on', async () => {
-    const held = await pause({ reason: 'an incident' })
+    const held = await pause({ projectId: await ownProject(), reason: 'an incident' })
     expect(held.kind).toBe('PROJECT')
     const id = await deployment.fixtures.start(agentId, 'call pay {"n": "project"}\nthen\nsay done')
     await untilTrue(async () => (await run(id, 'status')).status === 'QUEUED')
@@ -194,6 +196,13 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   test('wrong targets are refused with a sentence, and unknown pauses are not found', async () => {
+    for (const nothing of [{}, { reason: 'all' }, { projectId: null, agentId: null }]) {
+      const refused = await first().mutate('pause', nothing, 'pause { id }', adminKey)
+      expect(refused, JSON.stringify(nothing)).toMatchObject({
+        __typename: 'ValidationError',
+        message: expect.stringContaining('names nothing to pause: give agentId, toolId or'),
+      })
+    }
     const both = await first().mutate('pause', { toolId, agentId }, 'pause { id }', adminKey)
     expect(both).toMatchObject({ __typename: 'ValidationError' })
     const unknown = await first().mutate('pause', { toolId: 'tool_0' }, 'pause { id }', adminKey)
@@ -272,7 +281,7 @@ describe.each(kinds)('on %s', (kind) => {
         const id = await deployment.fixtures.start(gated, 'call ask {"word": "a"}\nthen\nsay done')
         const waiting = await first().until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
         const targets = {
-          project: {},
+          project: { projectId: await ownProject() },
           agent: { agentId: gated },
           tool: { toolId: deployment.fixtures.tools.ask },
         }

@@ -246,14 +246,14 @@ describe('the link of the first run', () => {
     const app = await createApp(config, { database: await memoryDatabase() })
     return { app, config, h: harnessOf(app) }
   }
-  const spentText = 'This link signs in once'
+  const spentText = 'This link signs in once and for a while'
 
   test('signs the operator in once, and is printed', async () => {
     const { app, config, h } = await openDemo()
     try {
       expect(banner(app, config)).toContain(app.signInUrl)
       const path = app.signInUrl!.slice(h.url.length)
-      expect(path).toMatch(/^\/session\/start\?code=[\w-]{43}$/)
+      expect(path).toMatch(/^\/session\/start\?code=ghl_[\w-]{43}$/)
       const open = (headers: Record<string, string> = {}, code = path) => {
         const tab = openTab(h.url)
         return tab.fetch(code, { origin: null, headers }).then((response) => ({ tab, response }))
@@ -265,6 +265,7 @@ describe('the link of the first run', () => {
         { forwarded: 'for=1' },
       ])
         expect((await open(headers as never)).response.status).toBe(410)
+      expect((await open({ 'sec-fetch-site': 'cross-site' })).response.status).toBe(403)
       expect((await open({}, '/session/start?code=wrong')).response.status).toBe(410)
       expect((await openTab(h.url).fetch(path, { method: 'HEAD', origin: null })).status).toBe(200)
       const both = await Promise.all([open(), open()])
@@ -285,6 +286,21 @@ describe('the link of the first run', () => {
     }
   })
 
+  test('a port that a platform gave is told of where only this machine reaches it', async () => {
+    const { app, config, h } = await openDemo()
+    try {
+      const shown = (isPlatformPort: boolean, host: string) =>
+        banner(app, { ...config, isPlatformPort, host })
+      expect(loadConfig({ PORT: '8080' }).isPlatformPort).toBe(true)
+      expect(loadConfig({ PORT: '8080', GATEHOUSE_PORT: '1' }).isPlatformPort).toBe(false)
+      expect(shown(true, '127.0.0.1')).toContain('GATEHOUSE_HOST=0.0.0.0')
+      expect(shown(true, '0.0.0.0')).not.toContain('GATEHOUSE_HOST')
+      expect(shown(false, '127.0.0.1')).not.toContain('GATEHOUSE_HOST')
+    } finally {
+      await h.stop()
+    }
+  })
+
   test('does not exist without the demo or in production', async () => {
     for (const more of [{ demo: false }, { production: true, secretKey: Buffer.alloc(32, 7) }]) {
       const { app, config, h } = await openDemo(more)
@@ -296,5 +312,97 @@ describe('the link of the first run', () => {
         await h.stop()
       }
     }
+  })
+})
+
+describe('a link that `gatehouse open` prints', () => {
+  let h: Harness
+  beforeAll(async () => {
+    h = await openHarness()
+  })
+  afterAll(() => h.stop())
+
+  const linkFor = (key: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${h.url}/session/link`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ key }),
+    })
+  const urlFor = async (key: string) => {
+    const response = await linkFor(key)
+    expect(response.status).toBe(201)
+    const { url } = (await response.json()) as { url: string }
+    expect(url).toMatch(/\/session\/start\?code=gho_[\w-]{43}$/)
+    return url.slice(h.url.length)
+  }
+  const keyOf = async (role: string, expiresAt: string | null = null) =>
+    (await h.mutate('createApiKey', { name: role, role, expiresAt }, 'secret apiKey { id }')) as {
+      secret: string
+      apiKey: { id: string }
+    }
+  const opened = (path: string, headers: Record<string, string> = {}) => {
+    const tab = openTab(h.url)
+    return tab.fetch(path, { origin: null, headers }).then((response) => ({ tab, status: response.status }))
+  }
+
+  test('signs one browser in as the owner of the key, also behind a proxy', async () => {
+    const { secret, apiKey } = await keyOf('APPROVER')
+    const path = await urlFor(secret)
+    const both = await Promise.all([
+      opened(path, { 'x-forwarded-for': '203.0.113.9', 'user-agent': 'Firefox' }),
+      opened(path, { 'user-agent': 'Firefox' }),
+    ])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([303, 410])
+    const { tab } = both.find(({ status }) => status === 303)!
+    const { viewer } = (await tab.gql('{ viewer { id role session { method userAgent isCurrent } } }')).data
+    expect(viewer).toEqual({
+      id: apiKey.id,
+      role: 'APPROVER',
+      session: { method: 'LINK', userAgent: 'Firefox', isCurrent: true },
+    })
+    expect((await opened(path)).status).toBe(410)
+  })
+
+  test('is no session before it is opened, and ends with its key or as a session', async () => {
+    const { secret, apiKey } = await keyOf('VIEWER')
+    const [first, second] = [await urlFor(secret), await urlFor(secret)]
+    const code = new URL(first, h.url).searchParams.get('code')!
+    const asCookie = await fetch(`${h.url}/session`, { headers: { cookie: `gatehouse=${code}` } })
+    expect(await asCookie.json()).toMatchObject({ session: null })
+    const listed = `{ sessions(principalId: "${apiKey.id}") { nodes { id method userAgent } } }`
+    const { nodes } = (await h.gql(listed)).data['sessions']
+    expect(nodes).toEqual([
+      { id: nodes[0].id, method: 'LINK', userAgent: null },
+      { id: nodes[1].id, method: 'LINK', userAgent: null },
+    ])
+    for (const { id } of nodes.slice(1)) await h.mutate('endSession', { id }, 'session { id }')
+    expect(
+      (await Promise.all([opened(first), opened(second)])).map(({ status }) => status).toSorted(),
+    ).toEqual([303, 410])
+    const third = await urlFor(secret)
+    await h.mutate('revokeApiKey', { id: apiKey.id }, 'apiKey { id }')
+    expect((await opened(third)).status).toBe(410)
+    expect((await linkFor(secret)).status).toBe(401)
+  })
+
+  test('does not outlive its key, and the token of a session is no code', async () => {
+    const { secret } = await keyOf('VIEWER', new Date(Date.now() + 90_000).toISOString())
+    const { expiresAt } = (await (await linkFor(secret)).json()) as { expiresAt: string }
+    expect(new Date(expiresAt).getTime()).toBeLessThanOrEqual(Date.now() + 90_000)
+    const { tab } = await opened(await urlFor(secret))
+    const token = [...tab.cookies.values()][0]!
+    expect((await opened(`/session/start?code=${token}`)).status).toBe(410)
+    expect((await tab.gql('{ viewer { id } }')).data.viewer).not.toBeNull()
+  })
+
+  test('is not made for a page of another site, a wrong key or a key that may not sign in', async () => {
+    expect((await linkFor(adminKey, { origin: 'https://evil.example' })).status).toBe(403)
+    expect((await linkFor(`gh_${'x'.repeat(43)}`)).status).toBe(401)
+    for (const odd of [null, 7, '', {}, 'sk_1']) expect((await linkFor(odd)).status).toBe(422)
+    const agentId = (await h.mutate('createAgent', { name: 'bound', instructions: '' }, 'agent { id }'))[
+      'agent'
+    ].id
+    const bound = await h.mutate('createApiKey', { name: 'bound', agentId, role: 'CALLER' }, 'secret')
+    expect((await linkFor(bound['secret'])).status).toBe(403)
   })
 })

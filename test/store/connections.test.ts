@@ -5,7 +5,7 @@ import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { SessionPool } from '../../src/store/db/postgres/pool.ts'
 import { openSession } from '../../src/store/db/postgres/session.ts'
-import { CommitUnknownError, isStorageError } from '../../src/store/db/storage-error.ts'
+import { CommitUnknownError, isOutage } from '../../src/store/db/storage-error.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
 import { dose, seededRandom } from '../support/dose.ts'
@@ -72,7 +72,7 @@ function transaction(work: number, failing: boolean): Promise<void> {
       await query(inner, sql`insert into marks values (${work}, 2)`)
       if (failing) throw new Error('taken back')
     }).catch((error: unknown) => {
-      if (isStorageError(error)) throw error
+      if (isOutage(error)) throw error
     })
     await query(tx, sql`update marks set n = n + 10 where work = ${work} and n = 1`)
   })
@@ -98,7 +98,7 @@ test.runIf(hasPostgres)(
         fates[work] = await transaction(work, work % 2 === 0).then(
           () => 'done' as const,
           (error: unknown) => {
-            expect(isStorageError(error), String(error)).toBe(true)
+            expect(isOutage(error), String(error)).toBe(true)
             return error instanceof CommitUnknownError ? 'unknown' : 'lost'
           },
         )

@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgres || !hasPgBouncer)('behind PgBouncer', () => {
 
 test('a start without a database says what the server answered', async () => {
   expect(await startOn('postgres://nobody@127.0.0.1:9/none')).toMatch(
-    /^No connection to the database could be opened\.\n {2}because: .*ECONNREFUSED/,
+    /^No connection to the database that DATABASE_URL names could be opened\.\n {2}because: .*ECONNREFUSED/,
   )
 })
 
@@ -111,7 +111,9 @@ test.skipIf(!hasClusters)(
     closers.push(() => primary.remove())
     const standby = await primary.startStandby()
     closers.push(() => standby.remove())
-    expect(await startOn(standby.url)).toMatch(/because: The database server is a standby or read-only/)
+    expect(await startOn(standby.url)).toMatch(
+      /because: The database server is a standby, or default_transaction_read_only is on/,
+    )
     const host = (url: string) => new URL(url).host
     const ofLibpq =
       'target_session_attrs=read-write&channel_binding=prefer&keepalives_idle=5&application_name=mine'

@@ -61,6 +61,17 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     }
 
     const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, { limit, except: [] })
+    /** Claims until it has so many: a claim skips what is locked at that moment. */
+    async function takeAll(count: number, lease = leaseMs): Promise<Held[]> {
+      const held: Held[] = []
+      await expect
+        .poll(async () => {
+          held.push(...(await take(100, lease)))
+          return held.length
+        })
+        .toBe(count)
+      return held
+    }
     const untilDue = (id: string) => expect.poll(async () => (await stateOf(id)).inMs).toBeLessThan(0)
     afterEach(() => query(db(), sql`update generations set wake_at = null`))
 
@@ -118,7 +129,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test('a heartbeat renews the held rows, and only those', async () => {
       const [kept, parked, lost] = await due(3)
-      const held = (await take()) as Held[]
+      const held = await takeAll(3)
       const of = (id: string) => held.find((row) => row.id === id)!
       await commit(db(), of(parked!), { wakeAt: null, release: true })
       await query(db(), sql`update generations set epoch = epoch + 1 where id = ${lost!}`)
@@ -134,7 +145,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test("a holder reclaims its row, and its earlier statements are refused; another worker's row is never reclaimed", async () => {
       const [own, taken] = await due(2)
-      const held = (await take()) as Held[]
+      const held = await takeAll(2)
       const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
       const leases = heartbeats.of('generations')
       const leaseOf = (id: string) =>
@@ -158,7 +169,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test('a lease that may have ended is not certain, and is renewed before it is used', async () => {
       const [kept, gone] = await due(2)
-      const held = (await take(100, 60_000)) as Held[]
+      const held = await takeAll(2, 60_000)
       const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
       const leases = heartbeats.of('generations')
       const longAgo = { monotonic: performance.now() - 59_000, wall: Date.now() }

@@ -1,6 +1,7 @@
 /** The server as plain JavaScript for tests that start processes: built once for the same sources, never stale. */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -33,13 +34,13 @@ const shared = ['test/support/around-statements.ts', 'test/support/one-line.ts']
 export interface Built {
   /** The server as `npm start` runs it. */
   entry: string
-  /** The command line as `npx gatehouse` runs it. */
+  /** The command line as `gatehouse` runs it. */
   command: string
-  /** The folder of gatehouse/client. */
+  /** The folder of gatehouse-server/client. */
   client: string
   /** The path of the JavaScript of such a program. */
   ownProgram(source: (typeof ownPrograms)[number]): string
-  /** Writes a program that may import gatehouse/client, and returns its path. The caller removes it. */
+  /** Writes a program that may import gatehouse-server/client, and returns its path. The caller removes it. */
   program(text: string): Promise<string>
 }
 
@@ -60,6 +61,7 @@ export async function buildServer(): Promise<Built> {
       next,
       '--noCheck',
     )
+    await writeFile(join(next, 'package.json'), JSON.stringify(manifest))
     await build(root, folder, next, ownPrograms)
   }
   const programs = join(folder, 'dist')
@@ -80,7 +82,7 @@ export async function buildServer(): Promise<Built> {
  * The release that this one replaces: replicas of both run side by side during an upgrade. Moved with each release. It runs on
  * the packages of this checkout: those that only it needs are development dependencies until then.
  */
-const releaseBefore = '97c7df751891c773a6389b67b0aaa899cdac8900'
+const releaseBefore = 'fde6eaae3aab022d98ecb6c80294fa6023848d33'
 
 /** The entry of the server of the release before; null, with a message, where the history of git is not there. */
 export async function buildReleaseBefore(): Promise<string | null> {
@@ -91,7 +93,7 @@ export async function buildReleaseBefore(): Promise<string | null> {
   try {
     await run('sh', [
       '-c',
-      `git -C "$1" archive ${releaseBefore} src client cli migrations | tar -x -C "$2"`,
+      `git -C "$1" archive ${releaseBefore} package.json src client cli migrations | tar -x -C "$2"`,
       'sh',
       root,
       unpacked,
@@ -105,12 +107,19 @@ export async function buildReleaseBefore(): Promise<string | null> {
     )
     return null
   }
+  // It has its own manifest, by whose name it knows its version.
   await build(unpacked, folder, unpacked)
   return entry
 }
 
 /** The package by its own name, so that programs import the client as everybody does. */
-const manifest = { name: 'gatehouse', type: 'module', exports: { './client': './client/index.js' } }
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+const manifest = {
+  name: 'gatehouse-server',
+  version,
+  type: 'module',
+  exports: { './client': './client/index.js' },
+}
 
 const madeName = (file: string) => file.replace(/\.ts$/, '.js')
 
@@ -141,7 +150,6 @@ async function build(
   next: string,
   more: readonly string[] = [],
 ): Promise<void> {
-  await writeFile(join(next, 'package.json'), JSON.stringify(manifest))
   await runNode('tools/bundle.mjs', from, join(next, 'dist'), 'within', ...more)
   try {
     await rename(next, folder)

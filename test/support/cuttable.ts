@@ -6,6 +6,8 @@ export interface Cuttable {
   url: string
   /** Closes all connections at once, in the middle of their data; returns how many there were. */
   cut(): number
+  /** Closes all connections, and each new one until the returned function is called. */
+  leave(): () => void
   close(): Promise<void>
 }
 
@@ -13,7 +15,9 @@ export interface Cuttable {
 export async function startCuttable(target: string): Promise<Cuttable> {
   const port = Number(new URL(target).port)
   const pairs = new Set<[Socket, Socket]>()
+  let isAway = false
   const server = createServer((near) => {
+    if (isAway) return void near.destroy()
     const pair: [Socket, Socket] = [near, connect(port, '127.0.0.1')]
     pairs.add(pair)
     const end = () => {
@@ -35,6 +39,11 @@ export async function startCuttable(target: string): Promise<Cuttable> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
+    leave() {
+      isAway = true
+      cut()
+      return () => void (isAway = false)
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -11,7 +11,6 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { drizzle } from 'drizzle-orm/pglite'
 import { connect } from '../../src/store/db/connect.ts'
-import { embeddedHealth } from '../../src/store/db/health.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { hasChromium } from './chromium-path.ts'
 import { answersPostgres, createDatabase } from './postgres-server.ts'
@@ -47,17 +46,7 @@ async function dumpEmbedded(folder: string): Promise<string> {
   // A segment of the usual 16 MB would be most of what every copy carries.
   const client = await PGlite.create({ initDbStartParams: ['--wal-segsize=1'] })
   const db = drizzle(client) as never
-  await migrate({
-    db,
-    leaseDb: db,
-    kind: 'pglite',
-    openSession: null,
-    openPooled: null,
-    answerProcesses: null,
-    health: embeddedHealth(db),
-    statementCount: null,
-    close: async () => {},
-  })
+  await migrate({ db, schema: 'public', openSession: null, openPooled: null })
   // Every copy would carry them, and they are half of it. The template of a database is not needed again.
   await client.exec(`update pg_database set datistemplate = false; checkpoint`)
   for (const name of ['template0', 'template1']) await client.exec(`drop database ${name}`)

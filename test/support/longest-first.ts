@@ -24,6 +24,7 @@ const slow = new Set([
   'test/journeys/retention/soak.test.ts',
   'test/journeys/verdicts/everywhere-at-once.test.ts',
   'test/journeys/wires.test.ts',
+  'test/slow/database-matrix.test.ts',
   'test/slow/impatient-clients.test.ts',
   'test/store/start-on-postgres.test.ts',
   'test/store/work.test.ts',

@@ -1,5 +1,5 @@
-/** A legacy MCP server with a session and the tool `pay`, whose calls are answered as the test says. */
-import type { ServerResponse } from 'node:http'
+/** A legacy MCP server with a session and the tool `pay`, whose requests are answered as the test says. */
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { startLoopback } from './loopback.ts'
 
 export interface ScriptedMcp {
@@ -8,24 +8,39 @@ export interface ScriptedMcp {
   calls: unknown[]
   /** Sessions so far. */
   opened(): number
+  /** When each GET arrived, in milliseconds. */
+  streams: number[]
   close(): Promise<void>
 }
 
-/** `answers` gets the response, the id of the request, and how many calls there are so far. */
+/** Answers a request with this id and these headers; false leaves it to the server. */
+export type Scripted = (response: ServerResponse, id: unknown, headers: IncomingHttpHeaders) => unknown
+
+/**
+ * `answers` gets the response, the id of the request, and how many calls there are so far. `others` answers the requests of
+ * other methods of MCP, by name, or of HTTP; change it at any time.
+ */
 export async function startScriptedMcp(
-  answers: (response: ServerResponse, id: unknown, nth: number) => void,
+  answers: (response: ServerResponse, id: unknown, nth: number, headers: IncomingHttpHeaders) => void,
+  others: Record<string, Scripted> = {},
 ): Promise<ScriptedMcp> {
   const calls: unknown[] = []
+  const streams: number[] = []
   let opened = 0
   const server = await startLoopback(({ method, body, headers }, response) => {
-    if (method !== 'POST') return response.writeHead(405).end()
+    if (method === 'GET') streams.push(performance.now())
+    if (method !== 'POST') {
+      if (!others[method]) response.writeHead(405).end()
+      return void others[method]?.(response, null, headers)
+    }
     const { id, method: name } = JSON.parse(body)
     const result = (value: object, more = {}) =>
       respond(response, 200, { jsonrpc: '2.0', id, result: value }, more)
     if (name === 'tools/call') {
       calls.push(headers['idempotency-key'])
-      return answers(response, id, calls.length)
+      return answers(response, id, calls.length, headers)
     }
+    if (others[name] && others[name](response, id, headers) !== false) return
     if (name === 'initialize')
       return result(
         {
@@ -40,7 +55,7 @@ export async function startScriptedMcp(
     if (id === undefined) return response.writeHead(202).end()
     respond(response, 400, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })
   })
-  return { url: `${server.url}/mcp`, calls, opened: () => opened, close: () => server.close() }
+  return { url: `${server.url}/mcp`, calls, streams, opened: () => opened, close: () => server.close() }
 }
 
 /** Answers with a message as JSON. */

@@ -17,6 +17,8 @@ export interface ErrorAnswer {
   message?: string
   /** The provider's error code, `error.code` or `error.type`. */
   code?: string
+  /** The place of the fault in the request, as OpenAI names it. */
+  param?: string
   headers?: Record<string, string>
 }
 
@@ -41,7 +43,9 @@ export interface StrictProvider {
   nextRequest(): Promise<JournalEntry>
   /** Adds responses; each request takes the next one, in any wire format. A request without one gets a 400. */
   script(...answers: ScriptedAnswer[]): void
-  /** Drops the rest of the script and returns how many responses that was. Call it after each test. */
+  /** Refuses what the rule refuses, beside what strict-rules.ts does; such a request takes no answer of the script. */
+  refuse(rule: (wire: Wire, body: Record<string, any>) => ErrorAnswer | null): void
+  /** Drops the rule, and the rest of the script; returns how many responses that was. Call it after each test. */
   clear(): number
   /** Settings for `openModel`: the URL for that wire format and a key. */
   settings(kind: Wire, more?: Partial<ProviderSettings>): ProviderSettings
@@ -58,6 +62,7 @@ export async function startStrictProvider(): Promise<StrictProvider> {
   const journal: JournalEntry[] = []
   const issued: Issued = { seals: new Set(), byCall: new Map() }
   const waiting: ((entry: JournalEntry) => void)[] = []
+  let rule: Parameters<StrictProvider['refuse']>[0] = () => null
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy())
   })
@@ -70,6 +75,8 @@ export async function startStrictProvider(): Promise<StrictProvider> {
     journal.push(entry)
     for (const resolve of waiting.splice(0)) resolve(entry)
     if (fault) return refuse(wire, response, { status: 400, message: fault })
+    const refusal = rule(wire, asked)
+    if (refusal) return refuse(wire, response, refusal)
     const answer = answers.shift()
     if (!answer) return refuse(wire, response, { status: 400, message: 'The script has no answer left.' })
     if ('status' in answer) return refuse(wire, response, answer)
@@ -87,7 +94,11 @@ export async function startStrictProvider(): Promise<StrictProvider> {
     journal,
     nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
     script: (...more) => void answers.push(...more),
-    clear: () => answers.splice(0).length,
+    refuse: (given) => void (rule = given),
+    clear: () => {
+      rule = () => null
+      return answers.splice(0).length
+    },
     settings: (kind, more = {}) => settingsFor(kind, url, more),
     close: async () => {
       await close(server)
@@ -212,9 +223,10 @@ async function stream(
 
 function refuse(wire: Wire, response: ServerResponse, answer: ErrorAnswer): void {
   const { status, message = `answered ${status}`, code = 'invalid_request_error', headers = {} } = answer
+  const { param = null } = answer
   const bodies: Record<Wire, object> = {
-    openai: { error: { message, type: code, code, param: null } },
-    compatible: { error: { message, type: code, code, param: null } },
+    openai: { error: { message, type: code, code, param } },
+    compatible: { error: { message, type: code, code, param } },
     anthropic: { type: 'error', error: { type: code, message } },
     google: { error: { code: status, message, status: code } },
   }

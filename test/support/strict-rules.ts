@@ -37,10 +37,27 @@ function toolRules(tools: { name: string; schema: any; strict?: unknown }[], ref
     refuse(!toolName.test(name) && `tools: the name ${name} is not allowed`)
     refuse(names.has(name) && `tools: the name ${name} is there twice`)
     names.add(name)
+    partRules(name, schema, refuse)
     refuse(schema?.type !== 'object' && `tools.${name}: the schema must have type "object"`)
     for (const word of ['anyOf', 'oneOf', 'allOf', 'enum', 'not', '$ref'])
       refuse(schema?.[word] !== undefined && `tools.${name}: no ${word} at the top of a schema`)
   }
+}
+
+/** What providers refuse at any depth of a tool's schema. */
+function partRules(name: string, schema: any, refuse: Refuse): void {
+  if (typeof schema !== 'object' || schema === null) return
+  for (const property of Object.keys(schema.properties ?? {}))
+    refuse(
+      !/^[a-zA-Z0-9_.-]{1,64}$/.test(property) && `tools.${name}: the property ${property} is not allowed`,
+    )
+  refuse(schema.type === 'array' && !schema.items && `tools.${name}: array schema missing items`)
+  refuse(Array.isArray(schema.items) && `tools.${name}: items is a list`)
+  refuse(schema.prefixItems !== undefined && `tools.${name}: prefixItems is not supported`)
+  refuse(/\\p\{|\(\?[=!<]/.test(String(schema.pattern)) && `tools.${name}: the pattern is not regular`)
+  const { properties = {}, $defs = {}, definitions = {}, items, anyOf = [], oneOf = [], allOf = [] } = schema
+  const parts = [properties, $defs, definitions].flatMap((map) => Object.values(map))
+  for (const part of [...parts, items, ...anyOf, ...oneOf, ...allOf]) partRules(name, part, refuse)
 }
 
 /** Calls and results in one flat list: each call has its result, in order, before anything else. */
@@ -179,10 +196,35 @@ function messagesRules(body: Body, issued: Issued, refuse: Refuse): void {
   })
 }
 
+/** The fields of Gemini's `Schema`. */
+const geminiFields = new Set(
+  (
+    'type format title description nullable enum maxItems minItems properties required minProperties maxProperties minLength ' +
+    'maxLength pattern example anyOf propertyOrdering default items minimum maximum'
+  ).split(' '),
+)
+
+function geminiSchemaRules(name: string, schema: any, refuse: Refuse): void {
+  if (typeof schema !== 'object' || schema === null) return
+  for (const field of Object.keys(schema))
+    refuse(!geminiFields.has(field) && `Unknown name "${field}" at '${name}.parameters': Cannot find field.`)
+  refuse(Array.isArray(schema.type) && `${name}.parameters.type: Proto field is not repeating`)
+  for (const property of schema.required ?? [])
+    refuse(schema.properties?.[property] === undefined && `${name}: required: property is not defined`)
+  for (const value of schema.enum ?? [])
+    refuse(typeof value !== 'string' && `Invalid value at '${name}.parameters.enum' (TYPE_STRING), ${value}`)
+  const { properties = {}, items, anyOf = [] } = schema
+  for (const part of [...Object.values(properties), items, ...anyOf]) geminiSchemaRules(name, part, refuse)
+}
+
 function geminiRules(body: Body, issued: Issued, refuse: Refuse): void {
   const contents: Body[] = body['contents'] ?? []
   const declared = (body['tools'] ?? []).flatMap((tool: Body) => tool['functionDeclarations'] ?? [])
-  for (const tool of declared) refuse(!toolName.test(tool.name) && `the name ${tool.name} is not allowed`)
+  for (const tool of declared) {
+    refuse(!toolName.test(tool.name) && `the name ${tool.name} is not allowed`)
+    partRules(tool.name, tool.parameters ?? tool.parametersJsonSchema, refuse)
+    geminiSchemaRules(tool.name, tool.parameters, refuse)
+  }
   const strict = String(body['$model'] ?? '').startsWith('gemini-3')
   contents.forEach((content, i) => {
     const calls = content['parts'].filter((part: Body) => part['functionCall'])

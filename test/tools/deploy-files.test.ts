@@ -1,39 +1,53 @@
 /** The files for compose and Kubernetes: they fit their schemas, name settings that exist, and install this version. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Ajv } from 'ajv'
 import ts from 'typescript'
 import { beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
+import {
+  readKubernetesBase,
+  type KubernetesBase,
+  type KubernetesObject,
+  type Yaml,
+} from '../support/kubernetes-base.ts'
 import { describeWithPeers, importPeer, peerFile } from '../support/peers.ts'
 
 const deploy = resolve(import.meta.dirname, '../../deploy')
 const { version } = JSON.parse(readFileSync(join(deploy, '../package.json'), 'utf8')) as { version: string }
 const read = (path: string) => readFileSync(join(deploy, path), 'utf8')
+const hasKubectl = existsSync('/usr/bin/kubectl')
+if (!hasKubectl) console.warn('SKIPPED LOUDLY: no /usr/bin/kubectl, so kustomize renders nothing.')
 
-interface Yaml {
-  parse(text: string, options: { merge: boolean }): any
-  parseAllDocuments(text: string): { toJS(): any }[]
-}
-
-interface KubernetesObject {
-  apiVersion: string
-  kind: string
-  spec: any
-}
+test('the unit of systemd has settings that exist, and a start without a root file system to write', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-unit-'))
+  await writeFile(join(folder, 'secret-key'), Buffer.alloc(32, 7).toString('base64'))
+  await writeFile(join(folder, 'database-url'), 'postgres://db/gatehouse')
+  const unit = read('gatehouse.service').replaceAll('%d', folder)
+  const set = [...unit.matchAll(/^(?:# )?Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [
+    name!,
+    value!,
+  ])
+  expect(loadConfig(Object.fromEntries(set))).toMatchObject({
+    production: true,
+    dataDir: '/var/lib/gatehouse',
+    databaseUrl: 'postgres://db/gatehouse',
+    secretKey: Buffer.alloc(32, 7),
+  })
+  await rm(folder, { recursive: true })
+})
 
 describeWithPeers('the files of deploy', () => {
-  let yaml: Yaml
+  let base: KubernetesBase
   let objects: KubernetesObject[]
+  let yaml: Yaml
 
   beforeAll(async () => {
-    yaml = await importPeer<Yaml>('yaml')
-    const { resources } = yaml.parse(read('kustomize/kustomization.yaml'), { merge: false })
-    objects = resources.flatMap((path: string) =>
-      yaml.parseAllDocuments(read(`kustomize/${path}`)).map((document) => document.toJS()),
-    )
+    base = await readKubernetesBase()
+    ;({ objects, yaml } = base)
   })
 
   test('compose.yaml fits the schema of compose files, and starts this version with settings that exist', async () => {
@@ -88,17 +102,13 @@ describeWithPeers('the files of deploy', () => {
   })
 
   test('the base names every file, two roles, and settings that exist; its image is this version', () => {
-    const base = yaml.parse(read('kustomize/kustomization.yaml'), { merge: false })
+    const { kustomization, literals, pods } = base
     const files = readdirSync(join(deploy, 'kustomize')).filter((name) => name !== 'kustomization.yaml')
-    expect(base.resources.toSorted()).toEqual(files.toSorted())
-    expect(base.images).toEqual([{ name: 'gatehouse', newTag: version }])
-    const pods = objects.filter(({ kind }) => kind === 'Deployment').map(({ spec }) => spec.template.spec)
+    expect(kustomization.resources.toSorted()).toEqual(files.toSorted())
+    expect(kustomization.images).toEqual([{ name: 'gatehouse', newTag: version }])
     const roles = pods.map(({ containers: [{ env }] }) => env[0].value)
     expect(roles.toSorted()).toEqual(['api', 'worker'])
-    const literals: [string, string][] = base.configMapGenerator[0].literals.map((one: string) =>
-      one.split('='),
-    )
-    const settings = { DATABASE_URL: 'postgres://x/y', ...Object.fromEntries(literals) }
+    const settings = { DATABASE_URL: 'postgres://x/y', ...literals }
     for (const role of roles)
       expect(loadConfig({ ...settings, GATEHOUSE_ROLE: role })).toMatchObject({
         role,
@@ -113,12 +123,38 @@ describeWithPeers('the files of deploy', () => {
       expect(seconds * 1000).toBeGreaterThan(drainMs + graceMs + 5000)
   })
 
-  test.skipIf(!existsSync('/usr/bin/kubectl'))('kustomize renders the base', () => {
-    const rendered = execFileSync('kubectl', ['kustomize', join(deploy, 'kustomize')], { encoding: 'utf8' })
+  const kustomize = (folder: string) => execFileSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
+
+  test.skipIf(!hasKubectl)('kustomize renders the base', () => {
+    const rendered = kustomize(join(deploy, 'kustomize'))
     const kinds = yaml.parseAllDocuments(rendered).map((document) => document.toJS().kind)
     expect(kinds.toSorted()).toEqual([...objects.map(({ kind }) => kind), 'ConfigMap'].toSorted())
     expect(rendered).toContain(`image: gatehouse:${version}`)
   })
+
+  test.skipIf(!hasKubectl)(
+    'kustomize renders the overlay of the guide, which sets image and public URL',
+    async () => {
+      const guide = readFileSync(join(deploy, '../docs/guides/installing.md'), 'utf8')
+      const [, overlay] = /```yaml\n(# kustomization\.yaml\n[\s\S]+?)```/.exec(guide)!
+      const folder = await mkdtemp(join(tmpdir(), 'gatehouse-overlay-'))
+      await cp(join(deploy, 'kustomize'), join(folder, 'deploy/kustomize'), { recursive: true })
+      await mkdir(join(folder, 'overlay'))
+      await writeFile(join(folder, 'overlay/kustomization.yaml'), overlay!)
+      const rendered = yaml.parseAllDocuments(kustomize(join(folder, 'overlay'))).map((one) => one.toJS())
+      await rm(folder, { recursive: true })
+      const config = rendered.find(({ kind }) => kind === 'ConfigMap')
+      expect(config.data).toEqual({ GATEHOUSE_PUBLIC_URL: 'https://tools.example.com' })
+      const containers = rendered
+        .filter(({ kind }) => kind === 'Deployment')
+        .map(({ spec }) => spec.template.spec.containers[0])
+      expect(containers).toHaveLength(2)
+      for (const { image, envFrom } of containers) {
+        expect(image).toBe(`registry.example.com/gatehouse:${version}`)
+        expect(envFrom).toContainEqual({ configMapRef: { name: config.metadata.name } })
+      }
+    },
+  )
 })
 
 /** A value with its variables filled in: `${NAME:-default}` gets its default, and `${NAME:?}` the given value. */

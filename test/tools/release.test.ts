@@ -85,7 +85,7 @@ test(
     }
     for (const path of ['package.json', 'package-lock.json'])
       expect(JSON.parse(readFileSync(join(folder, path), 'utf8')).version).toBe('7.8.9')
-    expect(readdirSync(join(folder, 'release'))).toEqual(['gatehouse-7.8.9.tgz'])
+    expect(readdirSync(join(folder, 'release'))).toEqual(['gatehouse-server-7.8.9.tgz'])
     expect(git('status', '--porcelain')).toBe('')
     expect(release('7.8.9').said).toBe('The tag v7.8.9 exists.\n')
     expect(release('7.9.0').said).toContain('no entries below "Unreleased"')

@@ -274,7 +274,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     }
   })
 
-  test('an argument of 100 kB and one of 200 fields are shown, folded, and do not hold up the page', async () => {
+  test('an argument of 100 kB is shown, folded, and does not hold up the page', async () => {
     const note = `${'x'.repeat(99_000)} end`
     const asked = await shop.ask('T-3', 1, { note })
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
@@ -284,6 +284,9 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { name: `note ${'x'.repeat(79)}…` }).waitFor()
     await tab.check()
     await tab.close()
+  })
+
+  test('an argument of 200 fields is shown, and does not hold up the page', async () => {
     const wide = await openWide(shop)
     const next = await visit(browser, shop.h, `/approvals/${wide}`)
     await next.page.getByText(/^\d+ of 200 seen$/).waitFor()

@@ -159,19 +159,18 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 60_000 }, () =>
     await page.getByRole('textbox', { name: 'amount' }).fill('6')
     await page.getByLabel('Changes').getByText('amount').waitFor({ state: 'detached' })
     expect(await approve.isDisabled()).toBe(true)
-    // A number that would become another one on its way is no value either.
-    for (const number of ['9007199254740993', '1e400']) {
-      await write(`{"to": ${number}}`)
-      await page.getByText(`${number} cannot be sent as it is written.`).waitFor()
-      expect(await approve.isDisabled()).toBe(true)
-    }
-    await write('{"to": "Ben", "iban": 12345678901234567000}')
+    // A number that cannot be kept is no value either; one of many digits is.
+    await write('{"to": 1e400}')
+    await page.getByText('1e400 cannot be sent as it is written.').waitFor()
+    expect(await approve.isDisabled()).toBe(true)
+    await write('{"to": "Ben", "iban": 12345678901234567891}')
     await page.getByText('This is not JSON yet').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: /^Approve with changes/, disabled: false }).click()
     await page.getByText('Approved pay').waitFor()
     expect((await plain.approval(toolCall.approval.id))['arguments']).toEqual({
       amount: 6,
-      details: { to: 'Ben', iban: 12345678901234567000 },
+      // Read by a parser that knows doubles only; test/adversary/values.test.ts compares the digits.
+      details: { to: 'Ben', iban: Number('12345678901234567891') },
     })
     await tab.close()
   })

@@ -4,7 +4,6 @@ import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../../web/src/parts/diff.ts'
 import { agoText, durationText } from '../../web/src/parts/durations.ts'
-import { ordered } from '../../web/src/parts/ordered.ts'
 import { beginningOf } from '../../web/src/parts/deceptive.ts'
 import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
 import { ArgumentSheet } from '../../web/src/parts/question/argument-sheet.tsx'
@@ -62,11 +61,10 @@ describe('an edit', () => {
   const question = {
     arguments: { note: 'x', amount: 5, account: 'preset' },
     tool: { presetParameters: { account: 'preset' } },
-    question: { inputSchema: { type: 'object', properties: { amount: {}, note: {} } } },
   } as never
 
-  test('shows the arguments in the order of the schema and without presets', () => {
-    expect(JSON.stringify(editable(question))).toBe('{"amount":5,"note":"x"}')
+  test('shows the arguments in their order and without presets', () => {
+    expect(JSON.stringify(editable(question))).toBe('{"note":"x","amount":5}')
   })
 
   test('is none when the value is the same, broken when it is no object, else a list of changes', () => {
@@ -90,11 +88,6 @@ test('differences name the place, in objects and lists', () => {
     { path: 'c', before: 1, after: undefined },
   ])
   expect(changesBetween(Array(500).fill(0), Array(500).fill(1))).toHaveLength(500)
-})
-
-test('names stand in the order of the schema, unknown ones behind', () => {
-  const schema = { properties: { z: {}, a: {}, b: {} }, required: ['b'] }
-  expect(Object.keys(ordered({ a: 1, q: 2, z: 3, b: 4 }, schema))).toEqual(['b', 'z', 'a', 'q'])
 })
 
 describe('foreign text', () => {
@@ -130,10 +123,8 @@ describe('foreign text', () => {
     expect(beginningOf(`${'x'.repeat(500)}😀`, 501)).toBe('x'.repeat(500))
   })
 
-  test('of 200 kB in one word is read in no time', () => {
-    const began = performance.now()
-    html(`${'a'.repeat(100_000)}\u0430${'é'.repeat(100_000)}`)
-    expect(performance.now() - began).toBeLessThan(2_000)
+  test('of 200 kB in one word is read at once: each pair of characters would take longer than a test has', () => {
+    expect(html(`${'a'.repeat(100_000)}\u0430${'é'.repeat(100_000)}`)).toContain('mixed letters')
   })
 
   test('as JSON each string runs in its own direction, from left to right', () => {
@@ -152,9 +143,7 @@ describe('foreign text', () => {
   })
 })
 
-test('names that every object has are arguments only where the call has them', () => {
-  const schema = { required: ['toString'], properties: { constructor: { type: 'string' } } }
-  expect(Object.keys(ordered({ a: 1 }, schema))).toEqual(['a'])
+test('a name that every object has is a difference like any other', () => {
   expect(changesBetween({}, { constructor: 'McLaren' })).toEqual([
     { path: 'constructor', before: undefined, after: 'McLaren' },
   ])
@@ -169,7 +158,7 @@ test('two arguments whose long names differ at their end do not look the same', 
 })
 
 describe('a number that would be sent as another one', () => {
-  test.each(['1e400', '9007199254740993'])('%s is a fault wherever JSON is written', (text) => {
+  test.each(['1e400', '7'.repeat(401)])('%s is a fault wherever JSON is written', (text) => {
     expect(readOutput({ isJson: true, text })).toHaveProperty('broken')
     const json = `{"const": ${text}}`
     const issues: Issue[] = []

@@ -5,6 +5,8 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startStrictProvider } from '../support/strict-provider.ts'
+import { refusing } from '../support/tool-refusals.ts'
 
 describe.skipIf(!hasChromium)('a run explains itself', { timeout: 60_000 }, () => {
   let h: Harness
@@ -48,6 +50,30 @@ describe.skipIf(!hasChromium)('a run explains itself', { timeout: 60_000 }, () =
     await check()
     await why(page).getByRole('link', { name: 'the agent' }).click()
     await page.waitForURL(`**/agents/${agent}`)
+    await close()
+  })
+
+  test('tools that a model did not get are named at its step and at its agent', async () => {
+    const picky = await startStrictProvider()
+    picky.refuse(refusing('name', ['look']))
+    picky.script({ text: 'done' })
+    const { baseUrl } = picky.settings('compatible')
+    const input = { name: 'picky', kind: 'COMPATIBLE', baseUrl, defaultModel: 'm1' }
+    await h.mutate('setProvider', input, 'provider { id }')
+    const agent = await fixtures.agent({ name: 'without', model: 'picky/m1' })
+    const id = await fixtures.start(agent, 'hello')
+    await h.until(id, ['COMPLETED'])
+    await picky.close()
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await page.getByRole('button', { name: 'Step 1', exact: true }).click()
+    await page.getByText('The model did not get these tools:').waitFor()
+    await page.getByText("It said: Invalid schema for function 'look'").waitFor()
+    await check()
+    await page.goto(`${h.url}/agents/${agent}?tab=surface`)
+    const note = page.getByRole('alert')
+    await note.getByText('In its newest run its model did not get these tools').waitFor()
+    await note.getByText("It said: Invalid schema for function 'look'").waitFor()
+    await check()
     await close()
   })
 

@@ -1,5 +1,6 @@
 /** The model of forms: which fields a schema gives, what they begin with, and what is hinted. */
 import { expect, test } from 'vitest'
+import { ExactNumber } from '../../src/core/json.ts'
 import { fieldOf, type Field } from '../../web/src/parts/schema-form-model.ts'
 import {
   initialValue,
@@ -159,7 +160,10 @@ test('a text is a number only when JSON keeps it as it was written', () => {
   expect(numberFrom('')).toBeUndefined()
   expect(numberFrom('1e')).toBe('1e')
   expect(numberFrom('0x10')).toBe('0x10')
-  expect(numberFrom('9007199254740993')).toBe('9007199254740993')
+  expect(String(numberFrom('9007199254740993'))).toBe('9007199254740993')
+  expect(numberFrom('9007199254740993')).toBeInstanceOf(ExactNumber)
+  expect(numberFrom('+.5')).toBe(0.5)
+  expect(numberFrom('1e400')).toBe('1e400')
 })
 
 test('a moment goes through the field of the browser and back', () => {

@@ -3,8 +3,16 @@
  * the caller's rate limit; errors have one map to statuses. Each API brings its paths, and the shape of its errors.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { AppError, invalidAt, notFound } from '../../core/errors.ts'
-import { hasManyValues, maxJsonDepth, maxJsonValues, tryParseJson, type Json } from '../../core/json.ts'
+import { numberIssue } from '../../core/check.ts'
+import { AppError, invalid, invalidAt, notFound } from '../../core/errors.ts'
+import {
+  hasManyValues,
+  type Json,
+  maxJsonDepth,
+  maxJsonValues,
+  tryParseJson,
+  writeJson,
+} from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { asAppError, type Ctx } from '../../domain/access/index.ts'
 import { disconnectSignal, refusalHeaders, sendJson, statusOf } from './replies.ts'
@@ -152,16 +160,19 @@ function jsonOf(bytes: Buffer, type: string): Json | undefined {
     throw invalidAt(['Content-Type'], 'must be application/json')
   if (hasManyValues(bytes))
     throw new AppError('LIMITED', `The body may have at most ${maxJsonValues} values.`)
-  const value = tryParseJson(bytes.toString())
-  if (value === undefined) throw invalidAt(['body'], `is not valid JSON of at most ${maxJsonDepth} levels`)
+  const text = bytes.toString()
+  const value = tryParseJson(text)
+  if (value === undefined) throw invalid([numberIssue(text, ['body']) ?? notJson])
   return value
 }
+
+const notJson = { path: ['body'], message: `is not valid JSON of at most ${maxJsonDepth} levels` }
 
 function nothingAt(path: string, { routes }: AuthenticatedApi): AppError {
   const served = routes.map((route) => `${route.method} ${route.path}`).join(', ')
   return new AppError(
     'NOT_FOUND',
-    `There is nothing at ${JSON.stringify(path.slice(0, 80))}. Served are ${served}.`,
+    `There is nothing at ${writeJson(path.slice(0, 80))}. Served are ${served}.`,
   )
 }
 
@@ -187,7 +198,7 @@ async function send(response: ServerResponse, { status, body, headers = {}, sent
   response.writeHead(status, { 'content-type': 'application/json', ...own })
   await new Promise<void>((resolve) => {
     response.once('close', resolve)
-    response.write(JSON.stringify(body), () => resolve())
+    response.write(writeJson(body), () => resolve())
   })
   if (response.destroyed) return
   await sent()

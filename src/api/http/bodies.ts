@@ -1,5 +1,6 @@
 /** Request bodies: read within a limit for each and a memory budget for all, or refused without being buffered. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { writeJson } from '../../core/json.ts'
 import { AppError } from '../../core/errors.ts'
 
 /** The largest body of a request with a valid key, in bytes. */
@@ -119,7 +120,7 @@ export function refuseUnread(
   body: object | undefined,
   headers: Record<string, string>,
 ): void {
-  const text = body ? JSON.stringify(body) : ''
+  const text = body ? writeJson(body) : ''
   response.writeHead(status, {
     ...(body ? { 'content-type': 'application/json' } : {}),
     'content-length': Buffer.byteLength(text),

@@ -10,7 +10,7 @@ import {
   type Session,
   type SessionMethod,
 } from '../../domain/access/index.ts'
-import { endSession, startSession, type OneTimeCode, type SignIn } from '../../domain/sign-in/index.ts'
+import { endSession, startSession, type SignIn } from '../../domain/sign-in/index.ts'
 
 /** Authenticates and rate-limits callers of the routes of sessions. */
 export interface SessionCallers {
@@ -28,15 +28,6 @@ export interface SessionParts {
   callers: SessionCallers
   /** Null without an identity provider. */
   signIn: SignIn | null
-  /** The link of the first run; null when there is none. */
-  link: FirstLink | null
-}
-
-/** A link that signs in once, from this machine only. */
-export interface FirstLink {
-  code: OneTimeCode
-  /** The context of the key that it signs in with. */
-  ctx: Ctx
 }
 
 /** The token in the cookie of the session; null without one. */
@@ -70,11 +61,21 @@ export async function openSession(
 ): Promise<{ session: Session; cookie: string }> {
   const userAgent = request.headers['user-agent'] ?? null
   const { session, token } = await startSession(ctx, { method, userAgent })
+  return { session, cookie: await giveSession(parts, request, token, before) }
+}
+
+/** The header that gives a new session to a browser; ends the one that it had, as `openSession` says. */
+export async function giveSession(
+  parts: SessionParts,
+  request: IncomingMessage,
+  token: string,
+  before?: string,
+): Promise<string> {
   for (const one of new Set([before, sessionToken(parts.services, request)])) {
     const earlier = one ? await currentSession(parts, request, one) : null
     if (earlier) await endQuietly(earlier)
   }
-  return { session, cookie: cookieWith(parts.services, token, longestSessionMs / 1000) }
+  return cookieWith(parts.services, token, longestSessionMs / 1000)
 }
 
 /** Ends the session of this context, which may have ended meanwhile. */

@@ -22,7 +22,8 @@ export async function packed(
   bytes: Buffer,
   acceptEncoding: string | undefined,
 ): Promise<{ bytes: Buffer; headers: Record<string, string> }> {
-  const headers = { vary: 'accept-encoding' }
+  // The headers of CORS depend on the origin (cors.ts).
+  const headers = { vary: 'accept-encoding, Origin' }
   if (bytes.length < leastBytes || !acceptedCodings(acceptEncoding).has('gzip')) return { bytes, headers }
   const small = await pack(bytes)
   return { bytes: small, headers: { ...headers, 'content-encoding': 'gzip' } }

@@ -1,5 +1,6 @@
 /** What HTTP requests are answered with: JSON, the status of an error, and when to come again. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { writeJson } from '../../core/json.ts'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
 import { packed } from './packed.ts'
 
@@ -9,7 +10,7 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
-  sendBytes(response, status, Buffer.from(JSON.stringify(body)), headers)
+  sendBytes(response, status, Buffer.from(writeJson(body)), headers)
 }
 
 /** Sends JSON as `sendJson` does, compressed where the client accepts it. */
@@ -19,7 +20,7 @@ export async function sendPackedJson(
   body: unknown,
   headers: Record<string, string>,
 ): Promise<void> {
-  const whole = Buffer.from(JSON.stringify(body))
+  const whole = Buffer.from(writeJson(body))
   const { bytes, headers: coding } = await packed(whole, acceptEncodingOf(request))
   sendBytes(response, status, bytes, { ...headers, ...coding })
 }

@@ -14,6 +14,8 @@ const arrivalMs = 30_000
 const keepAliveMs = 65_000
 
 export interface Routes {
+  /** Sets the headers for browsers of other origins; true: it has answered. */
+  allowOrigin(request: IncomingMessage, response: ServerResponse): boolean
   /** The MCP endpoints, which check the Host header themselves and respond in their protocol. */
   mcp: RouteGroup | null
   /** Routes that know their callers. */
@@ -32,7 +34,7 @@ export interface Routes {
   /** Whether the database responds and is migrated. */
   ready(isOverLimit: boolean): Promise<boolean>
   /** What /readyz says beside that. */
-  release: object
+  release: () => object
 }
 
 /** Limits of the server for all clients together. */
@@ -172,13 +174,14 @@ async function handle(
 ): Promise<void> {
   response.setHeader('x-content-type-options', 'nosniff')
   try {
+    if (routes.allowOrigin(request, response)) return
     const path = pathOf(request)
     if (path === '/healthz') return sendJson(response, 200, { status: 'alive' })
     if (path === '/readyz') {
       const ready = await routes.ready(routes.takeAnonymous(request) > 0).catch(() => false)
       return sendJson(response, ready ? 200 : 503, {
         status: ready ? 'ready' : 'not ready',
-        ...routes.release,
+        ...routes.release(),
       })
     }
     const serves = (group: RouteGroup | null) => group?.serves(path, request)

@@ -1,11 +1,11 @@
-/** Sessions over HTTP: who is signed in, signing in with a key, and signing out. */
+/** Sessions over HTTP: who is signed in, signing in with a key or a link, and signing out. */
 import type { IncomingMessage } from 'node:http'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import { principalKind, type Ctx, type Services } from '../../domain/access/index.ts'
 import { findProject } from '../../domain/projects/index.ts'
-import { endSessions, findOwnSession } from '../../domain/sign-in/index.ts'
+import { createLink, endSessions, findOwnSession } from '../../domain/sign-in/index.ts'
 import {
   currentSession,
   endQuietly,
@@ -16,8 +16,12 @@ import {
 import { readText } from './bodies.ts'
 import { sendJson } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
+import { linkTo } from './sign-in.ts'
 
 const sessionPath = '/session'
+
+/** How long a link waits for its browser, in milliseconds. */
+const linkMs = 5 * 60 * 1000
 
 export function makeSessions(parts: SessionParts): RouteGroup {
   const { services } = parts
@@ -25,6 +29,7 @@ export function makeSessions(parts: SessionParts): RouteGroup {
     { method: 'GET', path: sessionPath, head: true, run: (call) => show(parts, call) },
     { method: 'POST', path: sessionPath, run: (call) => signIn(parts, call) },
     { method: 'DELETE', path: sessionPath, run: (call) => signOut(parts, call) },
+    { method: 'POST', path: `${sessionPath}/link`, run: (call) => makeLink(parts, call) },
   ]
   return openRoutes(services.log, {
     routes,
@@ -77,7 +82,24 @@ function methodsOf(parts: SessionParts): string[] {
 }
 
 /** Takes `{key}`; answers as GET does, with the cookie of a new session. */
-async function signIn(parts: SessionParts, { request, response }: OpenCall): Promise<void> {
+async function signIn(parts: SessionParts, call: OpenCall): Promise<void> {
+  const { request, response } = call
+  const ctx = await keyHolder(parts, call)
+  const { session, cookie } = await openSession(parts, request, ctx, 'KEY')
+  const signedIn = { ...ctx, principal: { ...ctx.principal, sessionId: session.id } }
+  sendJson(response, 201, await shown(parts, signedIn), { 'set-cookie': cookie })
+}
+
+/** Takes `{key}`; answers with the `url` of a link that signs one browser in, once, and its `expiresAt`. */
+async function makeLink(parts: SessionParts, call: OpenCall): Promise<void> {
+  const ctx = await keyHolder(parts, call)
+  const { code, session } = await createLink(ctx, { opens: 'anywhere', lifetimeMs: linkMs })
+  const url = linkTo(parts.services.publicUrl(), code)
+  sendJson(call.response, 201, { url, expiresAt: session.expiresAt })
+}
+
+/** The context of the key in the body. */
+async function keyHolder(parts: SessionParts, { request, response }: OpenCall): Promise<Ctx> {
   assertOwnPage(parts.services, request)
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw invalidAt(['content-type'], 'must be application/json')
@@ -85,10 +107,7 @@ async function signIn(parts: SessionParts, { request, response }: OpenCall): Pro
   const key = isJsonObject(body) ? body['key'] : null
   if (typeof key !== 'string' || !key.startsWith('gh_'))
     throw invalidAt(['key'], 'must be an API key, which begins with gh_')
-  const ctx = await parts.callers.signIn(key, request)
-  const { session, cookie } = await openSession(parts, request, ctx, 'KEY')
-  const signedIn = { ...ctx, principal: { ...ctx.principal, sessionId: session.id } }
-  sendJson(response, 201, await shown(parts, signedIn), { 'set-cookie': cookie })
+  return parts.callers.signIn(key, request)
 }
 
 /** Ends the session in the cookie, or every session of its caller. Idempotent. */

@@ -1,18 +1,19 @@
-/** Pages that sign a browser in: at the identity provider, and by the link of the first run. */
+/** Pages that sign a browser in: at the identity provider, and by a link. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JoinedKey, Services } from '../../domain/access/index.ts'
-import { signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
-import { openSession, sessionToken, type SessionParts } from './browser-session.ts'
+import { isLocalLink, openLink, signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
+import { giveSession, openSession, sessionToken, type SessionParts } from './browser-session.ts'
 import { escaped, givePage, redirect } from './pages.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 export const loginPath = '/session/login'
 const callbackPath = '/session/callback'
-/** The path of the link of the first run. */
-export const startPath = '/session/start'
+const startPath = '/session/start'
+/** The address of a link with this code. */
+export const linkTo = (publicUrl: string, code: string): string => `${publicUrl}${startPath}?code=${code}`
 const cookie = 'gatehouse_sign_in'
 
 /** Pages for GET. */
@@ -124,19 +125,23 @@ function noProvider(): AppError {
   )
 }
 
-/** Signs in with the link that the demo printed: once, and from this machine. */
+/** Signs in with a link: once, and where the link says so, only on this machine. */
 async function start(parts: SessionParts, { request, response, url }: OpenCall): Promise<void> {
-  const { link } = parts
-  const isHere = link !== null && isLocal(request)
-  if (!isHere || !link.code.spend(url.searchParams.get('code') ?? ''))
+  const code = url.searchParams.get('code') ?? ''
+  // Another page could sign its visitor in as somebody else. What is typed, pasted or opened by a program has no site.
+  if (!['none', 'same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined))
+    throw new AppError('FORBIDDEN', 'Paste this link into the address bar: no page may open it.')
+  const remoteAddress = parts.callers.addressOf(request)
+  const userAgent = request.headers['user-agent'] ?? null
+  const isHere = !isLocalLink(code) || isLocal(request)
+  const token = isHere ? await openLink(parts.services, code, { remoteAddress, userAgent }) : null
+  if (token === null)
     throw new AppError(
       'EXPIRED',
-      'This link signs in once, within an hour of the start of the server, and only on the machine where it was ' +
-        'printed. Sign in with the API key that was printed at the first start, or start the server again.',
+      'This link signs in once and for a while, and the one that a start prints only on its own machine. Print another ' +
+        'one with the command `gatehouse open`, or sign in with an API key.',
     )
-  const ctx = { ...link.ctx, remoteAddress: parts.callers.addressOf(request) }
-  const { cookie: opened } = await openSession(parts, request, ctx, 'LINK')
-  redirect(response, '/', [opened])
+  redirect(response, '/', [await giveSession(parts, request, token)])
 }
 
 const loopback = new BlockList()

@@ -83,6 +83,10 @@ async function serve(
     await options.take(ctx, messageCount(value)).finally(() => setRateHeaders(ctx, response))
     if ('fault' in body)
       return sendJson(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
+    if ('number' in body) {
+      const error = rpcError(null, codes.invalidParams, body.number, { type: 'invalid_params' })
+      return sendJson(response, 400, error)
+    }
     const fault = bodyFault(value)
     if (fault) return refuse(fault, 'invalid_request')
     const url = `${options.publicUrl()}${path}`

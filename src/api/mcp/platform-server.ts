@@ -1,5 +1,6 @@
 /** The platform's own MCP server: the platform actions as tools, with the caller's permissions. */
-import { Server, type CallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult, Server } from '@modelcontextprotocol/server'
+import { exactServer } from './http/exact-server.ts'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { asCallUnit } from './http/call-unit.ts'
@@ -12,7 +13,7 @@ const listTtlMs = 60_000
 /** A server for one request. `seedErrors`: unknown tools get -32601 instead of -32602. */
 export function platformServer(request: McpRequest, seedErrors: boolean, log: Log): Server {
   const { actions } = request.ctx
-  const server = new Server(
+  const server = exactServer(
     { name: 'gatehouse', version: '1' },
     {
       capabilities: { tools: {} },

@@ -1,4 +1,5 @@
 /** The context of an operation: the services of this process and the principal of the request. */
+import { eq } from 'drizzle-orm'
 import type { Clock } from '../../core/clock.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
@@ -10,6 +11,7 @@ import type { Meters } from '../../core/telemetry/unit.ts'
 import type { BlobStore } from '../../store/blobs/blobs.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { DatabaseHealth } from '../../store/db/health.ts'
+import { projects } from '../../store/db/tables/access.ts'
 import type { EventBroadcaster } from '../../store/events/broadcaster.ts'
 import type { PubSub } from '../../store/pubsub/pubsub.ts'
 import type { Heartbeat } from '../../store/work/leases.ts'
@@ -125,11 +127,18 @@ export function reaches(ctx: Ctx, projectId: string): boolean {
   return ctx.principal.installation || ctx.principal.projectId === projectId
 }
 
-/** The given project, or the caller's own when none is given. NOT_FOUND when the caller has no access to it. */
-export function projectOf(ctx: Ctx, projectId: string | null | undefined): string {
-  if (projectId === null || projectId === undefined) return ctx.principal.projectId
-  if (!reaches(ctx, projectId)) throw notFound('project', projectId)
-  return projectId
+/**
+ * The given project, or the caller's own when none is given. NOT_FOUND when the caller has no access to it, and when an operator,
+ * whose key reaches all, names one that does not exist. No project is ever deleted, so that it exists from then on.
+ */
+export async function projectOf(ctx: Ctx, projectId: string | null | undefined): Promise<string> {
+  const own = ctx.principal.projectId
+  if (projectId === null || projectId === undefined || projectId === own) return own
+  const [found] = reaches(ctx, projectId)
+    ? await ctx.db.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId))
+    : []
+  if (!found) throw notFound('project', projectId)
+  return found.id
 }
 
 /**

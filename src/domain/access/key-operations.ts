@@ -42,7 +42,8 @@ export interface KeyInput {
 
 /**
  * Creates a key for a project. Action `keys:Create`. Exactly one of `role` and `policy` sets its rights, which cannot
- * exceed those of the caller. A key made with another key does not outlive it, and may not vote when that may not. With
+ * exceed those of the caller; a role is given by who has it, and every role by an admin, because gates ask for roles by name.
+ * A key made with another key does not outlive it, and may not vote when that may not. With
  * `agentId` the key is bound to that agent; with `votes: false` it may not decide approvals or gate changes. The secret
  * is returned once and cannot be read again. With `invitedUntil` it is an invitation: see createInvitation. Key, audit
  * entry and event are written together.
@@ -53,10 +54,11 @@ export async function createApiKey(
   invitedUntil: Date | null = null,
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
-  const projectId = projectOf(ctx, rest.projectId)
+  const projectId = await projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'keys:Create', projectId, 'key/*')
   if ((role === null || role === undefined) === (wanted === null || wanted === undefined))
     throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
+  if (role) assertGives(ctx, role)
   if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
     throw invalidAt(['input', 'expiresAt'], 'must be in the future')
   const expiresAt = endOf(ctx, rest.expiresAt ?? null)
@@ -107,6 +109,16 @@ export async function assertAgent(ctx: Ctx, projectId: string, agentId: string):
     .from(agents)
     .where(and(eq(agents.id, agentId), eq(agents.projectId, projectId)))
   if (!agent) throw notFound('agent', agentId)
+}
+
+/** A role is a right of its own: a gate may ask for an admin, whom a key with a policy of everything is not. */
+function assertGives({ principal }: Ctx, role: Role): void {
+  if (principal.role === 'admin' || principal.role === role) return
+  const way =
+    principal.role === null ? 'give a policy' : `give the role ${principal.role.toUpperCase()} or a policy`
+  throw new AppError('FORBIDDEN', `A key cannot give a role that it does not have: ${way}.`, {
+    action: 'keys:Create',
+  })
 }
 
 function grantable(ctx: Ctx, wanted: Policy): Policy {
@@ -174,7 +186,7 @@ export async function listApiKeys(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<ApiKey[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'keys:List', projectId, 'key/*')
   return (await listPage(ctx.db, apiKeys, projectId, input.page)).map(keyOf)
 }

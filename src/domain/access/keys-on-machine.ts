@@ -1,6 +1,7 @@
 /** A key that an operator makes on the machine, without another key: who can write the database may do this. */
 import { asc } from 'drizzle-orm'
 import { z } from 'zod'
+import { writeJson } from '../../core/json.ts'
 import { check, text } from '../../core/check.ts'
 import type { Clock } from '../../core/clock.ts'
 import { invalidAt } from '../../core/errors.ts'
@@ -75,7 +76,7 @@ async function projectNamed(tx: Database, wanted: string | undefined): Promise<s
   const found =
     wanted === undefined ? known : known.filter(({ id, name }) => id === wanted || name === wanted)
   if (found.length === 1) return found[0]!.id
-  const listed = known.slice(0, mostNamed).map(({ id, name }) => `${id} (${JSON.stringify(name)})`)
+  const listed = known.slice(0, mostNamed).map(({ id, name }) => `${id} (${writeJson(name)})`)
   const isUnknown = wanted !== undefined && found.length === 0
   throw invalidAt(
     ['project'],

@@ -133,7 +133,7 @@ export async function listAudit(
     page: Page
   },
 ): Promise<AuditEntry[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'audit:List', projectId, 'audit/*')
   return readEntries(ctx.db, projectId, input.page, input.filter ?? {})
 }

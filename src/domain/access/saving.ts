@@ -1,4 +1,5 @@
 /** What happens around the saving of a named thing that clients call: a tool, an agent, or a gate. */
+import { writeJson } from '../../core/json.ts'
 import { AppError } from '../../core/errors.ts'
 import { isUniqueViolation } from '../../store/db/database.ts'
 import type { Ctx, Services } from './context.ts'
@@ -25,7 +26,7 @@ export async function guardName<T>(what: Named, name: string, save: () => Promis
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
     const article = what === 'agent' ? 'an' : 'a'
-    const message = `This project already has ${article} ${what} named ${JSON.stringify(name)}.`
+    const message = `This project already has ${article} ${what} named ${writeJson(name)}.`
     throw new AppError('NAME_TAKEN', message, {}, error)
   }
 }

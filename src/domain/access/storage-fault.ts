@@ -2,7 +2,7 @@
 import { AppError } from '../../core/errors.ts'
 import { BucketFaultError, DiskFaultError } from '../../store/blobs/blobs.ts'
 import { sqlState } from '../../store/db/database.ts'
-import { isUnavailable } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 
 /** When the client may try again, in milliseconds. */
 const retryMs = 1000
@@ -12,7 +12,7 @@ const diskRetryMs = 30_000
 /** The error as an AppError that a client may see, or null for an internal error. */
 export function asAppError(error: unknown): AppError | null {
   if (error instanceof AppError) return error
-  if (isUnavailable(error))
+  if (isOutage(error))
     return new AppError(
       'UNAVAILABLE',
       'The database is unavailable or too busy. The request may have taken effect: repeat it with the same idempotency key.',

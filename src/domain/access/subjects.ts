@@ -1,6 +1,7 @@
 /** People and programs that an identity provider authenticates, as principals. */
 import { createHash } from 'node:crypto'
 import { eq } from 'drizzle-orm'
+import { writeJson } from '../../core/json.ts'
 import { idPrefixes } from '../../core/ids.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -120,13 +121,13 @@ export async function keepPerson(db: Database, account: Account, projectId: stri
 
 /** The account as it is stored with the keys that it has joined, in any project. */
 export function accountHash({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): string {
-  return sha256Hex(JSON.stringify([issuer, subject]))
+  return sha256Hex(writeJson([issuer, subject]))
 }
 
 /** A person has a different id in each project, because rights in one project mean nothing in another. */
 function idOf({ issuer, subject, projectId }: Pick<Subject, 'issuer' | 'subject' | 'projectId'>): string {
   const hash = createHash('sha256')
-    .update(JSON.stringify([issuer, subject, projectId]))
+    .update(writeJson([issuer, subject, projectId]))
     .digest('hex')
   return subjectPrefix + hash.slice(0, 32)
 }

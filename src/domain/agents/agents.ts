@@ -4,10 +4,10 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, query, type Database } from '../../store/db/database.ts'
+import { atomically, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
-import { sql } from '../../store/db/sql.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import {
   assertMay,
@@ -44,7 +44,7 @@ const nameShape = z.object({ name: text(100, 1) })
  * agent of that name. Writes agent, version, audit entry and event together.
  */
 export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
   const { name } = check(nameShape, input)
   const definition = checkSettings(input, projectId)
@@ -171,24 +171,16 @@ export async function listAgents(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; name?: string | null | undefined; page: Page },
 ): Promise<Agent[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')
   const { name } = check(nameShape.partial(), { name: input.name ?? undefined }, [])
   const where = name === undefined ? undefined : containsText(agents.name, name)
   return (await listPage(ctx.db, agents, projectId, input.page, where)).map(agentOf)
 }
 
-/** The ids of at most 100 agents of a project whose name has this part, newest first. Checks no permission. */
-export async function agentIdsNamed(db: Database, projectId: string, part: string): Promise<string[]> {
-  const rows = await query<{ id: string }>(
-    db,
-    sql`select id
-      from agents
-      where project_id = ${projectId} and ${containsText(agents.name, part)}
-      order by created_at desc, id desc
-      limit 100`,
-  )
-  return rows.map(({ id }) => id)
+/** The ids of the agents of a project whose name has this part, as a subquery. Checks no permission. */
+export function agentIdsNamed(projectId: string, part: string): SQL {
+  return sql`select id from agents where project_id = ${projectId} and ${containsText(agents.name, part)}`
 }
 
 /** Returns the agent, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */

@@ -1,4 +1,5 @@
 /** The runtime names that an agent's tools have: checked when it is saved, and again later, since upstreams change. */
+import { writeJson } from '../../core/json.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
@@ -23,7 +24,7 @@ export async function checkTools(
   ]
   const names = new Set<string>()
   const take = (path: string, name: string) => {
-    const message = `gives two tools the runtime name ${JSON.stringify(name)}`
+    const message = `gives two tools the runtime name ${writeJson(name)}`
     if (names.has(name)) issues.push({ path: ['input', path], message })
     names.add(name)
   }

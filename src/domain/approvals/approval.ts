@@ -1,5 +1,6 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
 import type { JsonObject } from '../../core/json.ts'
+import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
 import type { Requirement } from '../gates/index.ts'
 import { masked } from '../tools/index.ts'
@@ -66,6 +67,11 @@ export interface AskedTool {
   titleTemplate?: string
 }
 
+/** With the order in which people see the names; absent in approvals of earlier releases, which used that of jsonb. */
+export interface StoredQuestion extends AskedTool {
+  order?: { schema: KeyOrder | null; arguments: KeyOrder | null }
+}
+
 export interface Approval {
   id: string
   projectId: string
@@ -103,7 +109,18 @@ export interface Approval {
 
 export function approvalOf(row: typeof approvals.$inferSelect): Approval {
   const { wakeAt: _wakeAt, search: _search, ...rest } = row
-  return rest as Approval
+  const approval = rest as Approval
+  const { question, arguments: args, editedArguments } = approval
+  if (!question) return approval
+  const { order, ...asked } = question as StoredQuestion
+  const inputSchema = inKeyOrder(asked.inputSchema, order?.schema)
+  const arranged = (given: JsonObject) => inSchemaOrder(inKeyOrder(given, order?.arguments), inputSchema)
+  return {
+    ...approval,
+    question: { ...asked, inputSchema },
+    arguments: arranged(args),
+    editedArguments: editedArguments && arranged(editedArguments),
+  }
 }
 
 /** An approval as far as its arguments are concerned. */

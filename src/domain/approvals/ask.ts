@@ -4,6 +4,7 @@
  */
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { keyOrderOf, schemaOrderOf } from '../../core/key-order.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assignments, fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
@@ -12,7 +13,7 @@ import { approvalRequested, approvalVoided, type GenerationEvent } from '../even
 import type { Requirement } from '../gates/index.ts'
 import { masked, maskedPaths, shownSchema, usableTitle, type Callable } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
-import type { AskedTool, OnApprove, VoidReason } from './approval.ts'
+import type { OnApprove, StoredQuestion, VoidReason } from './approval.ts'
 import { digestOf } from './digest.ts'
 import { searchOf, wordsOfQuestion } from './search.ts'
 
@@ -87,10 +88,12 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
   )
 }
 
-function askedTool({ tool }: NewApproval): AskedTool {
+function askedTool({ tool, merged }: NewApproval): StoredQuestion {
   const { title, description } = tool
   const titleTemplate = usableTitle(tool)
-  return { title, description, inputSchema: shownSchema(tool), ...(titleTemplate ? { titleTemplate } : {}) }
+  const inputSchema = shownSchema(tool)
+  const order = { schema: schemaOrderOf(inputSchema), arguments: keyOrderOf(merged) }
+  return { title, description, inputSchema, order, ...(titleTemplate ? { titleTemplate } : {}) }
 }
 
 /** The event `approval.requested` of this approval. */

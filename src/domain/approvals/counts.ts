@@ -24,7 +24,7 @@ export async function countApprovals(
   ctx: Ctx,
   input: Pick<ApprovalFilter, 'toolId' | 'agentId'> & { projectId?: string | null | undefined },
 ): Promise<ApprovalCounts> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: decides(ctx) })
   const narrow = conditionOf(input)
   const where = narrow ? sql`and ${narrow}` : sql``

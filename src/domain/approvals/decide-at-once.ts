@@ -7,7 +7,7 @@ import { jsonb } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { isUnavailable } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
@@ -66,7 +66,7 @@ export async function decideAtOnce(
     return written.approval
   } catch (error) {
     if (error instanceof StaleReadError) throw error
-    if (!isUnavailable(error)) {
+    if (!isOutage(error)) {
       slot?.free()
       if (begins) await giveBackUse(ctx, begins)
       throw error

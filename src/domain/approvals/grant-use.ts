@@ -36,7 +36,7 @@ export async function findGrants(
     sql`where tool_id in ${[...toolIds]} and expires_at > now() and revoked_at is null and uses < max_uses
       and (agent_id = ${agentId} or thread_id = ${threadId} or requested_by = ${requestedBy})
       and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy})
-      order by expires_at, id limit 200`,
+      order by expires_at, id`,
     sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met`,
   )
   return rows as UsableGrant[]

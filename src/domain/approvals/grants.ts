@@ -148,7 +148,7 @@ export async function listGrants(
     page: Page
   },
 ): Promise<Grant[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'grants:List', projectId, 'grant/*')
   const where = and(
     input.toolId ? eq(grants.toolId, input.toolId) : undefined,

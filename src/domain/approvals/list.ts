@@ -1,5 +1,6 @@
 /** Lists of approvals, with their filter and orders. */
 import { and, eq, lte } from 'drizzle-orm'
+import { writeJson } from '../../core/json.ts'
 import { invalidAt } from '../../core/errors.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -88,13 +89,13 @@ export async function listed(
   ctx: Ctx,
   { projectId: given, filter, expiringBefore, forMe }: ListedInput,
 ): Promise<{ projectId: string; where: SQL | undefined }> {
-  const projectId = projectOf(ctx, given)
+  const projectId = await projectOf(ctx, given)
   await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: true })
   const where = and(
     conditionOf(filter ?? {}),
     expiringBefore ? lte(approvals.expiresAt, expiringBefore) : undefined,
     forMe ? await mayDecide(ctx, projectId) : undefined,
-    decides(ctx) ? undefined : await ownedBy(ctx, 'approval/*', approvals.requestedBy),
+    decides(ctx) ? undefined : ownedBy(ctx, 'approval/*', approvals.requestedBy),
   )
   return { projectId, where }
 }
@@ -149,7 +150,7 @@ export function conditionOf(filter: ApprovalFilter): SQL | undefined {
 function voted({ decidedBy, verdict }: ApprovalFilter): SQL | undefined {
   const vote = { ...(decidedBy ? { by: decidedBy } : {}), ...(verdict ? { verdict } : {}) }
   return and(
-    decidedBy ? sql`${voters} @> ${JSON.stringify([decidedBy])}::jsonb` : undefined,
-    verdict ? sql`votes @> ${JSON.stringify([vote])}::jsonb` : undefined,
+    decidedBy ? sql`${voters} @> ${writeJson([decidedBy])}::jsonb` : undefined,
+    verdict ? sql`votes @> ${writeJson([vote])}::jsonb` : undefined,
   )
 }

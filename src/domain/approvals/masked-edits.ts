@@ -1,6 +1,6 @@
 /** Edited arguments from an approver who read masked ones: a mask that is sent back means "unchanged". */
 import type { Issue } from '../../core/errors.ts'
-import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
+import { copyJson, hashJson, type Json, type JsonObject, writeJson } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
 import { masked, maskedPaths, type Callable } from '../tools/index.ts'
 import { currentArguments, type Approval } from './approval.ts'
@@ -17,8 +17,8 @@ export function unmasked(
   const before = currentArguments(approval)
   const paths = [approval.masked ?? [], maskedPaths(tool, before), maskedPaths(tool, given)].flat()
   const [shownBefore, shownGiven] = [masked(before, paths), masked(given, paths)]
-  const places = new Map(paths.map((path) => [JSON.stringify(path), path]))
-  const result = structuredClone(given)
+  const places = new Map(paths.map((path) => [writeJson(path), path]))
+  const result = copyJson(given)
   const issues: Issue[] = []
   for (const path of places.values()) {
     if (at(given, path) !== mask) continue

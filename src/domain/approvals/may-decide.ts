@@ -1,5 +1,5 @@
 /** Which approvals the caller may decide, for lists of questions. A verdict is judged anew, under its lock. */
-import { query } from '../../store/db/database.ts'
+import { jsonb, query } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { allows, holds, memberOf, permissionsOf, personsOf, type Ctx } from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'
@@ -41,9 +41,6 @@ export async function isAsked(ctx: Ctx, approvals: readonly Approval[]): Promise
   )
 }
 
-/** The most tools with pending approvals in a project that are compared with a policy that names resources. */
-const mostTools = 1000
-
 /** The condition that whyNotDecide gives null: the same rules as SQL, so that pages of a list are full. */
 export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
   const { principal } = ctx
@@ -70,11 +67,10 @@ export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
 async function ofAllowedTools({ db, principal }: Ctx, projectId: string): Promise<SQL> {
   const rows = await query<{ id: string }>(
     db,
-    sql`select distinct tool_id as id
-      from approvals
-      where project_id = ${projectId} and status = 'PENDING'
-      limit ${mostTools}`,
+    sql`select distinct tool_id as id from approvals where project_id = ${projectId} and status = 'PENDING'`,
   )
   const allowed = rows.filter(({ id }) => allows(principal.policy, 'approvals:Decide', resourceOf(id)))
-  return allowed.length > 0 ? sql`tool_id in ${allowed.map(({ id }) => id)}` : sql`false`
+  return allowed.length > 0
+    ? sql`tool_id = any(array(select jsonb_array_elements_text(${jsonb(allowed.map(({ id }) => id))})))`
+    : sql`false`
 }

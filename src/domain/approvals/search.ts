@@ -1,6 +1,6 @@
 /** What an approval is found by: the words that people see of it, and the condition of a search. */
 import { kindOfId, type IdKind } from '../../core/ids.ts'
-import type { Json } from '../../core/json.ts'
+import { isJsonNumber, type Json } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
 import { searchedWords, wordsOf } from '../../core/words.ts'
 import { hasWords, textOfWords, vectorOf, vectorOfIdentifier, wordsOfName } from '../../store/db/search.ts'
@@ -26,7 +26,7 @@ function wordsOfValues(shown: Json): string[] {
   const stack = [shown]
   while (stack.length > 0 && left > 0) {
     const value = stack.pop()!
-    if (typeof value === 'object') {
+    if (typeof value === 'object' && !isJsonNumber(value)) {
       if (value !== null) stack.push(...Object.values(value).slice(0, left).toReversed())
       continue
     }

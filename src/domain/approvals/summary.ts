@@ -1,6 +1,5 @@
 /** What a call does, as one sentence for people: the title of its gate, filled in, or its name and first arguments. Pure. */
-import type { Json, JsonObject } from '../../core/json.ts'
-import { isJsonObject } from '../../core/json.ts'
+import { isJsonNumber, writeJson, type Json, type JsonObject } from '../../core/json.ts'
 import { oneLine } from '../../core/one-line.ts'
 import { titleParts } from '../gates/index.ts'
 import { shownArguments, type Approval } from './approval.ts'
@@ -50,7 +49,7 @@ function byDefault(approval: Summarised): CallSummaryPart[] {
   const { question, masked, runtimeName } = approval
   const values = shownArguments(approval)
   const hidden = new Set((masked ?? []).flatMap((path) => (path.length === 1 ? path : [])))
-  const scalars = namesInOrder(values, question?.inputSchema)
+  const scalars = requiredFirst(values, question?.inputSchema)
     .filter((name) => !hidden.has(name) && isScalar(values[name]!))
     .slice(0, maxArguments)
   const named = scalars.flatMap((name, at) => [
@@ -60,21 +59,19 @@ function byDefault(approval: Summarised): CallSummaryPart[] {
   return [{ text: oneLine(question?.title ?? runtimeName, maxName), isValue: false }, ...named]
 }
 
-/** Required arguments in the order of the schema, then its others, then unknown ones. */
-function namesInOrder(values: JsonObject, schema: JsonObject | undefined): string[] {
-  const { required, properties } = schema ?? {}
-  const first = Array.isArray(required) ? required.map(String) : []
-  const known = isJsonObject(properties) ? Object.keys(properties) : []
-  const names = [...first, ...known].filter((name) => Object.hasOwn(values, name))
-  return [...new Set([...names, ...Object.keys(values)])]
+/** Required arguments in the order of the schema, then the others in theirs. */
+function requiredFirst(values: JsonObject, schema: JsonObject | undefined): string[] {
+  const required = Array.isArray(schema?.['required']) ? schema['required'].map(String) : []
+  const first = required.filter((name) => Object.hasOwn(values, name))
+  return [...new Set([...first, ...Object.keys(values)])]
 }
 
 function isScalar(value: Json): boolean {
-  return typeof value !== 'object'
+  return typeof value !== 'object' || isJsonNumber(value)
 }
 
 function valueOf(value: Json): CallSummaryPart {
-  const text = oneLine(typeof value === 'string' ? value : JSON.stringify(value), maxValue)
+  const text = oneLine(typeof value === 'string' ? value : writeJson(value), maxValue)
   return { text: text === '' ? '""' : text, isValue: true }
 }
 

@@ -2,7 +2,7 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject, writeJson } from '../../core/json.ts'
 import type { Ctx } from '../access/index.ts'
 import { hasAskedUnder, loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
 import { answerCall, cancelCall, batchLoadCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
@@ -179,7 +179,7 @@ function resultOfRun(generation: Generation): ToolResult {
       ...(stepCount > 0 ? { retryable: false } : {}),
     })
   }
-  const text = output?.text ?? (output?.object ? JSON.stringify(output.object) : '')
+  const text = output?.text ?? (output?.object ? writeJson(output.object) : '')
   const object = output?.object as Json | undefined
   return {
     content: [{ type: 'text', text }],

@@ -1,10 +1,11 @@
 /** Creates a call outside any generation: commits it as EXECUTING or with its approval, or joins an earlier one. */
 import { newId } from '../../core/ids.ts'
 import { AppError } from '../../core/errors.ts'
+import { argumentOrderOf } from '../../core/key-order.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { ConnectionLostError, isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
+import { ConnectionLostError, isOutage } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { pausesOf, stillPaused } from '../../store/work/pauses.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
@@ -108,7 +109,8 @@ async function createWithOutageRetry(
     try {
       return await create(tries)
     } catch (error) {
-      const lost = isStorageError(error) && (isUnavailable(error) || isUniqueViolation(error))
+      // A row of this id: of an earlier try, whose connection was lost.
+      const lost = isOutage(error) || isUniqueViolation(error)
       if (!lost || performance.now() - start > patienceMs) throw error
     }
     const [row] = await whenAnswered(
@@ -211,6 +213,7 @@ function rowOf(ctx: Ctx, request: CallRequest) {
     action: tool.action,
     definitionHash: tool.definitionHash,
     arguments: args,
+    argumentOrder: argumentOrderOf(args, tool.inputSchema),
     masked: maskedPaths(tool, args),
     requestedBy: ctx.principal.id,
     requester: requesterOf(ctx.principal),

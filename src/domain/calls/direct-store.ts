@@ -6,12 +6,12 @@ import { atomically, query } from '../../store/db/database.ts'
 import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isStorageError } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { areFree, pausesOf, stillPaused } from '../../store/work/pauses.ts'
-import { readBack, whenAnswered } from '../../store/work/read-back.ts'
+import { afterOutage, readBack, whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import { publishNews } from '../access/index.ts'
 import type { Services } from '../access/index.ts'
@@ -42,6 +42,7 @@ import type { CallStore } from './execution.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { isPaused } from './paused.ts'
 import { settleHeld } from './settle.ts'
+import { settleStorable } from './settle-storable.ts'
 
 /**
  * The store for one execution. A call that was not sent is settled with an error that says so, unless an earlier
@@ -49,9 +50,11 @@ import { settleHeld } from './settle.ts'
  */
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
+  const settle = (call: ToolCall, finished: Finished) =>
+    settleStorable(services, call, finished, (told) => settleWithOutageRetry(services, held, call, told))
   return {
     start: (call, basis) => startWithOutageRetry(services, lease, call, basis),
-    settle: (call, finished) => settleWithOutageRetry(services, held, call, finished),
+    settle,
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
     async holdBack(call, waitMs) {
       await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
@@ -59,7 +62,7 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
     park: (call) => parkOwn(services, held, call),
     isPaused: (call) => isPaused(services.leaseDb, call),
     onSend() {},
-    notSent: async (call) => (mayHaveRun(call) ? null : settleWithOutageRetry(services, held, call, notSent)),
+    notSent: async (call) => (mayHaveRun(call) ? null : settle(call, notSent)),
   }
 }
 
@@ -72,7 +75,7 @@ async function startWithOutageRetry(
 ): Promise<ToolCall> {
   const { id, projectId, attempt } = call
   const proven = sql`${prove(basis) ?? sql`true`} and ${areFree(...targetsOf(call))}`
-  for (;;) {
+  for (let failures = 0; ; failures++) {
     const { epoch } = lease.held
     const fence = underLease(lease.held)
     const proof = sql`${fence} and ${proven}`
@@ -85,10 +88,11 @@ async function startWithOutageRetry(
       publishNews(services, projectId)
       return toolCallOf(row)
     } catch (error) {
-      if (!isStorageError(error)) throw error
+      if (!isOutage(error)) throw error
     }
     const now = await readBack(lease, epoch, () => loadCall(services.leaseDb, id))
     if (now.status === 'EXECUTING' && now.attempt === attempt + 1) return now
+    await afterOutage(failures)
   }
 }
 

@@ -2,6 +2,7 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { StaleReadError, withProof, type Basis } from '../../store/db/proof.ts'
+import { isRefused } from '../../store/db/storage-error.ts'
 import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
 import { callableAsAgreed, driftOf, type Agreed } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
@@ -17,6 +18,7 @@ import {
   prepareCall,
   proposedCallable,
   unknownResult,
+  unsent,
   type Finished,
 } from '../tools/index.ts'
 import type { CallStore, Execution, Prepared } from './execution.ts'
@@ -45,6 +47,11 @@ export async function execute<Settled>(
     read: async () => ({ requester: null, agreed: undefined, isRead: true }),
     judge: async (known) => known,
     write: (known) => startBy(services, call, how, known),
+  }).catch(async (error: unknown): Promise<Next<Settled>> => {
+    // Whatever comes before it is sent would be refused again.
+    if (!isRefused(error)) throw error
+    services.log.error({ err: error, callId: call.id }, 'the database refused to begin a call')
+    return { settled: await how.store.settle(call, wasSent(call, how) ? lostOutcome : unsent(notBegun)) }
   })
   // Outside of the proof: what was sent is never started again.
   return 'started' in next ? send(services, next.started, next.prepared, how, next.begunAt) : next.settled
@@ -71,8 +78,6 @@ async function startBy<Settled>(
 ): Promise<Next<Settled>> {
   const { store, isFresh } = how
   const isLost = call.status === 'EXECUTING' && !isFresh
-  // One that a person lets run again was sent before.
-  const wasSent = isLost || (call.status === 'PROPOSED' && call.attempt > 0)
   const isApproved = call.status === 'APPROVED'
   const asAgreed = isApproved && agreed ? await callableAsAgreed(services, call, agreed) : null
   if (isApproved && !asAgreed) {
@@ -90,7 +95,7 @@ async function startBy<Settled>(
   if (how.signal.aborted && !isFresh) return { settled: null }
   const prepared = callable && prepareCall(callable, call.arguments)
   const refuse = async (result: ToolResult) => ({
-    settled: await store.settle(call, wasSent ? lostOutcome : finished(result)),
+    settled: await store.settle(call, wasSent(call, how) ? lostOutcome : unsent(result)),
   })
   if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
   const ready = { callable, merged: prepared.merged }
@@ -112,6 +117,17 @@ async function startBy<Settled>(
   })
   return started ? { started, prepared: ready, begunAt } : { settled: null }
 }
+
+/** Whether an earlier attempt was, or may have been, sent. */
+function wasSent({ status, attempt }: ToolCall, { isFresh }: Execution<unknown>): boolean {
+  // One that a person lets run again was sent before.
+  return (status === 'EXECUTING' && !isFresh) || (status === 'PROPOSED' && attempt > 0)
+}
+
+const notBegun = errorResult(
+  'not_stored',
+  'The database refused to store that this call begins. It was not run.',
+)
 
 /** Starts the call, or gives it to the client that runs it: null then. */
 async function begin(store: CallStore<unknown>, call: ToolCall, basis: Basis): Promise<ToolCall | null> {

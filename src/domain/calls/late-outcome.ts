@@ -4,6 +4,7 @@ import { errorResult } from '../../core/content.ts'
 import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
+import { isRefused } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
 import { publishNews } from '../access/index.ts'
@@ -20,7 +21,7 @@ import {
   type OwnAttempt,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { finished, type Finished } from '../tools/index.ts'
+import { unsent, type Finished } from '../tools/index.ts'
 
 /**
  * How long the worker that takes the row over may need to write UNKNOWN: so many lease durations, and so many
@@ -33,7 +34,7 @@ const everyMs = 250
 const longestMs = 60 * 60_000
 
 /** The outcome of a call that was certainly not sent, by no attempt. */
-export const notSent = finished(
+export const notSent = unsent(
   errorResult(
     'not_sent',
     'The server could not hold on to this call until it was sent; it was not run. Try again.',
@@ -60,6 +61,8 @@ export async function settleLate(services: Services, own: OwnAttempt, late: Fini
       if (!isOpen(call)) return
       reads -= 1
     } catch (error) {
+      if (isRefused(error))
+        return services.log.error({ err: error, callId: own.id }, 'a late outcome could not be stored')
       services.log.warn({ err: error, callId: own.id }, 'writing a late outcome failed; it is tried again')
     }
     await pause(everyMs, undefined, { ref: false })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
-import { jsonTooBig, type Json } from '../../core/json.ts'
+import { type Json, jsonTooBig, writeJson } from '../../core/json.ts'
 import { atomically } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -89,7 +89,7 @@ function resultOf(given: z.output<typeof shape>): ToolResult | null {
   }
   const said = output === null ? 'A person found that this call succeeded; its output is not known.' : output
   return {
-    content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }],
+    content: [{ type: 'text', text: typeof said === 'string' ? said : writeJson(said) }],
     ...(typeof said === 'string' ? {} : { structuredContent: said }),
     isError: false,
   }

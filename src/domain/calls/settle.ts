@@ -1,4 +1,5 @@
 /** Writes outcomes that arrive in the same moment with one statement, each under the lease of its call. */
+import { writeJson } from '../../core/json.ts'
 import { batchStatements } from '../../store/db/batch-statements.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -31,7 +32,7 @@ type Uses = Pick<Services, 'db' | 'leaseDb'>
 export const settleHeld = batchStatements(settleAll, ({ finished }: Ending) => sizeOf(finished))
 
 function sizeOf({ result }: Finished): number {
-  return JSON.stringify(result).length
+  return writeJson(result).length
 }
 
 /**

@@ -49,19 +49,34 @@ export function capped(body: Readable, maxBytes: number): Readable {
   return piped(body, cap)
 }
 
-/** At most `maxBytes` of the body; reading stops there and the connection is dropped. */
+/**
+ * At most `maxBytes` of the body; reading stops there and the connection is dropped. `garbled`: the rest is not in the encoding
+ * that it names.
+ */
 export async function readUpTo(
   body: Readable,
   maxBytes: number,
-): Promise<{ bytes: Buffer; truncated: boolean }> {
+): Promise<{ bytes: Buffer; truncated: boolean; garbled: boolean }> {
   const chunks: Buffer[] = []
   let total = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    total += chunk.length
-    if (total > maxBytes) break
+  let garbled = false
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      total += chunk.length
+      if (total > maxBytes) break
+    }
+  } catch (error) {
+    if (!isGarbled(error)) throw error
+    garbled = true
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), truncated: total > maxBytes }
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), truncated: total > maxBytes, garbled }
+}
+
+/** An error of a decoder, but not that of an end which came too early: that may be the connection's. */
+function isGarbled(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'Z_DATA_ERROR' || (typeof code === 'string' && code.startsWith('ERR__ERROR_FORMAT'))
 }
 
 function piped(from: Readable, to: Transform): Readable {

@@ -43,6 +43,8 @@ type EgressOutcome =
       headers: Headers
       bytes: Buffer
       truncated: boolean
+      /** Whether the body is not in the encoding that it names; `bytes` is what could be decoded. */
+      garbled: boolean
       /** Another one than was sent when a redirect led to what the service shows instead of an answer. */
       method: string
     }
@@ -116,13 +118,12 @@ async function boundedRequest(
       trace,
       send: keptSend(kept, input.keptFor ?? null, isRepeatable),
     })
-    const { bytes, truncated } = await readUpTo(reply.body, maxBytes)
+    const body = await readUpTo(reply.body, maxBytes)
     return {
       ok: true,
       status: reply.status,
       headers: webHeaders(reply.headers),
-      bytes,
-      truncated,
+      ...body,
       method: answered,
     }
   } catch (error) {

@@ -1,5 +1,6 @@
 /** The rules for outgoing requests: which URLs and which addresses are allowed. Pure; resolves no names. */
 import { isIP } from 'node:net'
+import { writeJson } from '../../core/json.ts'
 import { isPublicAddress } from './addresses.ts'
 import { EgressError } from './egress-error.ts'
 
@@ -84,6 +85,6 @@ function parseEntry(entry: string): string {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(entry.trim())
   const url = match && URL.canParse(`http://${match[1]}/`) ? new URL(`http://${match[1]}/`) : null
   if (!match || !url || Number(match[2]) > 65_535)
-    throw new Error(`The egress allow-list entry ${JSON.stringify(entry)} is not "host:port".`)
+    throw new Error(`The egress allow-list entry ${writeJson(entry)} is not "host:port".`)
   return `${withoutDot(url.hostname)}:${Number(match[2])}`
 }

@@ -19,6 +19,7 @@ type FailureCode =
   | Exclude<StepResetReason, 'WORKER_LOST'>
   | 'OUTPUT_SCHEMA_VIOLATION'
   | 'TEXT_ENCODED_TOOL_CALL'
+  | 'NOT_STORED'
   | 'INTERNAL'
 
 /** A tool call of an agent, and the run that it started. */

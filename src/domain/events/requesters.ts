@@ -1,4 +1,5 @@
 /** Whose the things are that events tell of: who requested the generation, tool call or approval, or made the file. */
+import { writeJson } from '../../core/json.ts'
 import { batch } from '../../core/batch.ts'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
@@ -41,7 +42,7 @@ function lookupIn(db: Database): Lookup {
     waitMs: 5,
   })
   const lookup: Lookup = async (subject) => {
-    const key = JSON.stringify(subject)
+    const key = writeJson(subject)
     const found = known.get(key) ?? (await read(subject))
     if (found !== null) known.set(key, found)
     return found
@@ -72,6 +73,7 @@ async function readRequesters(
 /** The events of a stream that tell of what one of these principals requested. What cannot be told is left out. */
 export function onlyOf(db: Database, stream: EventStream, requesters: readonly string[]): EventStream {
   const lookup = lookupIn(db)
+  const wanted = new Set(requesters)
   return {
     async next() {
       for (;;) {
@@ -79,7 +81,7 @@ export function onlyOf(db: Database, stream: EventStream, requesters: readonly s
         if (item.done) return item
         const subject = 'event' in item.value ? subjectOf(item.value.event) : null
         const by = subject && (await lookup(subject))
-        if (by && requesters.includes(by)) return item
+        if (by && wanted.has(by)) return item
       }
     },
     return: async () => (await stream.return?.()) ?? { done: true, value: undefined },

@@ -19,7 +19,7 @@ export type SettledStatus =
  * Why the outcome of a call is unknown: no final response arrived, the process that sent it was lost, or its generation
  * ended while it ran.
  */
-export type UnknownReason = 'NO_RESPONSE' | 'WORKER_LOST' | 'GENERATION_ENDED'
+export type UnknownReason = 'NO_RESPONSE' | 'NOT_STORED' | 'WORKER_LOST' | 'GENERATION_ENDED'
 
 export interface ToolCallEvents {
   TOOL_CALL_PROPOSED: CallFacts & { stepIndex: number }

@@ -69,7 +69,7 @@ export interface Upload {
  * attach those with its agent's `agentId`. INVALID for a type or size that the installation does not accept.
  */
 export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'files:Create', projectId, 'file/*')
   const { filename, contentType, size, agentId = null } = check(newFile, input)
   const { maxFileBytes, fileTypes } = ctx.limits
@@ -167,9 +167,9 @@ export async function listFiles(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<StoredFile[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'files:List', projectId, 'file/*', { reached: true })
-  const where = await ownedBy(ctx, 'file/*', files.createdBy)
+  const where = ownedBy(ctx, 'file/*', files.createdBy)
   return (await listPage(ctx.db, files, projectId, input.page, where)) as StoredFile[]
 }
 

@@ -1,10 +1,10 @@
 /** A follower of the event log in this process: claims places with events behind them, and works on each in rounds. */
 import type { Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { isStorageError } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 import type { Position } from '../../store/events/position.ts'
 import { watchNews } from '../../store/work/news.ts'
-import { readBack } from '../../store/work/read-back.ts'
+import { afterOutage, readBack } from '../../store/work/read-back.ts'
 import { release, type Held } from '../../store/work/work.ts'
 import { startWorker, type WorkControl } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
@@ -96,16 +96,19 @@ export async function follow(
   { lease, signal, isDraining }: Pick<WorkControl, 'lease' | 'signal' | 'isDraining'>,
 ): Promise<void> {
   const guard = { mayStart: () => lease.isSure() && !isDraining(), signal }
-  while (!signal.aborted) {
+  for (let failures = 0; !signal.aborted;) {
     if (isDraining()) return release(leaseDb, places.table, [held])
     await lease.confirm()
     const { epoch } = held
     try {
       if ((await round(held, guard)) === 'ended') return
+      failures = 0
     } catch (error) {
-      if (!isStorageError(error)) throw error
+      if (!isOutage(error)) throw error
       // What was sent may be committed or not: nothing of it can be committed under the new epoch.
       await readBack(lease, epoch, async () => {})
+      // What was sent is sent again.
+      await afterOutage(failures++, signal).catch(() => {})
     }
   }
 }

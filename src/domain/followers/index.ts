@@ -14,6 +14,7 @@ export {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
+  urlFor,
   type CreateWebhookInput,
   type UpdateWebhookInput,
 } from './webhooks/operations.ts'

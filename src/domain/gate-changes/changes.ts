@@ -190,7 +190,7 @@ export async function listGateChanges(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; pending?: boolean | null | undefined; page: Page },
 ): Promise<GateChange[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'gates:List', projectId, 'gate/*')
   const where = input.pending ? sql`status = 'PENDING' and expires_at > now()` : undefined
   const now = ctx.clock.now()

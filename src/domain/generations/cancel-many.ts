@@ -24,7 +24,7 @@ export async function cancelGenerations(
   },
 ): Promise<{ cancelled: number; hasMore: boolean }> {
   const { reason } = check(shape, { reason: input.reason })
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:Cancel', projectId, 'generation/*', { reached: true })
   const ids = await listToCancel(ctx, input, mostCancelled + 1)
   const chosen = ids.slice(0, mostCancelled)

@@ -44,6 +44,7 @@ export const failureCodes = [
   'CONTEXT_OVERFLOW',
   'OUTPUT_SCHEMA_VIOLATION',
   'TEXT_ENCODED_TOOL_CALL',
+  'NOT_STORED',
   'INTERNAL',
 ] as const
 export type FailureCode = (typeof failureCodes)[number]
@@ -215,6 +216,8 @@ export interface Step {
   /** The notice that was appended to the instructions of this step. */
   notice: string | null
   elided: JsonObject | null
+  /** The tools that were left out of the request; null: none. */
+  leftOut: LeftOutTool[] | null
   /** When the request of the successful attempt was sent, and when the first part of its response arrived. */
   startedAt: Date | null
   firstTokenAt: Date | null
@@ -242,6 +245,14 @@ export interface StepTool {
   name: string
   toolId: string
   version: number
+}
+
+/** A tool that the model of a step did not get. */
+export interface LeftOutTool extends StepTool {
+  /** Why, for people, without keys and addresses. */
+  reason: string
+  /** True when the model's provider refused this tool; false when there were too many. */
+  isRefused: boolean
 }
 
 export function stepOf(row: typeof steps.$inferSelect): Step {

@@ -13,6 +13,7 @@ export {
   stopReasons,
   type FailedAttempt,
   type Generation,
+  type LeftOutTool,
   type Step,
 } from './generation.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
@@ -25,6 +26,7 @@ export {
   type UsableProvider,
 } from './usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
+export { loadLeftOutOf } from './left-out-of-agents.ts'
 export { countGenerations, listDescendants, listGenerations, type GenerationFilter } from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited } from './awaited.ts'

@@ -99,7 +99,7 @@ export async function listed(
     retryOfId?: string | null | undefined
   },
 ): Promise<{ projectId: string; where: SQL | undefined }> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*', { reached: true })
   const filter = input.filter ?? {}
   check(textShape, { text: filter.text }, ['filter'])
@@ -113,9 +113,9 @@ export async function listed(
     filter.rootOnly ? sql`${g.parentId} is null` : undefined,
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
-    filter.text ? await matches(ctx, projectId, filter.text) : undefined,
-    typeof filter.search === 'string' ? await found(ctx, projectId, filter.search) : undefined,
-    await ownedBy(ctx, 'generation/*', g.requestedBy),
+    filter.text ? matches(projectId, filter.text) : undefined,
+    typeof filter.search === 'string' ? found(projectId, filter.search) : undefined,
+    ownedBy(ctx, 'generation/*', g.requestedBy),
   )
   return { projectId, where }
 }
@@ -152,28 +152,23 @@ export async function listDescendants(ctx: Ctx, top: Generation, page: Page): Pr
  * The condition of a text. Every alternative has an index: the text is an id as a whole, or part of the name of an
  * agent, which is looked for among the agents of the project (their number is limited) and not in the generations.
  */
-async function matches({ db }: Ctx, projectId: string, wanted: string): Promise<SQL> {
+function matches(projectId: string, wanted: string): SQL {
   const g = generations
   const kind = kindOfId(wanted)
   if (kind === 'generation') return or(eq(g.id, wanted), eq(g.rootId, wanted))!
   if (kind === 'agent') return eq(g.agentId, wanted)
   // A thread that a generation began has the form of its id.
   if (kind === 'thread') return eq(g.threadId, wanted)
-  const agentIds = await agentIdsNamed(db, projectId, wanted)
-  return agentIds.length > 0 ? sql`${g.agentId} in ${agentIds}` : sql`false`
+  return sql`${g.agentId} = any(array(${agentIdsNamed(projectId, wanted)}))`
 }
 
 /** The condition of a search: words, or what `matches` finds, or the code of an error. Each alternative has an index. */
-async function found(ctx: Ctx, projectId: string, search: string): Promise<SQL> {
+function found(projectId: string, search: string): SQL {
   const words = searchedWords(search)
   const wanted = search.trim()
   const code = /^[a-z_]+$/i.test(wanted) ? wanted.toUpperCase() : null
   const failed = code && and(isOneOf(generations.status, failedStatuses), eq(generations.errorCode, code))
-  return or(
-    hasWords(generations.search, words),
-    await matches(ctx, projectId, wanted),
-    ...(failed ? [failed] : []),
-  )!
+  return or(hasWords(generations.search, words), matches(projectId, wanted), ...(failed ? [failed] : []))!
 }
 
 /** Stored statuses that `generations_open` and `generations_not_completed` hold: the two partial indexes. */

@@ -4,7 +4,7 @@ import { check, text, whole } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { withProof, type Basis } from '../../store/db/proof.ts'
-import { isStorageError } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 import {
   assertMay,
   assertStillValid,
@@ -175,7 +175,7 @@ async function insertAndRun(ctx: Ctx, row: NewGeneration, bind: BindStart | null
     return generation
   } catch (error) {
     if (error instanceof ThreadMovedOnError) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
-    if (isStorageError(error)) slot?.giveBack({ id: row.id, epoch: 1 })
+    if (isOutage(error)) slot?.giveBack({ id: row.id, epoch: 1 })
     else slot?.free()
     throw error
   }

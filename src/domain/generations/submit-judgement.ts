@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
-import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
+import { hashJson, isJsonObject, type Json, jsonTooBig, writeJson } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
-import { checkOutput, codeOf, loadVersion } from '../tools/index.ts'
+import { loadVersion, resultFault } from '../tools/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import { isTerminal, type Generation, type NextStep } from './generation.ts'
 
@@ -131,25 +131,23 @@ async function judgeAll(
     else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
       refuse('EXPIRED', 'The time for the output of this call is over.')
     else {
-      const result = await resultOf(tx, call, (output ?? null) as Json, isError ?? false)
-      const broken = codeOf(result) === 'output_schema_violation' && !isError
-      if (broken)
-        refuse('INVALID', (result.structuredContent as { error: { message: string } }).error.message)
+      const result = resultOf((output ?? null) as Json, isError ?? false)
+      const definition = await loadVersion(tx, call.toolId!, call.toolVersion!)
+      const fault = resultFault({ ...definition, projectId: call.projectId }, result)
+      if (fault !== null) refuse('INVALID', `The tool's output ${fault}`)
       else judged.push({ outcome: { toolCallId, status: 'ACCEPTED', error: null }, call, result, hash })
     }
   }
   return judged
 }
 
-async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boolean): Promise<ToolResult> {
-  const text = typeof output === 'string' ? output : JSON.stringify(output)
-  const result: ToolResult = {
+function resultOf(output: Json, isError: boolean): ToolResult {
+  const text = typeof output === 'string' ? output : writeJson(output)
+  return {
     content: [{ type: 'text', text }],
     ...(typeof output === 'string' ? {} : { structuredContent: output }),
     isError,
   }
-  const definition = await loadVersion(tx, call.toolId!, call.toolVersion!)
-  return checkOutput({ ...definition, projectId: call.projectId }, result)
 }
 
 const refusedWithOthers = {

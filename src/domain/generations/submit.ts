@@ -4,7 +4,7 @@ import { invalidAt } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { StaleReadError, withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
-import { isStorageError } from '../../store/db/storage-error.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { ownEpoch } from '../../store/work/work.ts'
@@ -132,7 +132,7 @@ async function writeSeen(ctx: Ctx, { seen, judgement }: Submitting): Promise<App
     else slot?.free()
     return { generation: after(generation, written), outcomes, written: [written] }
   } catch (error) {
-    if (isStorageError(error)) slot?.giveBack({ id: generation.id, epoch: claim.epoch })
+    if (isOutage(error)) slot?.giveBack({ id: generation.id, epoch: claim.epoch })
     else slot?.free()
     throw error
   }

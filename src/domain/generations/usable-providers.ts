@@ -39,7 +39,7 @@ export async function listUsableProviders(
   models: Models,
   input: { projectId?: string | null | undefined },
 ): Promise<UsableProvider[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:List', projectId, 'provider/*')
   const own = await query<UsableProvider>(
     ctx.db,
@@ -92,7 +92,7 @@ export async function testProvider(
   input: { projectId?: string | null | undefined; name: string; model?: string | null | undefined },
 ): Promise<ProviderTrial> {
   const { name, model: named, ...rest } = check(shape, input)
-  const projectId = projectOf(ctx, rest.projectId)
+  const projectId = await projectOf(ctx, rest.projectId)
   const resource = `provider/${name}`
   await assertMay(ctx, 'providers:Test', projectId, resource)
   const own = name === 'builtin' ? null : await findProvider(ctx, projectId, name)

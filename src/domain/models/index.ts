@@ -23,6 +23,7 @@ export {
   type ProviderKind,
   type ToolChoice,
   type Usage,
+  mostToolsOf,
 } from './port.ts'
 export {
   type EnvironmentProvider,

@@ -1,4 +1,5 @@
 /** Estimates the size of messages in a model's context, in characters. Only trimming depends on it, so it is approximate. */
+import { writeJson } from '../../core/json.ts'
 import type { ContentBlock } from '../../core/content.ts'
 import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from './message.ts'
 import type { ModelTool } from './port.ts'
@@ -19,7 +20,7 @@ export function charactersOf(message: Message): number {
 export function charactersOfTools(tools: ModelTool[]): number {
   let sum = 0
   for (const tool of tools)
-    sum += tool.name.length + (tool.description?.length ?? 0) + JSON.stringify(tool.inputSchema).length
+    sum += tool.name.length + (tool.description?.length ?? 0) + writeJson(tool.inputSchema).length
   return sum
 }
 
@@ -35,14 +36,14 @@ function partCharacters(part: AssistantPart | TextPart | FilePart | ToolResultPa
     case 'tool-result':
       return resultCharacters(part)
     case 'opaque':
-      return JSON.stringify(part.value).length
+      return writeJson(part.value).length
   }
 }
 
 /** Characters of a result as the model gets it: the blocks, or the structured form where it is longer. */
 export function resultCharacters(part: ToolResultPart): number {
   const blocks = part.content.reduce((sum, block) => sum + blockCharacters(block), 0)
-  const structured = part.structuredContent === undefined ? 0 : JSON.stringify(part.structuredContent).length
+  const structured = part.structuredContent === undefined ? 0 : writeJson(part.structuredContent).length
   return part.name.length + Math.max(blocks, structured)
 }
 

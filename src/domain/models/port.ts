@@ -62,7 +62,10 @@ export interface ModelAnswer {
 export type ModelEvent =
   | { type: 'text-delta'; text: string }
   | { type: 'reasoning-delta'; text: string }
-  /** A piece of the arguments of a call; `call` counts from 0 in order of appearance. */
+  /**
+   * A piece of the arguments of a call, with the names that the model was shown: a piece may end inside one. `call` counts from 0
+   * in order of appearance.
+   */
   | { type: 'tool-input-delta'; call: number; name: string; text: string }
   /** A part began or ended: there is nothing to show, but the stream is alive. */
   | { type: 'progress' }
@@ -96,6 +99,25 @@ export type ModelErrorCode =
   | 'MODEL_BAD_REQUEST'
   | 'CONTEXT_OVERFLOW'
 
+/** What a provider that refused a request says of its tools; at least one of the first two is set. */
+export interface ToolRefusal {
+  /** The tools that it names. */
+  names: string[]
+  /** The most tools that it takes; null: it says nothing of their number. */
+  mostTools: number | null
+  /** The longest description of a tool that it takes, in characters; null: it says nothing of that. */
+  longestDescription: number | null
+}
+
+/** The most tools of one request that the providers of a kind document; null: none. */
+export const mostToolsOf: Record<ProviderKind, number | null> = {
+  openai: 128,
+  anthropic: null,
+  google: 512,
+  compatible: null,
+  builtin: null,
+}
+
 /** A failed attempt. `message` may be shown to users of the project: it contains no key, header or host. */
 export class ModelError extends Error {
   readonly code: ModelErrorCode
@@ -103,11 +125,19 @@ export class ModelError extends Error {
   readonly retryAfterMs: number | null
   /** The HTTP status of the provider's answer; null when it gave none. */
   readonly status: number | null
+  /** What of the tools the provider refused; null when it was not that. */
+  readonly toolRefusal: ToolRefusal | null
 
   constructor(
     code: ModelErrorCode,
     message: string,
-    options: { retryable: boolean; retryAfterMs?: number | null; status?: number | null; cause?: unknown },
+    options: {
+      retryable: boolean
+      retryAfterMs?: number | null
+      status?: number | null
+      toolRefusal?: ToolRefusal | null
+      cause?: unknown
+    },
   ) {
     super(message, { cause: options.cause })
     this.name = 'ModelError'
@@ -115,5 +145,6 @@ export class ModelError extends Error {
     this.retryable = options.retryable
     this.retryAfterMs = options.retryAfterMs ?? null
     this.status = options.status ?? null
+    this.toolRefusal = options.toolRefusal ?? null
   }
 }

@@ -30,7 +30,7 @@ const shape = z.object({
   reason: text(2000).nullish(),
 })
 
-/** What to pause: one agent or one tool, else the project. */
+/** What to pause: one agent, one tool or a project, by name, so that nobody stops more than they meant. */
 export type PauseInput = z.input<typeof shape>
 
 /** Beyond the time in which a process may act on what it knew, in milliseconds: clocks of two machines differ. */
@@ -39,7 +39,7 @@ const clockMarginMs = 100
 /**
  * Pauses a project, an agent or a tool. Action `projects:Pause` on it. Once this returns, no request of it leaves in any
  * process: it answers about two seconds after the pause was committed, when whatever was begun before has been sent. A
- * repeat returns the pause that holds. INVALID for both an agent and a tool.
+ * repeat returns the pause that holds. INVALID for nothing, for an agent and a tool, and for one of another project than is named.
  */
 export async function pause(ctx: Ctx, input: PauseInput): Promise<Pause> {
   const given = check(shape, input, ['input'])
@@ -64,9 +64,18 @@ interface PauseTarget {
 async function targetOf(ctx: Ctx, { projectId, agentId, toolId }: PauseInput): Promise<PauseTarget> {
   if (agentId && toolId)
     throw invalidAt(['input', 'toolId'], 'cannot be given with agentId: pause one of them')
-  if (agentId) return { ...(await findAgent(ctx, agentId)), resource: `agent/${agentId}` }
-  if (toolId) return { ...(await findTool(ctx, toolId)), resource: `tool/${toolId}` }
-  const { id, name } = await findProject(ctx, projectOf(ctx, projectId))
+  if (agentId || toolId) {
+    const found = agentId ? await findAgent(ctx, agentId) : await findTool(ctx, toolId!)
+    if (projectId && (await projectOf(ctx, projectId)) !== found.projectId)
+      throw invalidAt(['input', 'projectId'], 'is not the project of what is to be paused: leave it out')
+    return { ...found, resource: agentId ? `agent/${agentId}` : `tool/${toolId}` }
+  }
+  if (!projectId)
+    throw invalidAt(
+      ['input'],
+      `names nothing to pause: give agentId, toolId or, to stop all of the key's project, projectId ${ctx.principal.projectId}`,
+    )
+  const { id, name } = await findProject(ctx, projectId)
   return { id, projectId: id, name, resource: `project/${id}` }
 }
 

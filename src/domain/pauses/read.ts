@@ -51,7 +51,7 @@ export async function listPauses(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; active?: boolean | null | undefined; page: Page },
 ): Promise<Pause[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'projects:Get', projectId, `project/${projectId}`)
   const where = input.active ? sql`ended_at is null` : undefined
   return (await listPage(ctx.db, pauses, projectId, input.page, where)).map(pauseOf)

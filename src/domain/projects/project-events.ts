@@ -23,7 +23,7 @@ export async function watchProject(
     types?: readonly string[] | null | undefined
   },
 ): Promise<EventStream> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
   const requesters = await narrowedTo(ctx, resource)
@@ -53,7 +53,7 @@ export async function listProjectEvents(
   },
 ): Promise<FeedPage> {
   const { projectId: given, ...rest } = input
-  const projectId = projectOf(ctx, given)
+  const projectId = await projectOf(ctx, given)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
   return searchProject(ctx, projectId, { ...rest, requesters: await narrowedTo(ctx, resource) })

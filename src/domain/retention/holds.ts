@@ -64,7 +64,7 @@ export async function putLegalHold(ctx: Ctx, input: PutHoldInput): Promise<Legal
   const { generationId, requesterId, reason, ...given } = check(shape, input)
   if (generationId && requesterId)
     throw invalidAt(['input', 'requesterId'], 'cannot be given with generationId: put a hold on each')
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
   const hold = await atomically(ctx.db, async (tx) => {
     await assertStillValid(tx, ctx.principal)
@@ -160,7 +160,7 @@ export async function listLegalHolds(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; active?: boolean | null | undefined; page: Page },
 ): Promise<LegalHold[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
   const where = input.active ? sql`lifted_at is null` : undefined
   return (await listPage(ctx.db, legalHolds, projectId, input.page, where)).map(holdOf)

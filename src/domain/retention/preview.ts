@@ -27,7 +27,7 @@ export async function previewRetention(
   ctx: Ctx,
   input: Omit<SetRetentionInput, 'expectedVersion'>,
 ): Promise<RetentionPreview> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
   const [row] = await selectRows(ctx.db, retentions, sql`where id = ${projectId}`)
   const days = mergedDays(row ?? noDays, check(daysShape, input))

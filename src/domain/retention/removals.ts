@@ -54,7 +54,7 @@ export type RemoveDataInput = z.input<typeof shape>
  */
 export async function removeRequesterData(ctx: Ctx, input: RemoveDataInput): Promise<DataRemoval> {
   const { requesterId: requester, reason = null, ...given } = check(shape, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   await assertMay(ctx, 'retention:Remove', projectId, `principal/${requester}`)
   const removal = await atomically(ctx.db, async (tx) => {
     await assertStillValid(tx, ctx.principal)
@@ -99,7 +99,7 @@ export async function listDataRemovals(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<DataRemoval[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
   return (await listPage(ctx.db, dataRemovals, projectId, input.page)).map(removalOf)
 }

@@ -1,4 +1,5 @@
 /** Removes files that nothing names any more. Their bytes go after the commit, see `deleteBlobs`. */
+import { writeJson } from '../../core/json.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
@@ -47,9 +48,11 @@ const isNamed = sql`(
 /** A request that has just referred to a file has this time to name it in a row. */
 const grace = sql.raw(`interval '1 hour'`)
 
+/** A condition on a file `f`: no hold keeps it and no row names it. */
+export const isLeft = sql`not ${isHeld(sql`f.project_id`, sql`f.created_by`)} and not ${isNamed}`
+
 /** A condition on a file `f`: it may go. */
-export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.upload_until < now()
-  and not ${isHeld(sql`f.project_id`, sql`f.created_by`)} and not ${isNamed}`
+export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.upload_until < now() and ${isLeft}`
 
 /** Removes those of the files that nothing names, with an event each. Returns how many. */
 export async function deleteFiles(tx: Database, projectId: string, ids: readonly string[]): Promise<number> {
@@ -74,7 +77,7 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
     tx,
     sql`insert into removed_blobs (key, project_id)
       select x.key, ${projectId}::text
-      from jsonb_array_elements_text(${JSON.stringify(keys)}::text::jsonb) as x(key)
+      from jsonb_array_elements_text(${writeJson(keys)}::text::jsonb) as x(key)
       on conflict (key) do nothing`,
   )
   const events = gone.map(({ id, filename }) => fileDeleted({ fileId: id, name: filename }))

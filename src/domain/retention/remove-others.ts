@@ -9,7 +9,7 @@ import { deleteCalls, hasNoOutcome } from '../tool-calls/index.ts'
 import { isHeld } from './find-runs.ts'
 import type { Removed } from './kinds.ts'
 import { countRemoved, lockSweep } from './lease.ts'
-import { deleteFiles, isUnused } from './remove-files.ts'
+import { deleteFiles, isLeft, isUnused } from './remove-files.ts'
 import { patienceMs } from './remove-runs.ts'
 
 /** What of a project goes. */
@@ -159,6 +159,27 @@ export const removeFiles =
       if (gone > 0) await countRemoved(tx, sweep, { files: gone }, old.removalId)
       return gone
     })
+
+/** Whether a call outside runs, or a file, of the requester is too young to go, and nothing else keeps it. */
+export async function hasYoung(db: Database, old: Old, requester: string): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`select 1
+      where exists (
+          select 1
+          from tool_calls as c
+          where c.project_id = ${old.projectId} and c.requested_by = ${requester} and c.generation_id is null
+            and c.status <> 'UNKNOWN' and not ${hasNoOutcome('c')} and not ${isHeld(sql`c.project_id`, sql`c.requested_by`)}
+            and (c.settled_at >= ${at(old)} or c.resolved_at >= ${at(old)})
+        ) or exists (
+          select 1
+          from files as f
+          where f.project_id = ${old.projectId} and f.created_by = ${requester} and ${isLeft}
+            and (f.created_at >= ${at(old)} or not (${isUnused}))
+        )`,
+  )
+  return rows.length > 0
+}
 
 /** How many rows of each kind would go now, each counted up to `most`. */
 export async function countOthers(

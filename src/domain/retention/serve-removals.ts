@@ -9,7 +9,7 @@ import { youngestMs } from './kinds.ts'
 import { lockSweep } from './lease.ts'
 import { sweepBatches, sweepRuns, type Sweep } from './passes.ts'
 import type { DataRemoval, Kept } from './removals.ts'
-import { removeCalls, removeFiles } from './remove-others.ts'
+import { hasYoung, removeCalls, removeFiles } from './remove-others.ts'
 
 /** Serves the removals of a project that are open. False when the process must stop. */
 export async function serveRemovals(sweep: Sweep): Promise<boolean> {
@@ -34,7 +34,7 @@ export async function serveRemovals(sweep: Sweep): Promise<boolean> {
 /** Runs that stay are counted up to here. */
 const mostCounted = 10_000
 
-/** Notes what stays. It is finished when nothing has to wait for its age alone. */
+/** Notes what stays. It is finished when nothing has to wait for its age alone, of whatever kind. */
 async function settle(
   { services: { db }, held, projectId }: Sweep,
   { id, requester }: Pick<DataRemoval, 'id' | 'requester'>,
@@ -43,7 +43,8 @@ async function settle(
   const { runs, kept } = await countRuns(db, { projectId, before, requester }, mostCounted)
   const calls = await countKeptCalls(db, projectId, requester)
   const all: Kept = { ...kept, ...(calls > 0 ? { CALLS: calls } : {}) }
-  const isFinished = runs === 0 && !kept.RECENT
+  const old = { projectId, before, removalId: id }
+  const isFinished = runs === 0 && !kept.RECENT && !(await hasYoung(db, old, requester))
   await atomically(db, async (tx) => {
     await lockSweep(tx, held)
     await query(

@@ -65,7 +65,7 @@ export async function getRetention(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<Retention> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)
   const [row] = await selectRows(ctx.db, retentions, sql`where id = ${projectId}`)
   return retentionOf(projectId, row)
@@ -116,7 +116,7 @@ export function mergedDays(before: Days, given: z.output<typeof daysShape>): Day
  */
 export async function setRetention(ctx: Ctx, input: SetRetentionInput): Promise<Retention> {
   const given = check(shape, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'retention:Set', projectId, resource)
   const row = await atomically(ctx.db, async (tx) => {

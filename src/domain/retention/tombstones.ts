@@ -46,11 +46,11 @@ export async function listRemovedGenerations(
   input: { projectId?: string | null | undefined; generationId?: string | null | undefined; page: Page },
 ): Promise<RemovedGeneration[]> {
   const { page, generationId } = input
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*', { reached: true })
   const where = and(
     typeof generationId === 'string' ? eq(removedGenerations.id, generationId) : undefined,
-    await ownedBy(ctx, 'generation/*', removedGenerations.requestedBy),
+    ownedBy(ctx, 'generation/*', removedGenerations.requestedBy),
   )
   const rows = await listPage(ctx.db, removedGenerations, projectId, page, where)
   return rows.map((row) => ({ ...row, facts: row.facts as CallFact[] | null }))

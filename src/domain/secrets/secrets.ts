@@ -58,7 +58,7 @@ export async function setSecret(
   },
 ): Promise<Secret> {
   const { name, value, allowedHosts, ...rest } = check(newSecret, input)
-  const projectId = projectOf(ctx, rest.projectId)
+  const projectId = await projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
   const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
   const saved = await atomically(ctx.db, async (tx) => {
@@ -85,7 +85,7 @@ export async function deleteSecret(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; name: string },
 ): Promise<boolean> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
   const wasThere = await atomically(ctx.db, async (tx) => {
     const rows = await tx
@@ -106,7 +106,7 @@ export async function listSecrets(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Secret[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'secrets:List', projectId, 'secret/*')
   return (await listPage(ctx.db, secrets, projectId, input.page)).map(shown)
 }

@@ -1,13 +1,15 @@
 /** The entry point of sign-in: sessions of browsers, and people of an identity provider. */
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export { createProvider } from './oidc-provider.ts'
-export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
 export {
+  createLink,
   endSession,
   endSessions,
   findOwnSession,
+  isLocalLink,
   listOwnSessions,
   listSessions,
+  openLink,
   startSession,
 } from './session-operations.ts'
 export { createSignIn, signInMs, type SignIn, type SignInGoal } from './sign-in.ts'

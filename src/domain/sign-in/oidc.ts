@@ -2,6 +2,7 @@
 import { jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { sha256Hex } from '../../core/signing.ts'
+import { canonicalText, shortText } from '../../core/text.ts'
 import {
   type Account,
   type Principal,
@@ -98,7 +99,9 @@ export async function principalOfClaims(
 export function accountOf({ issuer }: OidcSettings, payload: JWTPayload): Account | null {
   const { sub } = payload
   if (typeof sub !== 'string' || sub.trim() === '' || sub.length > longestSubject) return null
+  // One that cannot be stored as it is would be another person's.
+  if (sub !== canonicalText(sub)) return null
   const names = [payload['name'], payload['email'], sub]
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '')!
-  return { issuer, subject: sub, name: name.slice(0, 100) }
+  return { issuer, subject: sub, name: shortText(name, 100) }
 }

@@ -27,6 +27,9 @@ import {
   tokenPrefix,
 } from '../access/index.ts'
 
+/** How a link begins that any browser may open, and one that only a browser on the machine of the server may. */
+const linkPrefixes = { anywhere: 'gho_', here: 'ghl_' } as const
+
 /** The most sessions of one key or person. Beyond that the ones that were unused longest end. */
 const mostSessions = 50
 const longestUserAgent = 200
@@ -42,11 +45,62 @@ export async function startSession(
   ctx: Ctx,
   { method, userAgent }: { method: SessionMethod; userAgent: string | null },
 ): Promise<{ session: Session; token: string }> {
+  const token = newToken(tokenPrefix)
+  return { session: await insertSession(ctx, method, userAgent, token, idleMs), token }
+}
+
+/**
+ * Makes a code that signs one browser in as the caller: `openLink` takes it once. It is a session that waits for its browser:
+ * it is listed, counted and ended as one, and ends with the caller's key. Action `sessions:Start`. Not idempotent.
+ */
+export async function createLink(
+  ctx: Ctx,
+  { opens, lifetimeMs }: { opens: keyof typeof linkPrefixes; lifetimeMs: number },
+): Promise<{ session: Session; code: string }> {
+  const code = newToken(linkPrefixes[opens])
+  return { session: await insertSession(ctx, 'LINK', null, code, lifetimeMs), code }
+}
+
+/** Whether only a browser on the machine of the server may open the link with this code. */
+export const isLocalLink = (code: string): boolean => code.startsWith(linkPrefixes.here)
+
+/**
+ * Gives the session of a link to the browser that opens it: the code is spent, and the token that is returned takes its place.
+ * Null for a code that was spent, has expired or never was.
+ */
+export async function openLink(
+  { db }: Pick<Ctx, 'db'>,
+  code: string,
+  { remoteAddress, userAgent }: { remoteAddress: string | null; userAgent: string | null },
+): Promise<string | null> {
+  // A session's own token must not become another one: whoever has it could give it away unnoticed.
+  if (!Object.values(linkPrefixes).some((prefix) => code.startsWith(prefix))) return null
+  const token = newToken(tokenPrefix)
+  const [row] = await db
+    .update(sessions)
+    .set({
+      hash: sha256Hex(token),
+      remoteAddress,
+      userAgent: userAgent && readable(userAgent),
+      usedAt: sql`now()`,
+      expiresAt: sql`least(${nowPlus(idleMs)}, ends_at)`,
+    })
+    .where(and(eq(sessions.hash, sha256Hex(code)), isLive))
+    .returning({ id: sessions.id })
+  return row ? token : null
+}
+
+async function insertSession(
+  ctx: Ctx,
+  method: SessionMethod,
+  userAgent: string | null,
+  token: string,
+  lifetimeMs: number,
+): Promise<Session> {
   const { principal } = ctx
   const { projectId } = principal
   const id = newId('session')
   await assertMay(ctx, 'sessions:Start', projectId, `session/${id}`)
-  const token = newToken(tokenPrefix)
   // A session of a person has no token to end with; one of a key ends with it.
   const last = isSubject(principal.id) ? null : (principal.expiresAt?.toISOString() ?? null)
   const endsAt = sql`least(${nowPlus(longestSessionMs)}, ${last}::timestamptz)`
@@ -65,7 +119,7 @@ export async function startSession(
         remoteAddress: ctx.remoteAddress,
         userAgent: userAgent && readable(userAgent),
         endsAt,
-        expiresAt: sql`least(${nowPlus(idleMs)}, ${endsAt})`,
+        expiresAt: sql`least(${nowPlus(lifetimeMs)}, ${endsAt})`,
       })
       .returning()
     const resource = `session/${id}`
@@ -73,7 +127,7 @@ export async function startSession(
     return { session: sessionOf(row!), dropped: unused }
   })
   announceEnd(ctx, dropped)
-  return { session, token }
+  return session
 }
 
 /** The text without control and bidirectional characters, cut to a length that lists can show. */
@@ -193,7 +247,7 @@ export async function listSessions(
     page: Page
   },
 ): Promise<Session[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'sessions:List', projectId, 'session/*')
   const of = input.principalId ? sql`principal_id = ${input.principalId}` : sql`true`
   const rows = await listPage(ctx.db, sessions, projectId, input.page, sql`${isLive} and ${of}`)

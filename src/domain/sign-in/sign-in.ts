@@ -5,7 +5,7 @@
 import { jwtVerify, type JWTPayload } from 'jose'
 import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
-import { isJsonObject, tryParseJson, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import { createHash } from 'node:crypto'
 import type { JoinedKey, Principal, Services } from '../access/index.ts'
@@ -134,7 +134,7 @@ function isOwnPath(path: string): boolean {
 
 /** A cookie of a new sign-in: when it began, 256 random bits, and what it is for. */
 function cookieOf(now: number, { goTo, ...goal }: SignInGoal): string {
-  const text = JSON.stringify({ ...goal, goTo: isOwnPath(goTo) ? goTo : '/' })
+  const text = writeJson({ ...goal, goTo: isOwnPath(goTo) ? goTo : '/' })
   return `${now}.${newToken('')}.${Buffer.from(text).toString('base64url')}`
 }
 

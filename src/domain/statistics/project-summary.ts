@@ -23,7 +23,7 @@ export async function summariseProject(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<ProjectSummary> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')

@@ -61,7 +61,7 @@ export async function readStatistics(
     bucket?: BucketSize | null | undefined
   },
 ): Promise<Statistics> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*')
   await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { idPrefixes, newId } from '../../core/ids.ts'
-import { canonicalJson } from '../../core/json.ts'
+import { canonicalJson, writeJson } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { jsonb, query } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
@@ -53,7 +53,7 @@ export function namedThreadIds(
 }
 
 function digestId(parts: readonly string[]): string {
-  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  const digest = createHash('sha256').update(writeJson(parts)).digest('hex')
   return `${idPrefixes.thread}_${BigInt(`0x${digest}`).toString(36).padStart(24, '0').slice(-24)}`
 }
 
@@ -121,7 +121,7 @@ export async function listThreads(
   const where = and(
     eq(threads.agentId, agent.id),
     typeof externalId === 'string' ? eq(threads.id, await namedThreadId(ctx, agent, externalId)) : undefined,
-    await ownedBy(ctx, 'thread/*', threads.createdBy),
+    ownedBy(ctx, 'thread/*', threads.createdBy),
   )
   return (await listPage(ctx.db, threads, agent.projectId, input.page, where)).map(threadOf)
 }

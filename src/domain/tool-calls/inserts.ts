@@ -1,4 +1,5 @@
 /** The statements that insert tool calls: those of a step of a generation, and those outside any generation. */
+import { argumentOrderOf } from '../../core/key-order.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
@@ -31,6 +32,7 @@ export function insertCalls(calls: readonly ProposedCall[]): SQL {
     runtimeName: call.runtimeName,
     status: call.status,
     arguments: call.arguments,
+    argumentOrder: argumentOrderOf(call.arguments, call.tool?.inputSchema),
     rawArguments: call.rawArguments,
     masked: call.masked,
     result: call.result,

@@ -44,7 +44,7 @@ export async function listToolCalls(
     page: Page
   },
 ): Promise<ToolCall[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*', { reached: true })
   const { statuses, toolId, generationId, agentId, ...range } = input.filter ?? {}
   const where = and(
@@ -54,7 +54,7 @@ export async function listToolCalls(
     agentId ? throughAgent(agentId) : undefined,
     createdWithin(toolCalls, range),
     input.where,
-    await ownedBy(ctx, 'toolCall/*', toolCalls.requestedBy),
+    ownedBy(ctx, 'toolCall/*', toolCalls.requestedBy),
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
 }

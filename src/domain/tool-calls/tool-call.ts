@@ -1,6 +1,7 @@
 /** A tool call: one request to run a tool, inside a generation or outside. */
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { inKeyOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Requester } from '../access/index.ts'
@@ -110,8 +111,11 @@ export interface ToolCall {
 }
 
 export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
-  const { wakeAt: _wakeAt, epoch: _epoch, ...rest } = row
-  return rest as ToolCall
+  const { wakeAt: _wakeAt, epoch: _epoch, argumentOrder, ...rest } = row
+  const call = rest as ToolCall
+  return argumentOrder && call.arguments
+    ? { ...call, arguments: inKeyOrder(call.arguments, argumentOrder as KeyOrder) }
+    : call
 }
 
 /** What holds a call outside any generation when it is paused: its project, its tool, and the agent through which it came. */

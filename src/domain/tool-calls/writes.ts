@@ -15,6 +15,7 @@ export interface ProposedCall {
     kind: string
     action: string | null
     definitionHash: string | null
+    inputSchema: JsonObject
   } | null
   runtimeName: string
   status: To<'propose'>

@@ -1,6 +1,6 @@
 /** Validates a tool's definition, by kind. Pure. */
 import type { Issue } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, writeJson } from '../../core/json.ts'
 import { compileSchema, judge } from '../../core/json-schema.ts'
 import type { PlatformActions } from '../access/index.ts'
 import { checkHttpConfig, placeholderFaults } from './kinds/http.ts'
@@ -99,7 +99,7 @@ function platformFaults(
       : [
           {
             path: ['input', 'config', 'platform', 'actions', String(i)],
-            message: `${JSON.stringify(name)} is not a platform action`,
+            message: `${writeJson(name)} is not a platform action`,
           },
         ],
   )

@@ -1,4 +1,5 @@
 /** Checks the sentences of gates against the arguments that they name. */
+import { writeJson } from '../../core/json.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { loadUpstreams } from '../upstream/index.ts'
@@ -33,7 +34,7 @@ export function titleFaults(
     if (usable.includes(name)) return []
     const why = known.includes(name) ? 'whose value is never shown' : 'which is no argument of the tool'
     const choice = usable.slice(0, maxNamesShown).join(', ') || 'none'
-    return [{ path: at, message: `names ${JSON.stringify(name)}, ${why}; it can name: ${choice}` }]
+    return [{ path: at, message: `names ${writeJson(name)}, ${why}; it can name: ${choice}` }]
   })
 }
 

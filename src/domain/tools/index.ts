@@ -39,13 +39,15 @@ export {
   givenUpResult,
   isGivenUp,
   finished,
+  notStored,
   statusOf,
   unknownReasonOf,
   unknownResult,
+  unsent,
   type Finished,
 } from './outcome.ts'
 export {
-  checkOutput,
+  resultFault,
   codeOf,
   goneResult,
   WithheldError,

@@ -3,9 +3,9 @@
  * Pure.
  */
 import { boundedFor } from '../../core/bounded.ts'
-import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
 import { mask, masked } from '../../core/scrub.ts'
-import { refOf, resolveRef } from './schema/walk.ts'
+import { refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition } from './tool.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
@@ -35,7 +35,7 @@ export function maskedText({ inputSchema, projectId }: Masking, text: string): s
   if (isUnmarked(marks)) return text
   const value = tryParseJson(text)
   return typeof value === 'object' && value !== null
-    ? JSON.stringify(masked(value, pathsOf(value, marks, projectId)))
+    ? writeJson(masked(value, pathsOf(value, marks, projectId)))
     : mask
 }
 

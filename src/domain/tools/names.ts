@@ -1,5 +1,6 @@
 /** Tool names: which are valid, how runtime names are built, and which collide. Pure. */
 import { createHash } from 'node:crypto'
+import { writeJson } from '../../core/json.ts'
 
 const maxLength = 64
 const pattern = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
@@ -18,7 +19,7 @@ export function isToolName(name: string): boolean {
 export function runtimeName(parts: readonly string[]): string {
   const joined = parts.join('_')
   if (isToolName(joined)) return joined
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 8)
+  const hash = createHash('sha256').update(writeJson(parts)).digest('hex').slice(0, 8)
   const legal = joined.replace(/[^a-zA-Z0-9_-]/g, '_').replace(/^(?![a-zA-Z_])/, '_')
   return `${legal.slice(0, maxLength - hash.length - 1)}_${hash}`
 }

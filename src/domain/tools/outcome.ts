@@ -10,6 +10,8 @@ export type Outcome = 'known' | 'unknown'
 export interface Finished {
   result: ToolResult
   outcome: Outcome
+  /** No attempt of the call was sent. */
+  isUnsent?: true
 }
 
 /** What the executor of a tool kind returns. */
@@ -37,8 +39,25 @@ export function finishedOf(
 ): Finished {
   return (lost || (wasSent && !sent)) && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
-    : finished(result)
+    : { ...finished(result), ...(sent || wasSent ? {} : { isUnsent: true }) }
 }
+
+/** The outcome of a call of which no attempt was sent. */
+export function unsent(result: ToolResult): Finished {
+  return { ...finished(result), isUnsent: true }
+}
+
+/** What is told of a call whose outcome the database refuses to store. */
+export function notStored({ isUnsent }: Finished): Finished {
+  if (isUnsent)
+    return unsent(
+      errorResult('not_stored', 'This call was not sent, and the database refused to store the reason.'),
+    )
+  const why = 'This call was sent and answered, and the database refused to store the answer'
+  return { result: unknown(why, { reason: notStoredReason }), outcome: 'unknown' }
+}
+
+const notStoredReason = 'not_stored'
 
 /** The status of a finished call. */
 export function statusOf({ result, outcome }: Finished): 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN' {
@@ -58,8 +77,11 @@ export function unknownResult(cause: ToolResult | null = null): ToolResult {
 }
 
 /** Why the outcome of a call with this result, made by unknownResult, cannot be known. */
-export function unknownReasonOf({ structuredContent }: ToolResult): 'NO_RESPONSE' | 'WORKER_LOST' {
+export function unknownReasonOf({
+  structuredContent,
+}: ToolResult): 'NO_RESPONSE' | 'NOT_STORED' | 'WORKER_LOST' {
   const error = (structuredContent as { error?: JsonObject } | undefined)?.error
+  if (error?.['reason'] === notStoredReason) return 'NOT_STORED'
   return error?.['reason'] === undefined ? 'WORKER_LOST' : 'NO_RESPONSE'
 }
 

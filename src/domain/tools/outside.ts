@@ -1,6 +1,6 @@
 /** What saving a tool checks and writes beyond its own row: secrets, URLs, and the upstream of an mcp tool. */
 import { invalidAt } from '../../core/errors.ts'
-import { hashJson, type JsonObject } from '../../core/json.ts'
+import { hashJson, type JsonObject, readJson, writeJson } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
@@ -81,5 +81,5 @@ export async function refreshNow(services: Services, toolId: string): Promise<vo
 }
 
 function addressOf({ url, headers, auth }: McpToolConfig): JsonObject {
-  return JSON.parse(JSON.stringify({ url, headers, auth })) as JsonObject
+  return readJson(writeJson({ url, headers, auth })) as JsonObject
 }

@@ -1,9 +1,9 @@
 /** Presets: fixed top-level arguments, hidden from models and clients; they always win over sent values. Pure. */
 import { boundedFor, createCooldown, type Cooldown } from '../../core/bounded.ts'
-import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
+import { copyJson, hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { isOwnSchema, ownSchema } from '../../core/json-schema.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
-import { selfContained } from './schema/refs.ts'
+import { selfContained } from '../../core/schema-refs.ts'
 import { namesArgument } from './schema/fields.ts'
 import { fixArguments } from './schema/presets.ts'
 
@@ -55,7 +55,7 @@ export function mergePresets(args: JsonObject, presets: JsonObject): { args: Jso
   const own = Object.entries(args)
   const merged: [string, Json][] = [
     ...own.filter(([key]) => !Object.hasOwn(presets, key)),
-    ...Object.entries(structuredClone(presets)),
+    ...Object.entries(copyJson(presets)),
   ]
   // Object.fromEntries defines own members, also for "__proto__"; an assignment would not.
   return {

@@ -28,7 +28,7 @@ import { gateFactsOf } from './gate-facts.ts'
 import { checkActionTitles } from './gate-titles.ts'
 import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
-import { insertVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
+import { insertVersion, saveVersion, storedDefinition, recordToolChange, toolOf } from './versions.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null | undefined }
 export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | null | undefined } & {
@@ -42,7 +42,7 @@ export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | 
  * refresh of an upstream; an unreachable one is a state, not an error.
  */
 export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
   const definition = checkDefinition(input, ctx, projectId)
   await checkOutside(ctx, projectId, definition)
@@ -51,7 +51,11 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
     atomically(ctx.db, async (tx) => {
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
-      const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
+      const stored = storedDefinition(definition)
+      const [row] = await tx
+        .insert(tools)
+        .values({ id, projectId, name, kind, definition: stored })
+        .returning()
       await insertVersion(tx, ctx, row!)
       await saveOutside(tx, toolOf(row!))
       await recordToolChange(tx, ctx, 'create', toolOf(row!))
@@ -144,7 +148,7 @@ export async function listTools(
     page: Page
   },
 ): Promise<Tool[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')
   const { name } = check(partShape, { name: input.name ?? undefined }, [])
   const where = and(

@@ -1,9 +1,10 @@
 /** Runs one prepared call of a server-run tool of any kind. Writes nothing to the database itself. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { issuesIn } from '../../core/json-schema.ts'
+import { outputFault, ranResult, textIn } from '../../core/output.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
+import { shortText } from '../../core/text.ts'
 import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
@@ -149,7 +150,10 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
     isIdempotent: isIdempotent(run.callable),
   })
   const result = cleanResult(sending.result, scrubber(filled.secrets))
-  return { ...sending, result: checkOutput(run.callable, result) }
+  const fault = resultFault(run.callable, result)
+  return fault === null
+    ? { ...sending, result }
+    : { ...sending, result: ranResult('output_schema_violation', fault, textIn(result)) }
 }
 
 /** The time limit for one call of the tool, in milliseconds. */
@@ -188,20 +192,17 @@ async function withSecrets(
   return { config: { ...config, url: url.text, headers }, secrets: [...secrets.values()] }
 }
 
-/** Turns a result that does not fit the tool's outputSchema into an error. */
-export function checkOutput(definition: OwnedDefinition, result: ToolResult): ToolResult {
-  if (definition.outputSchema === null || result.isError) return result
+/** Why a result does not fit the tool's outputSchema; null when it fits. */
+export function resultFault(definition: OwnedDefinition, result: ToolResult): string | null {
   const { outputSchema, projectId } = definition
-  const issues = issuesIn(outputSchema, projectId, result.structuredContent ?? null)
-  if (issues.length === 0) return result
-  const where = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
-  return errorResult('output_schema_violation', `The tool's output does not fit its outputSchema: ${where}`)
+  if (outputSchema === null || result.isError) return null
+  return outputFault(outputSchema, projectId, result.structuredContent ?? null)
 }
 
 /** The error code of a failed result, for lists and filters. */
 export function codeOf(result: ToolResult): string | null {
   const error = (result.structuredContent as { error?: { code?: unknown } } | undefined)?.error
-  return result.isError && typeof error?.code === 'string' ? error.code.slice(0, 100) : null
+  return result.isError && typeof error?.code === 'string' ? shortText(error.code, 100) : null
 }
 
 /** Whether the requester of a call is still valid: neither revoked nor expired. */

@@ -8,6 +8,7 @@ import { toolVersions } from '../../store/db/tables/tools.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import { shownSchema } from './callable.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
+import { definitionOf } from './versions.ts'
 
 /** A version as a caller may see it. */
 export interface ShownVersion {
@@ -31,10 +32,11 @@ export const mostChanges = 100
 export async function listToolVersions(ctx: Ctx, tool: Tool, page: Page): Promise<ShownVersion[]> {
   const rows = await versionPage(ctx.db, toolVersions, { column: toolVersions.toolId, id: tool.id }, page)
   const seesAll = allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`)
-  const shown = (definition: unknown) => shownDefinition(tool, definition as ToolDefinition, seesAll)
-  return rows.map(({ row: { version, createdBy, createdAt, definition }, before }) => {
-    const now = shown(definition)
-    const changes = before ? changesBetween(shown(before.definition), now, mostChanges) : []
+  const shown = (row: { definition: unknown }) => shownDefinition(tool, definitionOf(row), seesAll)
+  return rows.map(({ row, before }) => {
+    const { version, createdBy, createdAt } = row
+    const now = shown(row)
+    const changes = before ? changesBetween(shown(before), now, mostChanges) : []
     return {
       id: String(version),
       version,
@@ -82,7 +84,17 @@ function shownDefinition(tool: Tool, definition: ToolDefinition, seesAll: boolea
 
 /** Leaves out what is undefined, as the stored JSON does. */
 function asJson(value: object): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject
+  // Not over a text: a mark begins with NUL, which no text has that was read.
+  return defined(value as JsonObject) as JsonObject
+}
+
+function defined(value: Json): Json {
+  if (Array.isArray(value)) return value.map(defined)
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value as Record<string, Json | undefined>)
+  return Object.fromEntries(
+    entries.flatMap(([key, one]): [string, Json][] => (one === undefined ? [] : [[key, defined(one)]])),
+  )
 }
 
 function unmarked<Value extends Json | undefined>(value: Value): Value | Json {

@@ -1,5 +1,6 @@
 /** Versions of a tool: each change adds a row, together with its audit entry and event. */
 import { BoundedMap } from '../../core/bounded-map.ts'
+import { inKeyOrder, schemaOrderOf, type KeyOrder } from '../../core/key-order.ts'
 import { and, eq } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -23,7 +24,12 @@ export async function saveVersion(
 ): Promise<Tool | null> {
   const [row] = await tx
     .update(tools)
-    .set({ name: definition.name, definition, version: sql`${tools.version} + 1`, updatedAt: sql`now()` })
+    .set({
+      name: definition.name,
+      definition: storedDefinition(definition),
+      version: sql`${tools.version} + 1`,
+      updatedAt: sql`now()`,
+    })
     .where(and(eq(tools.id, known.id), eq(tools.version, known.version)))
     .returning()
   if (!row) return null
@@ -38,7 +44,22 @@ export async function saveVersion(
 
 export function toolOf(row: typeof tools.$inferSelect): Tool {
   const { id, projectId, version, createdAt, updatedAt } = row
-  return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
+  return { ...definitionOf(row), id, projectId, version, createdAt, updatedAt }
+}
+
+/** A definition as it is stored: with the order of properties in its schemas, a KeyOrder, when jsonb would lose it. */
+export function storedDefinition(definition: ToolDefinition): unknown {
+  const { inputSchema, outputSchema } = definition
+  const order = schemaOrderOf({ inputSchema, outputSchema })
+  return order ? { ...definition, order } : definition
+}
+
+/** The definition of a row. */
+export function definitionOf(row: { definition: unknown }): ToolDefinition {
+  const { order, ...definition } = row.definition as ToolDefinition & { order?: KeyOrder }
+  if (!order) return definition
+  const { inputSchema, outputSchema } = definition
+  return { ...definition, ...inKeyOrder({ inputSchema, outputSchema }, order) }
 }
 
 /** Stores the definition of a tool's row as its version, made by the caller. */
@@ -55,7 +76,11 @@ export function insertRunTools(
   { projectId, by }: { projectId: string; by: string },
 ): SQL[] {
   return given.map(({ id: toolId, definition }) =>
-    insertSelect(toolVersions, { toolId, version: 1, projectId, definition, createdBy: by }, sql`g`),
+    insertSelect(
+      toolVersions,
+      { toolId, version: 1, projectId, definition: storedDefinition(definition), createdBy: by },
+      sql`g`,
+    ),
   )
 }
 
@@ -71,7 +96,7 @@ export async function loadVersion(db: Database, toolId: string, version: number)
     .select({ definition: toolVersions.definition })
     .from(toolVersions)
     .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
-  const definition = row!.definition as ToolDefinition
+  const definition = definitionOf(row!)
   versions.set(key, definition)
   return definition
 }

@@ -47,13 +47,14 @@ async function bindRun(
     if (set) await query(tx, sql`update triggers set ${set} where id = ${triggerId} and ${still}`)
     return findStart(tx, { projectId, id: triggerId }, own.key)
   }
+  // A run by hand takes nothing away that a tick has said.
+  const said = key === null ? sql`` : sql`, last_error = null, missed = ${missed}::int`
   const moved = await query(
     tx,
     sql`update triggers set
         last_run_id = ${runId},
-        last_at = now(),
-        last_error = null,
-        missed = ${missed}::int
+        last_at = now()
+        ${said}
         ${set ? sql`, ${set}` : sql``}
       where id = ${triggerId} and ${still}
       returning 1`,

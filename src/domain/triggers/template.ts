@@ -1,5 +1,5 @@
 /** The prompt of a message: a text with paths into its JSON body in braces, as `New order {order.id}`. Pure. */
-import { isJsonObject, type Json } from '../../core/json.ts'
+import { isJsonObject, type Json, writeJson } from '../../core/json.ts'
 
 /** `{.}` is the whole body. Other braces are text. */
 const placeholder = /\{(\.|[\w$-]+(?:\.[\w$-]+)*)\}/g
@@ -12,7 +12,7 @@ export function fillTemplate(template: string, body: Json): { text: string } | {
   return {
     text: template.replace(placeholder, (_all, path: string) => {
       const value = valueAt(body, path)
-      return typeof value === 'string' ? value : JSON.stringify(value)
+      return typeof value === 'string' ? value : writeJson(value)
     }),
   }
 }

@@ -67,7 +67,7 @@ export async function listTriggers(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; agentId?: string | null | undefined; page: Page },
 ): Promise<Trigger[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'triggers:List', projectId, 'trigger/*')
   const where = input.agentId ? sql`agent_id = ${input.agentId}` : undefined
   return (await listPage(ctx.db, triggers, projectId, input.page, where)).map(triggerOf)

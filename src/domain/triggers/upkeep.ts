@@ -22,7 +22,10 @@ export async function resealTriggers(tx: Database, from: Buffer, to: Buffer): Pr
   return rows.length
 }
 
-/** Forgets, some at a time, what started runs a week ago: an old message is refused by its time stamp. */
+/**
+ * Forgets, some at a time, what started runs a week ago: an old message is refused by its time stamp. What started a run that
+ * has not ended is kept, for the next tick asks.
+ */
 export async function forgetOldStarts(db: Database): Promise<void> {
   await query(
     db,
@@ -31,6 +34,7 @@ export async function forgetOldStarts(db: Database): Promise<void> {
         select ctid
         from trigger_starts
         where at < now() - interval '7 days'
+          and not exists (select 1 from generations as g where g.id = generation_id and g.finished_at is null)
         order by at
         limit 1000
       ))`,

@@ -5,6 +5,7 @@
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { isRefused } from '../../store/db/storage-error.ts'
 import { triggers } from '../../store/db/tables/triggers.ts'
 import { claim, givenBack, LeaseLostError, type Held } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
@@ -13,6 +14,9 @@ import { appendProjectEvents, triggerSkipped } from '../events/index.ts'
 import { dueTick } from './cron.ts'
 import { startRun } from './start.ts'
 import type { TriggerRow } from './trigger.ts'
+
+/** How the keys of ticks begin. */
+const tickKeys = 'tick/'
 
 /** Ticks in work at the same time: each is a few statements. */
 const slots = 4
@@ -63,13 +67,13 @@ export async function serveTick(services: Services, held: Held): Promise<void> {
   }
   const { tick: at, missed, next } = dueTick(row.cron!, row.timeZone!, row.nextAt, now)
   const tick = { row, at, missed, moved: movedTo(next), still }
-  if (await isOpen(db, row.lastRunId)) return skip(services, tick, 'OVERLAP', 'The run before has not ended.')
+  if (await isTickOpen(db, row)) return skip(services, tick, 'OVERLAP', 'The run before has not ended.')
   const principal = await actingPrincipal(db, row.projectId, row.requestedBy, services.clock.now())
   if (!principal) return skip(services, tick, 'REQUESTER_GONE', requesterGone)
   const ctx = { ...services, principal, requestId: row.id, remoteAddress: null }
   try {
     await startRun(ctx, row, {
-      key: `tick/${at.toISOString()}`,
+      key: `${tickKeys}${at.toISOString()}`,
       prompt: row.prompt,
       missed,
       set: tick.moved,
@@ -77,6 +81,10 @@ export async function serveTick(services: Services, held: Held): Promise<void> {
       lost: () => new LeaseLostError(row.id),
     })
   } catch (error) {
+    if (isRefused(error)) {
+      services.log.error({ err: error, id: row.id }, 'the database refused to store the run of a schedule')
+      return skip(services, tick, 'NOT_STORED', 'The database refused to store the run.')
+    }
     const known = asAppError(error)
     // What the database did not answer is tried again when the lease ends.
     if (!known || known.code === 'UNAVAILABLE') throw error
@@ -92,10 +100,21 @@ function movedTo(next: Date | null): SQL {
   return sql`next_at = ${at}, wake_at = ${at}, ${givenBack}`
 }
 
-/** Whether a run has not ended. */
-async function isOpen(db: Database, runId: string | null): Promise<boolean> {
-  if (runId === null) return false
-  const rows = await query(db, sql`select 1 from generations where id = ${runId} and finished_at is null`)
+/** Whether the run of the last tick has not ended. One that was started by hand stands for none and holds up none. */
+async function isTickOpen(db: Database, { id, projectId }: TriggerRow): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`select 1
+      from generations
+      where id = (
+          select generation_id
+          from trigger_starts
+          where project_id = ${projectId} and trigger_id = ${id} and key like ${`${tickKeys}%`}
+          order by at desc
+          limit 1
+        )
+        and finished_at is null`,
+  )
   return rows.length > 0
 }
 

@@ -5,8 +5,13 @@ import type { Issue } from '../../core/errors.ts'
 import { isConnectionHeader, type Egress } from '../egress/index.ts'
 import { secretNames } from '../secrets/index.ts'
 
+interface ResourceIndicator {
+  /** True: no `resource` (RFC 8707) is sent, for authorization servers that refuse it. Absent: it is. */
+  omitResource?: true | undefined
+}
+
 /** Gatehouse authenticates as itself with a client secret (RFC 6749, section 4.4). */
-export interface ClientCredentials {
+export interface ClientCredentials extends ResourceIndicator {
   kind: 'client_credentials'
   clientId: string
   /** The name of the secret. */
@@ -17,7 +22,7 @@ export interface ClientCredentials {
 }
 
 /** Gatehouse authenticates as itself with a signed assertion instead of a secret (RFC 7523, section 2.2). */
-export interface PrivateKeyJwt {
+export interface PrivateKeyJwt extends ResourceIndicator {
   kind: 'private_key_jwt'
   clientId: string
   /** The name of the secret that holds the key, as PEM (PKCS #8). */
@@ -28,7 +33,7 @@ export interface PrivateKeyJwt {
 }
 
 /** A person grants access in a browser (authorization code with PKCE). */
-export interface AuthorizationCode {
+export interface AuthorizationCode extends ResourceIndicator {
   kind: 'authorization_code'
   /** Null: Gatehouse uses its client metadata document, or dynamic registration. */
   clientId: string | null
@@ -85,6 +90,11 @@ const scopes = z
   .max(50)
   .default([])
 const clientId = text(2048, 1)
+/** Stored only where it is set: a configuration that was saved before it existed stays the same. */
+const omitResource = z
+  .boolean()
+  .nullish()
+  .transform((value) => value || undefined)
 
 const authShape = z.discriminatedUnion('kind', [
   z.object({
@@ -93,6 +103,7 @@ const authShape = z.discriminatedUnion('kind', [
     clientSecret: secretName,
     issuer,
     scopes,
+    omitResource,
   }),
   z.object({
     kind: z.literal('private_key_jwt'),
@@ -101,6 +112,7 @@ const authShape = z.discriminatedUnion('kind', [
     algorithm: z.enum(algorithms, `must be one of ${algorithms.join(', ')}`),
     issuer,
     scopes,
+    omitResource,
   }),
   z.object({
     kind: z.literal('authorization_code'),
@@ -109,6 +121,7 @@ const authShape = z.discriminatedUnion('kind', [
     issuer: issuer.nullish().transform((value) => value ?? null),
     scopes,
     allowedScopes: scopes,
+    omitResource,
   }),
 ])
 
@@ -209,9 +222,12 @@ function headerFaults({ headers, auth }: UpstreamConfig): Issue[] {
 }
 
 function authFaults(auth: UpstreamAuth | null): Issue[] {
-  if (auth?.kind !== 'authorization_code' || !auth.clientSecret) return []
+  if (auth?.kind !== 'authorization_code') return []
+  // A token without a resource may be good for more than this server: the server itself must not choose who issues it.
+  if (auth.omitResource && auth.issuer === null)
+    return [{ path: ['auth', 'issuer'], message: 'is required when omitResource is set' }]
   const needed = auth.clientId === null ? 'clientId' : auth.issuer === null ? 'issuer' : null
-  return needed === null
+  return needed === null || !auth.clientSecret
     ? []
     : [{ path: ['auth', needed], message: 'is required when there is a client secret' }]
 }

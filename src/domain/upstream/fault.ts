@@ -13,7 +13,7 @@ import {
   SseError,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { asText, isJsonObject, tryParseJson } from '../../core/json.ts'
+import { asText, isJsonObject, tryParseForeignJson } from '../../core/json.ts'
 import { EgressError } from '../egress/index.ts'
 import { cleanText } from './catalog/clean.ts'
 
@@ -79,6 +79,24 @@ const finalAnswers = new Set<FaultCode>([
 export function isFinalAnswer({ code }: UpstreamFault): boolean {
   return finalAnswers.has(code)
 }
+
+/**
+ * True when the server may have lost the session, in whatever way it says so: the connection is then given up, and the next
+ * request opens another. It says nothing about whether this request may be sent again.
+ */
+export function mayHaveLostSession({ code, message, facts }: UpstreamFault): boolean {
+  if (code === 'upstream_error') return facts.status !== undefined || /\bsession|initiali[sz]/i.test(message)
+  return suspicious.has(code)
+}
+
+const suspicious = new Set<FaultCode>([
+  'authorization_failed',
+  'authorization_required',
+  'connection_lost',
+  'http_error',
+  'invalid_response',
+  'unreachable',
+])
 
 const maxTextLength = 1000
 
@@ -196,7 +214,7 @@ export function isOwnError({ code, facts: { rpcCode } }: UpstreamFault): boolean
 /** An error under the id of the request, which no server knows that has not read it, or with a code of the protocol. */
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
   const { status = 0 } = error
-  const body = typeof error.data['text'] === 'string' ? tryParseJson(error.data['text']) : undefined
+  const body = typeof error.data['text'] === 'string' ? tryParseForeignJson(error.data['text']) : undefined
   const rpcError = isJsonObject(body) ? body['error'] : undefined
   if (!isJsonObject(body) || !isJsonObject(rpcError) || typeof rpcError['code'] !== 'number') return null
   const isOwn = typeof body['id'] === 'number' && status < 500 && status !== 408

@@ -27,7 +27,7 @@ export async function tryUpstream(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; url: string; headers?: unknown; auth?: unknown },
 ): Promise<Trial> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
   const { url, headers, auth } = input
   const checked = checkUpstreamConfig(ctx, { url, headers, auth })

@@ -1,4 +1,5 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
+import { readJson } from '../../core/json.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { emptyCatalog, type Catalog } from './catalog/catalog.ts'
@@ -185,7 +186,7 @@ export async function loadCatalogs(
         and catalog is not null`,
   )
   for (const { id, catalog: text } of texts) {
-    const catalog = JSON.parse(text) as Catalog
+    const catalog = readJson(text) as Catalog
     cacheCatalog(id, catalog, text.length)
     found.set(id, catalog)
   }

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
 import type { Services } from '../access/index.ts'
-import { borrowLink, isStale } from './wire/borrow.ts'
-import { faultOf } from './fault.ts'
+import { borrowLink } from './wire/borrow.ts'
+import { faultOf, mayHaveLostSession } from './fault.ts'
 import type { Link } from './wire/link.ts'
 import { loadRows } from './state.ts'
 
@@ -138,7 +138,7 @@ async function watchOnce(services: Services, id: string, watched: Watched): Prom
       if (now?.configVersion !== row.configVersion) return
     }
   } catch (error) {
-    if (isStale(faultOf(error), link)) services.connections.retire(link)
+    if (mayHaveLostSession(faultOf(error))) link.giveUp()
     throw error
   } finally {
     unsubscribe()

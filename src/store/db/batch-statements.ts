@@ -1,7 +1,7 @@
 /** Statements for all that is asked for in the same moment. See decision 30. */
 import { batch } from '../../core/batch.ts'
 import type { Database } from './database.ts'
-import { isUnavailable } from './storage-error.ts'
+import { isOutage, sqlState } from './storage-error.ts'
 
 /** Nothing is delayed for longer than this for the sake of others, in milliseconds. */
 const waitMs = 1
@@ -25,7 +25,8 @@ export function batchStatements<Uses extends { db: Database }, Item, Result>(
     maxBytes: maxCharacters,
     bytesOf: charactersOf,
     waitMs,
-    splitsOn: (error: unknown) => !isUnavailable(error),
+    // After a deadlock as well: nothing was written, and one of them may have been the cause.
+    splitsOn: (error: unknown) => !isOutage(error) || (sqlState(error) ?? '').startsWith('40'),
   }
   return (uses, item) => {
     const made = all.get(uses.db) ?? batch((items: readonly Item[]) => work(uses, items), limits)

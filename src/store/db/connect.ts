@@ -25,30 +25,22 @@ export async function connect(
 }
 
 /**
- * No statement is compiled: costs are guesses where statistics are missing, so that compiling a short statement may take
- * hundreds of times as long as running it.
- */
-const withoutJit = { jit: 'off' }
-
-/**
  * Server-side limits in milliseconds. A transaction of a suspended process ends, and its locks with it, before the
  * statements that wait for these locks time out.
  */
 const limits = {
-  ...withoutJit,
   statement_timeout: '15000',
   lock_timeout: '8000',
   idle_in_transaction_session_timeout: '4000',
 }
 /** Statements of the lease pool are short, and a late result is of no use. */
 const leaseLimits = {
-  ...withoutJit,
   statement_timeout: '6000',
   lock_timeout: '4000',
   idle_in_transaction_session_timeout: '4000',
 }
 /** A migration may take long to build an index, but never makes other statements wait for a lock behind it. */
-const migrationLimits = { ...withoutJit, statement_timeout: '0', lock_timeout: '2000' }
+const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
 
 /**
  * The connections of the lease pool: a fifth of all, at most four, and from a pool of six on at least two, so that one
@@ -56,6 +48,8 @@ const migrationLimits = { ...withoutJit, statement_timeout: '0', lock_timeout: '
  */
 const leaseConnections = (poolSize: number) =>
   Math.min(4, Math.max(poolSize < 6 ? 1 : 2, Math.floor(poolSize / 5)))
+/** Names of tables are looked for in the schema, and nowhere else: `public` has those of others. */
+const inSchema = (schema: string) => ({ search_path: `"${schema}", pg_temp` })
 const connectMs = 10_000
 /** How long a statement waits for a free connection, in milliseconds. */
 const waitMs = 10_000
@@ -63,14 +57,23 @@ const waitMs = 10_000
 const closingMs = 2000
 
 function connectPostgres(
-  { url, directUrl = url, poolSize }: Extract<DatabaseAddress, { kind: 'postgres' }>,
+  { url, directUrl = url, schema = 'public', poolSize }: Extract<DatabaseAddress, { kind: 'postgres' }>,
   log: Pick<Log, 'warn'>,
 ): Connection {
   const onError = (error: unknown) => void (saysDiskFull(error) && space.failed())
   const open =
     (settings: Record<string, string>, silenceMs: number | null, applicationName: string, at = url) =>
     (admit?: SessionOptions['admit']) =>
-      openSession({ url: at, settings, silenceMs, applicationName, connectMs, onError, admit })
+      openSession({
+        url: at,
+        setting: at === url ? 'DATABASE_URL' : 'DIRECT_URL',
+        settings: { ...settings, ...inSchema(schema) },
+        silenceMs,
+        applicationName,
+        connectMs,
+        onError,
+        admit,
+      })
   const openPatient = () => open(migrationLimits, null, 'gatehouse migration', directUrl)()
   const openPooled = directUrl === url ? openPatient : () => open(migrationLimits, null, 'gatehouse start')()
   const admit = historyGuard(openPatient, () => [pool, leasePool].forEach((one) => one.renew()), log)
@@ -96,6 +99,7 @@ function connectPostgres(
       canWrite: async () => (await isPrimary(leaseDb)) && (await space.isThere()),
     },
     kind: 'postgres',
+    schema,
     statementCount: null,
     openSession: openPatient,
     openPooled,

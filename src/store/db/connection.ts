@@ -12,6 +12,8 @@ export interface Connection {
    */
   leaseDb: Database
   kind: 'pglite' | 'postgres'
+  /** The schema of the tables. */
+  schema: string
   /** The statements sent so far, on PGlite, to which no other process writes; null on PostgreSQL. */
   statementCount: (() => number) | null
   /** Opens a connection outside the pools, past a pooler if the address says how, for migrations; null on PGlite. */
@@ -25,8 +27,8 @@ export interface Connection {
 }
 
 export type DatabaseAddress =
-  /** `directUrl`: the same database without a pooler. Default: `url`. */
-  | { kind: 'postgres'; url: string; directUrl?: string; poolSize: number }
+  /** `directUrl`: the same database without a pooler. Default: `url`. `schema`: of the tables. Default: public. */
+  | { kind: 'postgres'; url: string; directUrl?: string; schema?: string; poolSize: number }
   | { kind: 'pglite'; directory: string }
   /** In memory, from a dump of a migrated database when there is one. */
   | { kind: 'memory'; dump?: Blob }

@@ -1,9 +1,12 @@
 /** One database type for PGlite and PostgreSQL: the query builder of Drizzle, without schema-bound queries. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { PgTransaction, type PgDatabase, type PgQueryResultHKT } from 'drizzle-orm/pg-core'
+import { writeJson } from '../../core/json.ts'
 import { rendered } from './render.ts'
 import { sql, type SQL } from './sql.ts'
-import { CommitUnknownError, ConnectionLostError, StorageError, isStorageError } from './storage-error.ts'
+import { CommitUnknownError, ConnectionLostError, StorageError, sqlState } from './storage-error.ts'
+
+export { sqlState }
 
 /** Runs statements: a connection pool or a transaction. */
 export type Database = PgDatabase<PgQueryResultHKT, Record<string, never>>
@@ -31,13 +34,6 @@ export async function timeOf(db: Database): Promise<number> {
   return row!.now
 }
 
-/** The SQLSTATE of an error of either driver, five characters; null when it has none. */
-export function sqlState(error: unknown): string | null {
-  for (let e = error as { code?: unknown; cause?: unknown } | undefined; e; e = e.cause as typeof e)
-    if (typeof e.code === 'string' && /^[0-9A-Z]{5}$/.test(e.code)) return e.code
-  return null
-}
-
 /** Whether a unique index refused the row. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505'
@@ -50,8 +46,8 @@ const maxTries = 3
 /**
  * Runs `work` in one transaction: all of it or nothing. Never wait for the network inside: the embedded database has
  * one connection for the whole process. `work` runs again, twice at most, when nothing of it was committed: after a
- * deadlock, a serialization failure, or a connection that was lost before COMMIT. Every failure of the database is a
- * StorageError or a DrizzleQueryError; CommitUnknownError when the transaction may have been committed.
+ * deadlock, a serialization failure, or a connection that was lost before COMMIT. `isOutage` tells of a failure
+ * of the database whether it may be repeated; CommitUnknownError when the transaction may have been committed.
  */
 export async function atomically<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
   // A savepoint cannot be retried by itself: a deadlock ends the whole transaction.
@@ -80,7 +76,7 @@ async function once<T>(db: Database, work: (tx: Database) => Promise<T>): Promis
   } catch (error) {
     if (own !== null && (own as { error: unknown }).error === error) throw error
     // BEGIN, COMMIT or ROLLBACK failed: Drizzle passes on whatever the driver throws.
-    throw isStorageError(error)
+    throw error instanceof StorageError || sqlState(error) !== null
       ? error
       : new StorageError('A transaction could not be started or ended.', error)
   }
@@ -93,18 +89,19 @@ function isRetryable(error: unknown): boolean {
   return false
 }
 
-/**
- * The value as a jsonb parameter. NUL and lone surrogates, which PostgreSQL refuses and models and tools do send,
- * become U+FFFD, so that no untrusted response can make a commit fail.
- */
+/** The value as a jsonb parameter, exactly. Throws for a text that PostgreSQL cannot store: what is read is canonical. */
 export function jsonb(value: unknown): SQL {
-  return jsonbOfText(JSON.stringify(value) ?? 'null')
+  return jsonbOfText(writeJson(value) ?? 'null')
 }
 
-/** The same of a value that JSON.stringify has made a text of. */
+/** The same of a value that `writeJson` has made a text of. */
 export function jsonbOfText(json: string): SQL {
-  const text = json.replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (found) =>
-    found === '\\\\' ? found : '\\ufffd',
-  )
-  return sql`${text}::text::jsonb`
+  if (!isCanonical(json)) throw new TypeError('A value with NUL or half a surrogate pair is to be stored.')
+  return sql`${json}::text::jsonb`
+}
+
+/** Whether a text of `writeJson`, which escapes no whole pair, has no NUL and no lone surrogate in it. */
+function isCanonical(json: string): boolean {
+  if (!/\\u(?:0000|d[89a-f])/.test(json)) return true
+  return [...json.matchAll(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g)].every(([found]) => found === '\\\\')
 }

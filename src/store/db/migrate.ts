@@ -1,17 +1,21 @@
 /** Applies migrations at the start; safe when many replicas start at once, and beside replicas of the release before. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { silentLog, type Log } from '../../core/log.ts'
 import { openLog } from './incarnation.ts'
 import type { Connection } from './connect.ts'
 import { query, sqlState, type Database } from './database.ts'
+import { hasJournal, makeJournal, readJournal, refuseChanged } from './journal.ts'
 import {
   applyMigration,
   knownMigrations,
   markCompatible,
-  newestApplied,
   oldestCompatible,
   refuseNewerSchema,
+  tablesOf,
   timeOf,
 } from './migrations.ts'
+import { openSchema, refuseUnwritable, withholdTables } from './schema.ts'
+import { proveSession } from './session-settings.ts'
 import { databaseOn } from './postgres/client.ts'
 import { refuseOtherDatabase, refuseSharedSessions } from './postgres/pooler.ts'
 import { sql } from './sql.ts'
@@ -23,6 +27,8 @@ const lockNumber = 4_215_203_781
 const maxRetries = 300
 const retryMs = 500
 
+type Migrated = Pick<Connection, 'db' | 'schema' | 'openSession' | 'openPooled'>
+
 /**
  * Applies the missing migrations, then opens the event log in this cluster. On PostgreSQL this holds an advisory lock
  * on a connection of its own: without it, all but one of the replicas that start together fail. Each migration is a
@@ -32,10 +38,12 @@ const retryMs = 500
  * database lead to different ones.
  */
 export async function migrate(
-  { db: own, openSession, openPooled }: Connection,
+  { db: own, schema, openSession, openPooled }: Migrated,
   folder?: string,
+  log: Pick<Log, 'warn'> = silentLog,
 ): Promise<void> {
-  if (!openSession || !openPooled) return bringUp(own, folder)
+  const target = { schema, folder, log }
+  if (!openSession || !openPooled) return bringUp(own, target)
   await refuseSharedSessions('DATABASE_URL', openPooled)
   if (openPooled !== openSession) await refuseSharedSessions('DIRECT_URL', openSession)
   const session = await openSession()
@@ -43,19 +51,46 @@ export async function migrate(
   try {
     await takeLock(db)
     if (openPooled !== openSession) await refuseOtherDatabase(session, lockNumber, openPooled)
-    await bringUp(db, folder)
+    await bringUp(db, target)
   } finally {
     // The lock ends with its connection.
     await session.end(2000)
   }
 }
 
-async function bringUp(db: Database, folder: string | undefined): Promise<void> {
+interface Destination {
+  schema: string
+  folder: string | undefined
+  log: Pick<Log, 'warn'>
+}
+
+async function bringUp(db: Database, { schema, folder, log }: Destination): Promise<void> {
+  await proveSession(db)
+  await openSchema(db, schema)
   const own = knownMigrations(folder)
-  const schemaAt = await newestApplied(db)
+  const isNew = !(await hasJournal(db))
+  if (isNew) await refuseUnwritable(db, schema)
+  const journal = await readJournal(db, own)
+  const known = new Set(journal.map(({ name }) => name))
+  // Those that a release before it has created; before there is a journal, so that a start that dies here does it again.
+  const old = isNew ? own.filter(({ name }) => known.has(name)) : []
+  const roles = new Set(await withholdTables(db, old.flatMap(tablesOf)))
+  if (isNew) await makeJournal(db, journal)
+  refuseChanged(journal, own)
+  const schemaAt = journal.at(-1)?.madeAt ?? 0
   await refuseNewerSchema(db, schemaAt, own)
-  for (const migration of own)
-    if (migration.folderMillis > schemaAt) await whenUnlocked(() => applyMigration(db, migration))
+  const missing = own.filter(({ name }) => !known.has(name))
+  const between = missing.filter(({ folderMillis }) => folderMillis < schemaAt).map(({ name }) => name)
+  if (between.length > 0)
+    log.warn({ migrations: between }, 'migrations before the newest one are missing: they are applied now')
+  if (missing.length > 0) await refuseUnwritable(db, schema)
+  for (const migration of missing)
+    for (const role of await whenUnlocked(() => applyMigration(db, schema, migration))) roles.add(role)
+  if (roles.size > 0)
+    log.warn(
+      { roles: [...roles] },
+      'default privileges gave other roles rights on the tables of Gatehouse: they were revoked',
+    )
   await whenUnlocked(() => alignCommitOrder(db))
   await whenUnlocked(() => openLog(db))
   if (schemaAt <= own.at(-1)!.folderMillis)
@@ -78,11 +113,10 @@ async function takeLock(db: Database): Promise<void> {
 /** SQLSTATEs of a lock that was not free in time, and of a deadlock that ended this party. */
 const locked = new Set(['55P03', '40P01'])
 
-async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
+async function whenUnlocked<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let left = maxRetries; ; left--) {
     try {
-      await work()
-      return
+      return await work()
     } catch (error) {
       if (left === 0 || !locked.has(sqlState(error) ?? '')) throw error
       await pause(retryMs)

@@ -1,9 +1,13 @@
 /** Which migrations a program knows and a database has, and how one is applied. */
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readMigrationFiles, type MigrationMeta } from 'drizzle-orm/migrator'
-import { atomically, query, sqlState, type Database } from './database.ts'
+import { readJson } from '../../core/json.ts'
+import { atomically, query, type Database } from './database.ts'
+import { recordOf, type KnownMigration } from './journal.ts'
+import { withholdTables } from './schema.ts'
 import { sql } from './sql.ts'
 import { UnusableDatabaseError } from './storage-error.ts'
 
@@ -13,11 +17,27 @@ import { UnusableDatabaseError } from './storage-error.ts'
  */
 export const oldestCompatible = '0024_waiting-messages'
 
-export type Migration = MigrationMeta
+export type Migration = KnownMigration & Pick<MigrationMeta, 'sql'>
 
 /** The migrations of this program, oldest first; their times rise. The folder is beside src in a checkout and beside dist in an installation. */
 export function knownMigrations(folder: string = migrationsFolder()): Migration[] {
-  return readMigrationFiles({ migrationsFolder: folder })
+  const names = journalIn(folder).map(({ tag }) => tag)
+  return readMigrationFiles({ migrationsFolder: folder }).map(({ sql: statements, folderMillis }, i) => {
+    const text = statements.join('').replaceAll('\r\n', '\n')
+    const hash = createHash('sha256').update(text).digest('hex')
+    return { name: names[i]!, sql: statements, folderMillis, hash }
+  })
+}
+
+/** The name of the newest migration of this program. */
+export function newestMigration(): string {
+  return journalIn(migrationsFolder()).at(-1)!.tag
+}
+
+/** The names of the tables that a migration creates. */
+export function tablesOf(migration: Migration): string[] {
+  const creating = /create table (?:if not exists )?"?(\w+)"?/gi
+  return migration.sql.flatMap((text) => [...text.matchAll(creating)].map(([, name]) => name!))
 }
 
 /** When the migration of this name was made. */
@@ -25,13 +45,8 @@ export function timeOf(tag: string, folder: string = migrationsFolder()): number
   return journalIn(folder).find((entry) => entry.tag === tag)!.when
 }
 
-/** The name of the newest migration of this program, which a database that it uses has. */
-export function newestMigration(): string {
-  return journalIn(migrationsFolder()).at(-1)!.tag
-}
-
 function journalIn(folder: string) {
-  const journal = JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')) as {
+  const journal = readJson(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')) as {
     entries: { tag: string; when: number }[]
   }
   return journal.entries
@@ -46,29 +61,6 @@ function migrationsFolder(): string {
   throw new Error(
     'The folder "migrations" was not found in the folder of the program or in one of its five parents.',
   )
-}
-
-/** The table of applied migrations, which is that of Drizzle's migrator. Releases before this one use that. */
-const applied = sql.raw('drizzle.__drizzle_migrations')
-
-/** The time of the newest migration that was applied; 0 in a new database. */
-export async function newestApplied(db: Database): Promise<number> {
-  try {
-    const rows = await query<{ at: number }>(
-      db,
-      sql`select coalesce(max(created_at), 0)::float8 as at from ${applied}`,
-    )
-    return rows[0]!.at
-  } catch (error) {
-    // No such table or schema.
-    if (!/^(42P01|3F000)$/.test(sqlState(error) ?? '')) throw error
-    await query(db, sql`create schema if not exists drizzle`)
-    await query(
-      db,
-      sql`create table if not exists ${applied} (id serial primary key, hash text not null, created_at bigint)`,
-    )
-    return 0
-  }
 }
 
 /**
@@ -104,16 +96,17 @@ const concurrently = /^\s*create\s+(?:unique\s+)?index\s+concurrently\s+if\s+not
 
 /**
  * Applies a migration in a transaction of its own, so that it holds no lock while the next one waits for another. Indexes that
- * are built concurrently are built outside of one, each again if an earlier try left it invalid.
+ * are built concurrently are built outside of one, each again if an earlier try left it invalid. Returns the roles that lost rights
+ * on the new tables (`withholdTables`).
  */
-export async function applyMigration(db: Database, migration: Migration): Promise<void> {
-  const record = sql`insert into ${applied} (hash, created_at) values (${migration.hash}, ${migration.folderMillis}::bigint)`
+export async function applyMigration(db: Database, schema: string, migration: Migration): Promise<string[]> {
+  const record = recordOf(migration)
   if (!migration.sql.some((text) => concurrently.test(text))) {
-    await atomically(db, async (tx) => {
-      for (const text of migration.sql) await query(tx, sql.raw(text))
+    return atomically(db, async (tx) => {
+      for (const text of migration.sql) await query(tx, sql.raw(inSchema(schema, text)))
       await query(tx, record)
+      return withholdTables(tx, tablesOf(migration))
     })
-    return
   }
   // It waits for transactions that run, and nothing waits for it.
   const [before] = await query<{ limit: string }>(db, sql`select current_setting('lock_timeout') as limit`)
@@ -124,7 +117,11 @@ export async function applyMigration(db: Database, migration: Migration): Promis
     await query(db, sql`select set_config('lock_timeout', ${before!.limit}, false)`)
   }
   await query(db, record)
+  return []
 }
+
+/** Every other name is looked for in the schema of the session. */
+const inSchema = (schema: string, text: string) => text.replaceAll('"public".', `"${schema}".`)
 
 async function buildIndex(db: Database, text: string): Promise<void> {
   const name = concurrently.exec(text)![1]!

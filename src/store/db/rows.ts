@@ -1,6 +1,6 @@
 /** Reads whole rows of a table; the list of columns is derived from the table. */
 import { getTableColumns, getTableName } from 'drizzle-orm'
-import type { PgTable } from 'drizzle-orm/pg-core'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { AppError } from '../../core/errors.ts'
 import { query, type Database } from './database.ts'
 import { sql, type SQL } from './sql.ts'
@@ -124,8 +124,8 @@ function shapeOf(table: PgTable): Shape {
 }
 
 /** A small value counts with its stored size; a large one may be compressed, so its text is measured. */
-function weightOf(column: { name: string; columnType: string }): string[] {
-  if (column.columnType !== 'PgJsonb' && column.columnType !== 'PgText') return []
+function weightOf(column: PgColumn): string[] {
+  if (column.getSQLType() !== 'jsonb' && column.columnType !== 'PgText') return []
   const own = `"${column.name}"`
   return [
     `coalesce(case when pg_column_size(${own}) > 2000

@@ -47,19 +47,61 @@ export class UnusableDatabaseError extends Error {
   }
 }
 
-/** Whether the error comes from the database, its driver or the connection. */
-export function isStorageError(error: unknown): boolean {
-  return error instanceof StorageError || error instanceof DrizzleQueryError
+/** The SQLSTATE of an error of either driver, five characters; null when it has none. */
+export function sqlState(error: unknown): string | null {
+  for (let e = error as Caused | undefined; e; e = e.cause as typeof e) if (isSqlState(e.code)) return e.code
+  return null
 }
 
-/** SQLSTATE classes and codes that concern the state of the server and not the statement. */
-const unavailable = /^(08|53|57P|58|55P03|57014|25P03|25006)/
+interface Caused {
+  code?: unknown
+  cause?: unknown
+}
 
-/** Whether a retry of the same request may succeed. */
-export function isUnavailable(error: unknown): boolean {
-  for (let e = error as { code?: unknown; cause?: unknown } | undefined; e; e = e.cause as typeof e) {
+/** Every SQLSTATE has a digit; codes of Node such as EPIPE and EROFS have none. */
+const isSqlState = (code: unknown): code is string =>
+  typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)
+
+/**
+ * The SQLSTATEs that tell about the server, its connection or other transactions, so that the same statement may succeed later:
+ *
+ * - `08` the connection failed, or a pooler in between says that it cannot serve it (PgBouncer's own errors are 08P01);
+ * - `40` a deadlock or a serialization failure: another transaction was preferred;
+ * - `53` no disk space, memory, connection or other resource is left;
+ * - `57` an operator or a limit intervened: shutdown, crash, start-up, a statement that took longer than we allow (57014);
+ * - `58` the system beneath PostgreSQL failed, such as its disk;
+ * - `25006` the server is read-only: it was a primary and is a standby now;
+ * - `25P03`, `25P04` an idle or a whole transaction took longer than is allowed, because this process was suspended;
+ * - `55P03` a lock was not had in time.
+ *
+ * Every other one is about the statement and its values, and comes again with them: data (22), constraints (23), rights and
+ * names (42), limits of PostgreSQL (54), errors of triggers (P0), internal errors (XX), and whatever is unknown. So is 25P02: what made the
+ * transaction fail has been thrown before.
+ */
+const outages = /^(08|40|53|57|58|25006|25P0[34]|55P03)/
+
+/**
+ * Whether the database could not be used now, or its answer was lost: the rows must be read again before anything is decided,
+ * and the same statement may succeed later. False for a statement that the database has refused for what it says: it
+ * has written nothing, and is refused again. An error of a driver without an SQLSTATE, such as a failed write to the files of the embedded
+ * database, tells nothing about the rows: an outage.
+ */
+export function isOutage(error: unknown): boolean {
+  let isOfDriver = false
+  for (let e = error as Caused | undefined; e; e = e.cause as typeof e) {
     if (e instanceof StorageError) return true
-    if (typeof e.code === 'string' && /^[0-9A-Z]{5}$/.test(e.code)) return unavailable.test(e.code)
+    if (isSqlState(e.code)) return outages.test(e.code)
+    isOfDriver ||= e instanceof DrizzleQueryError
   }
-  return false
+  return isOfDriver
+}
+
+/** Whether the error comes from the database, its driver or the connection. */
+export function isStorageError(error: unknown): boolean {
+  return isOutage(error) || isRefused(error)
+}
+
+/** Whether the database has refused a statement for what it says. Nothing of it was written. */
+export function isRefused(error: unknown): boolean {
+  return sqlState(error) !== null && !isOutage(error)
 }

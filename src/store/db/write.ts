@@ -1,6 +1,7 @@
 /** Parts of statements that write; their lists of columns are derived from the table. */
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
+import { writeJson } from '../../core/json.ts'
 import { jsonb, jsonbOfText } from './database.ts'
 import { sql, SQL } from './sql.ts'
 
@@ -49,7 +50,7 @@ export function recordset<Table extends PgTable>(
 export function rowText<Table extends PgTable>(table: Table, row: Values<Table>): string {
   const columns = getTableColumns(table)
   const named = Object.entries(row).map(([key, value]) => [columns[key]?.name ?? key, value ?? null])
-  return JSON.stringify(Object.fromEntries(named))
+  return writeJson(Object.fromEntries(named))
 }
 
 /** `recordset` of rows whose texts were made before. `keys` are those of each row. */
@@ -110,7 +111,7 @@ function textsOf(table: PgTable): Record<string, ColumnTexts> {
       {
         name: `"${column.name}"`,
         cast: sql.raw(`::${column.getSQLType()}`),
-        isJson: column.columnType === 'PgJsonb',
+        isJson: column.getSQLType() === 'jsonb',
       },
     ]),
   )

@@ -1,4 +1,5 @@
 /** A place in a stream of events, and the opaque cursor that clients hold for it. */
+import { readJson, writeJson } from '../../core/json.ts'
 import { badCursor } from '../../core/page.ts'
 
 /** A place in a stream: right after an event. */
@@ -66,7 +67,7 @@ function partsOf(event: EventPlace): unknown[] {
 }
 
 function encode(parts: unknown[]): string {
-  return Buffer.from(JSON.stringify(parts)).toString('base64url')
+  return Buffer.from(writeJson(parts)).toString('base64url')
 }
 
 /** What the column holds: a forged cursor beyond it must not reach the database. */
@@ -75,7 +76,7 @@ const largestSeq = 2 ** 31 - 1
 /** Strict: BAD_CURSOR for anything that no release can have made. */
 export function decodeCursor(cursor: string): CursorPlace {
   try {
-    const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+    const parts = readJson(Buffer.from(cursor, 'base64url').toString()) as unknown[]
     const [version, projectId, generationId, seq, commitOrder, id, createdMs, incarnation, position] = parts
     const numbers = [seq ?? 0, commitOrder, id, createdMs ?? 0, position ?? 0]
     const valid =

@@ -1,5 +1,5 @@
 /** Searches the feed of a project page by page: each page reads a bounded part of the log. */
-import { query, type Database } from '../db/database.ts'
+import { jsonb, query, type Database } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
 import { startOf, startRow } from './feed-start.ts'
 import { isMarked, type Position } from './position.ts'
@@ -114,6 +114,6 @@ function matches({ types, toolId, agentId, generationId, requesters }: FeedFilte
         (select c.requested_by from tool_calls as c where c.id = e.data->>'toolCallId'),
         (select a.requested_by from approvals as a where a.id = e.data->>'approvalId'),
         (select f.created_by from files as f where f.id = e.data->>'fileId')
-      ) in ${[...requesters]}`)
+      ) = any(array(select jsonb_array_elements_text(${jsonb(requesters)})))`)
   return sql.join(conditions, sql` and `)
 }

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { openSession, type Session } from '../db/postgres/session.ts'
 import { greeting, wiredPubSub, type PubSub } from './pubsub.ts'
 
-/** Replicas of the previous release use the same name. */
-const channel = 'gatehouse_bell'
+/** Channels belong to a database, and another schema of it is another installation. */
+const channelOf = (schema: string) =>
+  schema === 'public' ? 'gatehouse_bell' : `gatehouse_bell_${schema}`.slice(0, 63)
 const connectMs = 10_000
 const applicationName = 'gatehouse pubsub'
 /** A notification without a response for so long ends the connection, in milliseconds. */
@@ -24,13 +25,14 @@ const backoff = (failures: number) => Math.min(2000, 25 * 2 ** failures)
  * database. While no other process listens nothing is sent: whoever begins to listen sends a greeting, and every probe looks
  * for other listeners. Needs a direct connection; behind a transaction pooler only the backstop works. Reconnects by itself.
  */
-export function postgresPubSub(url: string): Promise<PubSub> {
+export function postgresPubSub(url: string, schema = 'public'): Promise<PubSub> {
   const origin = randomUUID()
+  const channel = channelOf(schema)
   return wiredPubSub(origin, async (onText, onReconnect) => {
     const listeners = trackListeners()
     const hear = (text: string) => void (onText(text) && listeners.found())
     const line = followChannel({
-      open: () => listenOn(url, hear),
+      open: () => listenOn(url, channel, hear),
       onReconnect,
       greet: (session) => session.run(notify, [channel, greeting(origin)], plain),
       probe: (session) => listeners.probe(session),
@@ -68,7 +70,7 @@ function trackListeners() {
   }
 }
 
-async function listenOn(url: string, onText: (text: string) => void): Promise<Session> {
+async function listenOn(url: string, channel: string, onText: (text: string) => void): Promise<Session> {
   const session = await openSession({
     url,
     applicationName,

@@ -3,6 +3,7 @@
  * correctness.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { readJson, writeJson } from '../../core/json.ts'
 
 /** `news`: the log of a generation or project has grown. */
 export interface News {
@@ -72,6 +73,8 @@ export interface PubSub {
   publish(hints: Hint[]): void
   /** Returns the function that unsubscribes. A listener must not throw. */
   subscribe(listener: (hint: Hint) => void): () => void
+  /** Whether Redis carries the hints now; absent where there is none. */
+  isRedisUp?(): boolean
   close(): Promise<void>
 }
 
@@ -99,6 +102,8 @@ export interface Wire {
   send(text: string): Promise<unknown>
   /** False when certainly no other process receives what is sent; nothing is sent then. Absent: it is not known. */
   isHeard?(): boolean
+  /** Whether Redis carries it now; absent for another wire. */
+  isRedisUp?(): boolean
   close(): Promise<void>
 }
 
@@ -159,6 +164,7 @@ export async function wiredPubSub(
       timer ??= setTimeout(() => void flush(), batchMs)
     },
     subscribe: local.subscribe,
+    ...(wire.isRedisUp ? { isRedisUp: wire.isRedisUp } : {}),
     async close() {
       if (timer) clearTimeout(timer)
       // A wire that is down never finishes.
@@ -176,18 +182,18 @@ function* pack(origin: string, hints: Hint[], maxBytes: number): Generator<strin
   let parts: string[] = []
   let size = 0
   for (const hint of newest(hints)) {
-    const part = JSON.stringify(hint)
+    const part = writeJson(hint)
     const bytes = Buffer.byteLength(part) + 1
     if (bytes > available) continue
     if (size + bytes > available && parts.length > 0) {
-      yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
+      yield `{"origin":${writeJson(origin)},"hints":[${parts.join(',')}]}`
       parts = []
       size = 0
     }
     parts.push(part)
     size += bytes
   }
-  if (parts.length > 0) yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
+  if (parts.length > 0) yield `{"origin":${writeJson(origin)},"hints":[${parts.join(',')}]}`
 }
 
 /** Keeps the last of the same news, which keeps its order with deltas. */
@@ -212,12 +218,12 @@ function newest(hints: Hint[]): Hint[] {
 
 /** A message without hints: its sender exists. */
 export function greeting(origin: string): string {
-  return JSON.stringify({ origin, hints: [] })
+  return writeJson({ origin, hints: [] })
 }
 
 function parse(text: string): { origin: string; hints: Hint[] } | null {
   try {
-    return JSON.parse(text) as { origin: string; hints: Hint[] }
+    return readJson(text) as { origin: string; hints: Hint[] }
   } catch {
     return null
   }

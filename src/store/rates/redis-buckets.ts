@@ -1,5 +1,6 @@
 /** Shared token buckets in Redis: a script takes a chunk, by the clock of Redis. */
 import { Redis } from 'ioredis'
+import { selectDatabase } from '../redis-database.ts'
 import type { BucketStore } from './shared-buckets.ts'
 
 const script = `
@@ -19,7 +20,8 @@ return { string.format('%.6f', granted), string.format('%.6f', tokens) }
 `
 
 /**
- * `prefix` separates installations that share a Redis. While Redis is down, every `take` rejects at once. A connection on which
+ * `prefix` separates installations that share a Redis. While Redis is down, or has no database of the number that the address
+ * names, every `take` rejects at once. A connection on which
  * nothing comes back for `silentMs`, as after a failover that closed none, is replaced.
  */
 export function redisBuckets(url: string, prefix: string, silentMs = 5000): BucketStore {
@@ -30,8 +32,14 @@ export function redisBuckets(url: string, prefix: string, silentMs = 5000): Buck
     retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
   })
   redis.on('error', () => {})
+  let selected: Promise<void> | null = null
+  redis.on('ready', () => {
+    selected = selectDatabase(redis)
+    selected.catch(() => {})
+  })
   return {
     async take(name, { capacity, perMs }, needed, chunk) {
+      await selected
       const reply = (await redis.eval(
         script,
         1,

@@ -1,10 +1,18 @@
 /** Finds out whether a statement whose response was lost took effect, before it is sent again. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { isStorageError } from '../db/storage-error.ts'
+import { isOutage } from '../db/storage-error.ts'
 import type { Lease } from './leases.ts'
 
-/** The pause between tries while the database is unavailable, in milliseconds. */
+/** The pause after so many failures while the database is unavailable, in milliseconds. */
 const backoff = (failures: number) => Math.min(1000, 20 * 2 ** failures)
+
+/**
+ * Waits before work is repeated that an outage has stopped `failures` times in a row: a database without space answers, and a
+ * loop without a pause would ask it, and whoever else takes part, without end.
+ */
+export async function afterOutage(failures: number, signal?: AbortSignal): Promise<void> {
+  await pause(backoff(failures), undefined, { signal })
+}
 
 /**
  * Waits until the database responds, claims the row again, and reads: nothing that was sent under `epoch` can take
@@ -28,7 +36,7 @@ export async function whenAnswered<T>(work: () => Promise<T>, maxMs = Infinity, 
     try {
       return await work()
     } catch (error) {
-      if (!isStorageError(error) || performance.now() - start > maxMs) throw error
+      if (!isOutage(error) || performance.now() - start > maxMs) throw error
     }
   }
 }

@@ -188,6 +188,18 @@ export async function release(db: Database, table: WorkTable, held: Held[]): Pro
   )
 }
 
+/** How long a row waits whose work the database has refused, in milliseconds. */
+const refusedMs = 5 * 60_000
+
+/** Gives a held row back for some minutes, for work that would fail in the same way again. */
+export async function postpone(db: Database, table: WorkTable, { id, epoch }: Held): Promise<void> {
+  await query(
+    db,
+    sql`update ${sql.raw(table)} set wake_at = ${nowPlus(refusedMs)}, ${givenBack}
+      where id = ${id} and epoch = ${epoch} and wake_at is not null`,
+  )
+}
+
 /** Locks the rows that are still held, in the order of lockOwners. */
 function lockHeld(table: WorkTable, held: Held[]): SQL {
   const order = table === 'generations' ? sql`t.depth desc, t.id` : sql`t.id`

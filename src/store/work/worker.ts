@@ -4,13 +4,14 @@
 import type { PubSub } from '../pubsub/pubsub.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
+import { isRefused } from '../db/storage-error.ts'
 import { allowanceOf, type Allowance } from './fairness.ts'
 import type { Leases } from './leases.ts'
 import { whenAnswered } from './read-back.ts'
 import type { Schedule } from './schedule.ts'
 import type { Slots, TakeSlot } from './slots.ts'
 import { createTasks, type Tasks, type WorkControl } from './task.ts'
-import { release, type Claimed, type ClaimLimits } from './work.ts'
+import { postpone, release, type Claimed, type ClaimLimits } from './work.ts'
 import type { WorkTable } from '../db/tables/columns.ts'
 
 export { interrupted, type Recheck, type WorkControl } from './task.ts'
@@ -34,7 +35,10 @@ export interface WorkerOptions<Row extends Claimed> {
    * when the current step must be aborted but this process keeps the row.
    */
   run(held: Row, control: WorkControl): Promise<void>
-  /** An error of `run` or, with id null, of a claim. The row is claimed again when its lease ends. */
+  /**
+   * An error of `run` or, with id null, of a claim. The row is claimed again when its lease ends; after what the database
+   * refuses, and would refuse again, some minutes later.
+   */
   onError(error: unknown, id: string | null): void
 }
 
@@ -63,7 +67,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     start: (row, since) => tasks.start(row, since),
     done: () => void (again && poll()),
   })
-  const tasks = createTasks(options, {
+  const tasks = createTasks(postponing(options), {
     isDraining: () => stopping,
     // Rows that were not claimed because all slots were in use can be claimed now.
     onEnd: (left) => void ((again || left >= options.slots - 1) && poll()),
@@ -110,6 +114,19 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       drain()
       await release(db, table, await tasks.end(graceMs)).catch(() => {})
     },
+  }
+}
+
+/** The same work; a row of which the database refuses something waits for some minutes. */
+function postponing<Row extends Claimed>(options: WorkerOptions<Row>): WorkerOptions<Row> {
+  const { db, table } = options
+  return {
+    ...options,
+    run: (held, control) =>
+      options.run(held, control).catch(async (error: unknown) => {
+        if (isRefused(error)) await postpone(db, table, held).catch(() => {})
+        throw error
+      }),
   }
 }
 

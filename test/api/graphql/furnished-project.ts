@@ -307,5 +307,6 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     // A hold on all of the project would keep the data of every requester.
     PutLegalHoldInput: { requesterId: ids['usr_'] },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
+    PauseInput: { projectId: ids['proj_'] },
   }
 }

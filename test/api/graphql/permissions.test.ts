@@ -301,12 +301,24 @@ describe('a key that makes keys', () => {
   test('is bound by its Deny statements, and so are the keys that it creates and that those create', async () => {
     const policy = { statement: [statement('Allow', ['*']), statement('Deny', ['secrets:*', 'tools:Get'])] }
     const first = await secretOf({ policy })
-    const second = await secretOf({ role: 'ADMIN' }, first)
+    const second = await secretOf({ policy: { statement: [statement('Allow', ['*'])] } }, first)
     const third = await secretOf({ policy: { statement: [statement('Allow', ['*'])] } }, second)
     for (const secret of [first, second, third]) {
       const denied = await h.gql('{ secrets { nodes { id } } }', {}, secret)
       expect(denied.errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'secrets:List' })
       expect((await h.gql('{ tools { nodes { id } } }', {}, secret)).errors).toBeUndefined()
+    }
+  })
+
+  test('gives no role without one, be its policy everything, and an admin gives every role', async () => {
+    const all = await secretOf({ policy: { statement: [statement('Allow', ['*'])] } })
+    const admin = await secretOf({ role: 'ADMIN' })
+    for (const role of ['ADMIN', 'DEVELOPER', 'APPROVER', 'CALLER', 'VIEWER']) {
+      for (const mutation of ['createApiKey', 'createInvitation']) {
+        const invited = h.mutate(mutation, { name: 'k', role }, 'apiKey { id }', all)
+        await expect(invited, mutation).rejects.toThrow(/FORBIDDEN.*keys:Create/)
+      }
+      expect(await secretOf({ role }, admin)).toMatch(/^gh_/)
     }
   })
 

@@ -112,10 +112,13 @@ describe('a socket is closed with the code of the protocol', () => {
     expect(await socket.closed).toMatchObject({ code: 4409 })
   })
 
-  test('1009 when a message is larger than the limit', async () => {
+  test('1009 when a message is far larger than what HTTP takes, or large before a key was shown', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
-    socket.send(subscribe('1', `{ __typename } # ${'x'.repeat(256 * 1024)}`))
+    socket.send(subscribe('1', `{ __typename } # ${'x'.repeat(2 * 1024 * 1024)}`))
     expect(await socket.closed).toMatchObject({ code: 1009 })
+    const early = await openRaw(h.url)
+    early.send({ ...init, payload: { ...init.payload, padding: 'x'.repeat(256 * 1024) } })
+    expect(await early.closed).toMatchObject({ code: 1009 })
   })
 
   test('4403 when the key is missing, wrong, malformed or revoked', async () => {
@@ -212,6 +215,22 @@ describe('an acknowledged socket', () => {
     socket.ws.close()
   })
 
+  test('takes what HTTP takes, and ends one operation alone that is larger', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('feed', feed))
+    const large = (bytes: number) => ({ query: '{ __typename }', variables: { unused: 'x'.repeat(bytes) } })
+    socket.send({ id: '1', type: 'subscribe', payload: large(900_000) })
+    expect(await socket.next(({ id }) => id === '1')).toMatchObject({ type: 'next', payload: { data: {} } })
+    socket.send({ id: '2', type: 'subscribe', payload: large(1_500_000) })
+    expect(await socket.next(({ id }) => id === '2')).toMatchObject({
+      type: 'error',
+      payload: [{ message: 'The operation is larger than 1048576 bytes.', extensions: { code: 'INVALID' } }],
+    })
+    await newKey()
+    expect(await socket.next(({ id }) => id === 'feed')).toMatchObject({ type: 'next' })
+    socket.ws.close()
+  })
+
   test('runs a limited number of operations at the same time, and more when some have ended', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     for (const id of ['1', '2', '3', '4']) socket.send(subscribe(id, feed))
@@ -291,6 +310,14 @@ describe('the upgrade', () => {
   test('is accepted for the own origin, for a configured one, and for programs without an origin', async () => {
     for (const headers of [{ origin: h.url }, { origin: 'https://app.example' }, {}])
       expect(await upgradeStatus(h.url, headers as Record<string, string>)).toBe(101)
+  })
+
+  test('is accepted for the public URL, also when a proxy passes on another Host', async () => {
+    const behind = await openHarness({ publicUrl: 'https://gate.example:8443' })
+    const host = new URL(behind.url).host
+    expect(await upgradeStatus(behind.url, { origin: 'https://gate.example:8443', host })).toBe(101)
+    expect(await upgradeStatus(behind.url, { origin: 'https://gate.example', host })).toBe(403)
+    await behind.stop()
   })
 
   test('is closed when a client sends more messages than it may', async () => {

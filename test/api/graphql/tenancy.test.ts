@@ -6,7 +6,7 @@ import { idPrefixes } from '../../../src/core/ids.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { dose } from '../../support/dose.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
@@ -38,13 +38,13 @@ afterAll(async () => {
 })
 
 /** The whole response as text, over SSE for subscriptions, which end because they are refused. */
-async function answer(root: RootField, variables: object): Promise<string> {
+async function answer(root: RootField, variables: object, key = own.key): Promise<string> {
   const stream = root.kind === 'subscription'
   const response = await fetch(`${h.url}/graphql`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      authorization: `Bearer ${own.key}`,
+      authorization: `Bearer ${key}`,
       ...(stream ? { accept: 'text/event-stream' } : {}),
     },
     body: JSON.stringify({ query: documentOf(root), variables }),
@@ -59,7 +59,9 @@ function missing(id: string): string {
 }
 
 /** All rows of the foreign project in any table. */
-async function holdings(): Promise<string> {
+const holdings = () => rowsOf(foreign.id)
+
+async function rowsOf(projectId: string): Promise<string> {
   const { db, pubsub } = h.app.services
   // Events receive their positions in the background.
   await numberAll(db, pubsub)
@@ -71,9 +73,9 @@ async function holdings(): Promise<string> {
   expect(tables.length).toBeGreaterThan(8)
   const rows = tables.map(
     ({ name }) =>
-      sql`select ${name} as t, to_jsonb(x) as row from ${sql.raw(name)} x where project_id = ${foreign.id}`,
+      sql`select ${name} as t, to_jsonb(x) as row from ${sql.raw(name)} x where project_id = ${projectId}`,
   )
-  rows.push(sql`select 'projects', to_jsonb(x) from projects x where id = ${foreign.id}`)
+  rows.push(sql`select 'projects', to_jsonb(x) from projects x where id = ${projectId}`)
   return JSON.stringify(await query(db, sql`${sql.join(rows, sql` union all `)} order by 1, 2`))
 }
 
@@ -139,6 +141,52 @@ describe('a foreign id is answered word for word like a missing one, and nothing
           ),
         ).toContain(`"id":"${id}"`)
     }
+  })
+})
+
+describe('an operator who names a project that does not exist', () => {
+  const named = places.filter(([, , path]) => path.at(-1) === 'projectId')
+
+  test('there are many such places, so that this cannot pass on nothing', () => {
+    expect(named.length).toBeGreaterThan(30)
+  })
+
+  test.each(named)('is told so in %s, and nothing is written', async (_name, root, path) => {
+    const nobodys = missing(own.ids['proj_']!)
+    const variables = argumentsWith(root, { ids: own.ids, extras: extrasOf(own) }, path, nobodys)
+    expect(await answer(root, variables, adminKey)).toMatch(/"code":"NOT_FOUND"/)
+    expect(await rowsOf(nobodys)).toBe('[]')
+  })
+})
+
+describe('an operator who names a project and something of another one', () => {
+  const mutations = rootFields.filter(({ kind }) => kind === 'mutation')
+  const contradictions = mutations.flatMap((root) => {
+    // A filter of two projects finds nothing.
+    const ids = placesOf(root, ['ID']).filter((path) => !path.includes('filter'))
+    const project = ids.find((path) => path.at(-1) === 'projectId')
+    const others = ids.flatMap((path) => {
+      const named = path.join()
+      const prefix =
+        prefixAt(root, path) ?? (/agent/i.test(named) ? 'agt_' : /tool/i.test(named) ? 'tool_' : null)
+      return path.at(-1) === 'projectId' || prefix === null ? [] : [{ path, prefix }]
+    })
+    return project
+      ? others.map(({ path, prefix }) => [`${root.name}(${path.join('.')})`, root, path, prefix] as const)
+      : []
+  })
+
+  test('there are such inputs, so that this cannot pass on nothing', () => {
+    expect(contradictions.length).toBeGreaterThan(5)
+  })
+
+  test.each(contradictions)('is refused in %s, and nothing is written', async (_name, root, path, prefix) => {
+    const before = await Promise.all([rowsOf(foreign.id), rowsOf(own.id)])
+    const arguments_ = { ids: own.ids, extras: extrasOf(own) }
+    const variables = argumentsWith(root, arguments_, path, own.ids[prefix]!) as any
+    variables.input.projectId = foreign.id
+    expect(await answer(root, variables, adminKey)).toMatch(/"code":"(?:NOT_FOUND|INVALID)"/)
+    expect(await Promise.all([rowsOf(foreign.id), rowsOf(own.id)])).toEqual(before)
   })
 })
 

@@ -22,7 +22,8 @@ const routes: Routes = {
   takeAnonymous: () => 0,
   connectionName: () => 'one',
   ready: async () => true,
-  release: {},
+  release: () => ({}),
+  allowOrigin: () => false,
 }
 
 let server: HttpServer

@@ -493,13 +493,32 @@ describe('runHttpTool', () => {
     ).toMatchObject({ error: { code: 'http_503' } })
   })
 
+  const ranWords = /The call ran .* must not be repeated/
+
   it('refuses a response over the limit instead of returning a part of it', async () => {
     const { result, sent } = await answered({ 'content-type': 'text/plain' }, 'x'.repeat(10_001))
     expect(result).toMatchObject({
       isError: true,
-      structuredContent: { error: { code: 'response_too_large' } },
+      structuredContent: {
+        error: {
+          code: 'response_too_large',
+          message: expect.stringMatching(ranWords),
+          output: expect.stringMatching(/^xx/),
+        },
+      },
     })
     expect(sent).toBe(true)
+  })
+
+  it('says that a call ran whose response is not in the encoding that it names', async () => {
+    const { result, lost } = await answered({ 'content-encoding': 'gzip' }, 'no gzip')
+    expect(result).toMatchObject({
+      isError: true,
+      structuredContent: {
+        error: { code: 'response_unreadable', message: expect.stringMatching(ranWords), status: 200 },
+      },
+    })
+    expect(lost).toBe(false)
   })
 
   it('times out, and reports that the request was sent', async () => {

@@ -190,6 +190,33 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await runsOf(agentId)).toHaveLength(2)
   })
 
+  test('a run by hand stands for no tick: it holds up none, and is held up by none', async () => {
+    const config = { client: { inputSchema: objectSchema({}) } }
+    const { tool } = await h.mutate('createTool', { name: `hand_${kind}`, config }, 'tool { id }')
+    const agentId = await deployment.fixtures.agent({ toolIds: [tool.id] })
+    const { id } = await create({ agentId, prompt: `call hand_${kind} {}\nthen\nsay done` })
+    const byHand = async () =>
+      (await h.mutate('startTrigger', { triggerId: id }, 'generation { id }'))['generation'].id as string
+    await h.until(await byHand(), ['REQUIRES_ACTION'])
+    await due([id])
+    await untilMoved(id)
+    expect(await runsOf(agentId)).toHaveLength(2)
+    expect((await read(id)).lastError).toBeNull()
+    await byHand()
+    await due([id])
+    await untilMoved(id)
+    // The run of the tick before is open, whatever was started by hand since; and that it was skipped stays said.
+    expect(await runsOf(agentId)).toHaveLength(3)
+    expect((await read(id)).lastError).toMatch(/has not ended/)
+    const last = await byHand()
+    expect(await read(id)).toMatchObject({
+      lastGeneration: { id: last },
+      lastError: expect.stringMatching(/has not ended/),
+    })
+    for (const run of await runsOf(agentId))
+      await h.mutate('cancelGeneration', { generationId: run.id }, 'generation { id }')
+  })
+
   test('runs start with the rights of whoever saved it last, judged at each tick', async () => {
     const key = await h.mutate('createApiKey', { name: 'dev', role: 'DEVELOPER' }, 'apiKey { id } secret')
     const { id, agentId } = await create({}, key['secret'])

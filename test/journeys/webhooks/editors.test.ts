@@ -104,3 +104,20 @@ test('a repeat is answered with the first run, also when no callback is left', a
   expect(await start('c')).toMatchObject({ code: 'LIMITED' })
   expect(await start('a')).toEqual(first)
 })
+
+test('who may not change a webhook reads scheme and host of its address, wherever it is read', async () => {
+  const url = 'https://hooks.example.com:8443/services/T0/B0/s3cret?token=s3cret'
+  const made = await h.mutate('createWebhook', { url }, 'webhook { id url }')
+  expect(made['webhook'].url).toBe(url)
+  const { id } = made['webhook']
+  const text = `query($id: ID!) { webhook(id: $id) { url } node(id: $id) { ... on Webhook { url } } webhooks { nodes { id url } } }`
+  for (const role of ['VIEWER', 'APPROVER']) {
+    const { secret } = await h.mutate('createApiKey', { name: role, role }, 'secret')
+    const { data } = await h.gql(text, { id }, secret)
+    expect(JSON.stringify(data)).not.toContain('s3cret')
+    expect(data['webhook'].url).toBe('https://hooks.example.com:8443/…')
+    expect(data['webhooks'].nodes).toContainEqual({ id, url: 'https://hooks.example.com:8443/…' })
+  }
+  const { secret } = await h.mutate('createApiKey', { name: 'developer', role: 'DEVELOPER' }, 'secret')
+  expect((await h.gql(text, { id }, secret)).data['webhook'].url).toBe(url)
+})

@@ -149,7 +149,7 @@ describe.skipIf(!hasRedis)('Redis', () => {
     const url = ownRedis()
     const redis = new Redis(url)
     const channel = `gatehouse-test:${randomUUID()}`
-    const [one, other] = await Promise.all([redisPubSub(url, channel), redisPubSub(url, channel)])
+    const [one, other] = await Promise.all([redisPubSub(url, { channel }), redisPubSub(url, { channel })])
     return {
       one,
       other,

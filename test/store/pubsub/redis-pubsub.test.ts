@@ -13,8 +13,8 @@ import { ownRedis } from '../../support/redis-cut.ts'
 test.skipIf(!hasRedis)('tells of a reconnection when it is subscribed again, not before', async () => {
   await using wire = await startHolding()
   const channel = `gatehouse-test:${randomUUID()}`
-  const pubsub = await redisPubSub(wire.url, channel)
-  const other = await redisPubSub(ownRedis(), channel)
+  const pubsub = await redisPubSub(wire.url, { channel })
+  const other = await redisPubSub(ownRedis(), { channel })
   const heard: Hint[] = []
   const news = new Promise<Hint>((resolve) =>
     pubsub.subscribe((hint) => hint.kind === 'work' && resolve(hint)),
@@ -40,7 +40,7 @@ test.skipIf(!hasRedis)('closes while it subscribes again, and nobody is left wit
   const keep = (reason: unknown) => void unhandled.push(reason)
   process.on('unhandledRejection', keep)
   try {
-    const pubsub = await redisPubSub(wire.url, `gatehouse-test:${randomUUID()}`)
+    const pubsub = await redisPubSub(wire.url, { channel: `gatehouse-test:${randomUUID()}` })
     await wire.cutAndHold()
     await pubsub.close()
     await wire.empty()
@@ -55,8 +55,8 @@ test.skipIf(!hasRedis)(
   async () => {
     await using wire = await startHolding()
     const channel = `gatehouse-test:${randomUUID()}`
-    const pubsub = await redisPubSub(wire.url, channel, 100)
-    const other = await redisPubSub(ownRedis(), channel)
+    const pubsub = await redisPubSub(wire.url, { channel, everyMs: 100 })
+    const other = await redisPubSub(ownRedis(), { channel })
     const at = (one: PubSub, id: string) =>
       new Promise<void>((resolve) =>
         one.subscribe((hint) => hint.kind === 'signal' && hint.id === id && resolve()),

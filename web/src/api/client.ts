@@ -1,4 +1,5 @@
 /** Queries and mutations over HTTP, and the errors that they can end with. */
+import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
 import { currentPrincipal, currentProject, endSession, thisSession } from './session.ts'
@@ -115,7 +116,7 @@ async function send(
         accept: 'application/graphql-response+json',
         'gatehouse-principal': currentPrincipal() ?? '',
       },
-      body: JSON.stringify({ query, variables: withProject(query, variables) }),
+      body: writeJson({ query, variables: withProject(query, variables) }),
       signal: within(signal, mostMs),
     })
     learnServerTime(response.headers.get('date'))
@@ -137,7 +138,7 @@ function unanswered(query: string, ofRead: string): RequestError {
 
 function tryParse(text: string): GraphQLResponse {
   try {
-    return (JSON.parse(text) ?? {}) as GraphQLResponse
+    return (readForeignJson(text) ?? {}) as GraphQLResponse
   } catch {
     return {}
   }

@@ -1,5 +1,7 @@
-/** One subscription over the socket that ends once: refused, complete or stopped. */
-import { socket } from './socket.ts'
+/** One subscription that ends once: refused, complete or stopped. */
+import { unpacked } from '../../../src/core/exact-json.ts'
+import { isBlocked, socket } from './socket.ts'
+import { openStream } from './stream.ts'
 
 /** How long after the end of a socket that graphql-ws gives up another one is opened, in milliseconds. */
 const againMs = 1_000
@@ -32,29 +34,33 @@ export function follow<Event extends { cursor: string | null }>(
     tell()
   }
   const refused = (errors: readonly { message: string }[]) => end(() => refuse(errors[0]?.message ?? null))
+  const sink = {
+    next(result: object) {
+      const { data, errors } = unpacked(result) as {
+        data?: Record<string, Event> | null
+        errors?: readonly { message: string }[]
+      }
+      const event = data?.[field]
+      if (errors) refused(errors)
+      else if (event && !isOver) {
+        variables.after = event.cursor || null
+        hear(event)
+      }
+    },
+    error(error: unknown) {
+      if (Array.isArray(error)) return refused(error as { message: string }[])
+      if (isOver) return
+      // There are codes of a closed socket after which graphql-ws does not come back.
+      const timer = setTimeout(begin, isBlocked() ? 0 : againMs)
+      stop = () => clearTimeout(timer)
+    },
+    complete: () => end(complete),
+  }
   // graphql-ws sends this object of variables again when it is back, with the newest cursor in it.
   const begin = () => {
-    stop = socket().subscribe<Record<string, Event>>(
-      { query, variables },
-      {
-        next({ data, errors }) {
-          const event = data?.[field]
-          if (errors) refused(errors)
-          else if (event && !isOver) {
-            variables.after = event.cursor || null
-            hear(event)
-          }
-        },
-        error(error) {
-          if (Array.isArray(error)) return refused(error as { message: string }[])
-          if (isOver) return
-          // There are codes of a closed socket after which graphql-ws does not come back.
-          const timer = setTimeout(begin, againMs)
-          stop = () => clearTimeout(timer)
-        },
-        complete: () => end(complete),
-      },
-    )
+    stop = isBlocked()
+      ? openStream({ query, variables }, sink)
+      : socket().subscribe({ query, variables }, sink)
   }
   begin()
   return () => end(() => {})

@@ -1,5 +1,6 @@
 /** Lists that are read page by page, and again as far as they were read after the events that they hear. */
 import { useCallback, useEffect, useRef, useState } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
@@ -20,15 +21,35 @@ export interface Pages<Node> {
   reload(): void
 }
 
+interface Reading {
+  eventTypes?: readonly EventType[]
+  /** Reads nothing: whoever looks may not read it. */
+  skip?: boolean
+}
+
+/** All nodes of a connection, page after page; those that are read so far, while more are. */
+export function useWhole<Result, Variables extends { after?: string | null }, Node>(
+  ...list: Parameters<typeof usePages<Result, Variables, Node>>
+): readonly Node[] {
+  const { nodes, hasMore, error, showMore } = usePages(...list)
+  const { length } = nodes
+  useEffect(() => {
+    if (hasMore && error === null) showMore()
+    // Once for each page that has arrived.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [length, hasMore, error])
+  return nodes
+}
+
 /** Reads a connection whose document takes `$after`. `of` finds the connection in the data. */
 export function usePages<Result, Variables extends { after?: string | null }, Node>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Omit<CallerVariables<Variables>, 'after'>,
   of: (data: Result) => Connection<Node>,
-  { eventTypes = [] }: { eventTypes?: readonly EventType[] } = {},
+  { eventTypes = [], skip = false }: Reading = {},
 ): Pages<Node> {
   const project = useProject()
-  const key = `${project} ${JSON.stringify(variables)}`
+  const key = `${project} ${writeJson(variables)}`
   const [wanted, setWanted] = useState({ key, pages: 1 })
   const pages = wanted.key === key ? wanted.pages : 1
   const [read, setRead] = useState<(Part<Node> & { key: string; heard: number; error: unknown }) | null>(null)
@@ -62,6 +83,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
     [document, key, pages],
   )
   useEffect(() => {
+    if (skip) return
     const { read: before } = latest.current
     const isMore = before?.key === key && before.error === null && before.pages < pages
     let known: Part<Node> = isMore && before.heard === heard.current ? before : nothing
@@ -77,7 +99,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
       left.abort()
       own.stop()
     }
-  }, [load, key, pages])
+  }, [load, key, pages, skip])
   useFeed(eventTypes, () => {
     heard.current++
     events.current?.ask()

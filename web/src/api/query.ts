@@ -1,5 +1,6 @@
 /** Reads for components: what a screen shows, read again when the feed says that it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'react'
+import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
@@ -31,7 +32,7 @@ export function useQuery<Result, Variables>(
   { eventTypes = [], skip = false }: Options = {},
 ): Query<Result> {
   const project = useProject()
-  const given = JSON.stringify(variables)
+  const given = writeJson(variables)
   // Another project is another result.
   const key = `${project} ${given}`
   const [state, setState] = useState<{ key: string; data?: Result; error: unknown }>({ key, error: null })
@@ -41,7 +42,7 @@ export function useQuery<Result, Variables>(
     async (signal: AbortSignal) => {
       try {
         await whenFollowing()
-        const data = await ask(document, JSON.parse(given) as CallerVariables<Variables>, signal)
+        const data = await ask(document, readForeignJson(given) as CallerVariables<Variables>, signal)
         if (!signal.aborted) setState({ key, data, error: null })
         return null
       } catch (error) {

@@ -1,4 +1,5 @@
 /** Who is signed in. The session is a cookie that scripts cannot read; nothing of it is stored by the page. */
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { createStore, useStore } from './store.ts'
 import { t } from '../texts/texts.tsx'
 
@@ -96,7 +97,7 @@ export async function signIn(key: string): Promise<string | null> {
     const response = await fetch('/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ key }),
+      body: writeJson({ key }),
     })
     const body = (await response.json()) as SessionBody
     if (!response.ok) return body.error ?? t('The key was refused.')

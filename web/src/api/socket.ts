@@ -1,5 +1,6 @@
 /** The WebSocket of the page, and whether it is connected. */
 import { createClient, type Client } from 'graphql-ws'
+import { exactSocket } from '../../../src/core/exact-json.ts'
 import { currentPrincipal, endSession } from './session.ts'
 import { createStore } from './store.ts'
 import { t } from '../texts/texts.tsx'
@@ -24,6 +25,20 @@ const done = 1000
 const pingMs = 10_000
 const pongMs = 10_000
 
+/** How many sockets fail, before the first one opens, until a proxy is taken to let none through. */
+const mostFailures = 2
+let failures = 0
+let hasOpened = false
+
+/** Whether subscriptions go over server-sent events, because no WebSocket of this page could be opened. */
+export const isBlocked = (): boolean => !hasOpened && failures >= mostFailures
+
+/** Takes the state of a stream for that of the socket. After its loss a socket is tried again: the server may have been away. */
+export function noteStream(state: 'connected' | 'connecting'): void {
+  if (state === 'connecting') failures = 0
+  to(state)
+}
+
 let client: Client | null = null
 
 /** The socket, opened at its first subscription. */
@@ -37,6 +52,7 @@ function newClient(): Client {
   let silent: ReturnType<typeof setTimeout> | undefined
   const opened = createClient({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
+    webSocketImpl: exactSocket(WebSocket),
     lazy: true,
     connectionParams: () => ({ principal: currentPrincipal() }),
     keepAlive: pingMs,
@@ -45,10 +61,13 @@ function newClient(): Client {
       const ms = Math.min(250 * 2 ** retries, 5_000)
       await new Promise((resolve) => setTimeout(resolve, ms * (0.75 + Math.random() / 2)))
     },
-    shouldRetry: (event) => !(event instanceof CloseEvent && refused.has(event.code)),
+    shouldRetry: (event) => !isBlocked() && !(event instanceof CloseEvent && refused.has(event.code)),
     on: {
       connecting: () => to('connecting'),
-      connected: () => to('connected'),
+      connected: () => {
+        hasOpened = true
+        to('connected')
+      },
       // A network that went away while the machine slept closes nothing: the socket would stay open and silent.
       ping: (isReceived) => {
         if (!isReceived) silent = setTimeout(() => opened.terminate(), pongMs)
@@ -57,6 +76,7 @@ function newClient(): Client {
       closed: (event) => {
         clearTimeout(silent)
         if (client !== opened) return
+        failures++
         // Nothing is followed any more.
         const isDone = event instanceof CloseEvent && event.code === done
         to(isDone ? 'none' : 'connecting')

@@ -1,6 +1,6 @@
 /** A choice of one agent, by name. */
 import { graphql } from '../api/document.ts'
-import { usePages } from '../api/pages.ts'
+import { usePages, useWhole } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -21,9 +21,9 @@ const agentNamesQuery = graphql(`
 
 /** The names of the agents; those of the first page, unless more are asked for. */
 export const useAgentNames = () =>
-  usePages(agentNamesQuery, {}, (data) => data.agents, {
-    eventTypes: ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'],
-  })
+  usePages(agentNamesQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
+
+const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
 interface Props {
   value: string | null
@@ -31,13 +31,13 @@ interface Props {
 }
 
 export function AgentField({ value, onChange }: Props) {
-  const agents = useAgentNames()
+  const agents = useWhole(agentNamesQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
   return (
     <ChoiceField
       label={t('Agent')}
       any={t('Any agent')}
       value={value}
-      options={agents.nodes.map(({ id, name }) => ({ value: id, name }))}
+      options={agents.map(({ id, name }) => ({ value: id, name }))}
       onChange={onChange}
     />
   )

@@ -1,4 +1,5 @@
 /** The blocks of a result, from JSON that a stranger wrote. Pure. */
+import { isObject, readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { t, locale } from '../texts/texts.tsx'
 
 export type Block =
@@ -15,9 +16,6 @@ const largestImage = 1_048_576
 /** Longer JSON is left as it is, in characters. */
 const largestJson = 200_000
 
-type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
 
 /** The blocks in their order; whatever is no list of content blocks is one block of its own. */
@@ -48,7 +46,7 @@ function textBlock(text: string): Block {
   if ((first !== '{' && first !== '[') || text.length > largestJson)
     return { kind: 'text', text, isJson: false }
   try {
-    return { kind: 'text', text: JSON.stringify(JSON.parse(text), null, 2), isJson: true }
+    return { kind: 'text', text: writeJson(readForeignJson(text), 2), isJson: true }
   } catch {
     return { kind: 'text', text, isJson: false }
   }

@@ -1,6 +1,7 @@
 /** The result of a tool: blocks of MCP content, and JSON. Everything in it is a stranger's. */
 import './content.css'
 import { useMemo } from 'react'
+import { readForeignJson } from '../../../src/core/exact-json.ts'
 import { blocksOf, bytesText, type Block } from './content-blocks.ts'
 import { isDeepSame } from './deep-same.ts'
 import { JsonText } from './json-view.tsx'
@@ -34,7 +35,7 @@ export function Content({ content, structured = null }: Props) {
 function isShown(blocks: readonly Block[], structured: unknown): boolean {
   const [only] = blocks
   if (blocks.length !== 1 || only?.kind !== 'text' || !only.isJson) return false
-  return isDeepSame(JSON.parse(only.text), structured)
+  return isDeepSame(readForeignJson(only.text), structured)
 }
 
 function OneBlock({ block }: { block: Block }) {

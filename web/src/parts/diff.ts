@@ -1,4 +1,6 @@
 /** The places where two JSON values differ, for people who decide about a change. */
+import { isDeepSame } from './deep-same.ts'
+import { isJsonNumber, isObject } from '../../../src/core/exact-json.ts'
 export interface Change {
   /** The place as a path: `items[2].price`; empty for the whole value. */
   path: string
@@ -8,9 +10,6 @@ export interface Change {
   after: unknown
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The member itself, and not what every object has, such as `constructor`. */
 const memberOf = (of: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(of, name) ? of[name] : undefined
@@ -19,7 +18,7 @@ const memberOf = (of: Record<string, unknown>, name: string): unknown =>
 export function changesBetween(before: unknown, after: unknown): Change[] {
   const found: Change[] = []
   const walk = (path: string, from: unknown, to: unknown): void => {
-    if (Object.is(from, to)) return
+    if (Object.is(from, to) || (isJsonNumber(from) && isDeepSame(from, to))) return
     if (isObject(from) && isObject(to)) {
       for (const key of new Set([...Object.keys(to), ...Object.keys(from)]))
         walk(path === '' ? key : `${path}.${key}`, memberOf(from, key), memberOf(to, key))

@@ -1,5 +1,6 @@
 /** A list as a file, CSV or JSON: all that it is narrowed to, as far as a file may go. */
 import { useEffect, useRef, useState } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { mostRows } from '../api/all-pages.ts'
 import { csvOf } from './csv.ts'
 import { saveFile } from './save-file.ts'
@@ -70,7 +71,7 @@ export function Export<Node>({ name, columns, read }: Props<Node>) {
 }
 
 function textOf<Node>(kind: Kind, columns: Props<Node>['columns'], nodes: readonly Node[]): string {
-  if (kind === 'json') return `${JSON.stringify(nodes, null, 2)}\n`
+  if (kind === 'json') return `${writeJson(nodes, 2)}\n`
   return csvOf(
     columns.map((column) => column.name),
     nodes.map((node) => columns.map((column) => column.of(node))),

@@ -1,5 +1,6 @@
 /** Conditions as rows: property, operator, value. */
 import { useId, useState } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import type { DraftFault } from './gate-draft.ts'
 import { emptyRow } from './gate-draft.ts'
 import {
@@ -48,7 +49,7 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
       <ul>
         {rows.map((row, at) => (
           <ConditionRow
-            key={JSON.stringify([removals, at])}
+            key={writeJson([removals, at])}
             row={row}
             at={at}
             known={known}
@@ -207,8 +208,8 @@ function ValueInput({ row, at, known, onChange }: ValueProps) {
       >
         <option value={-1}>{t('Choose …')}</option>
         {options.map((one, index) => (
-          <option key={JSON.stringify(one)} value={index}>
-            {typeof one === 'string' ? one : JSON.stringify(one)}
+          <option key={writeJson(one)} value={index}>
+            {typeof one === 'string' ? one : writeJson(one)}
           </option>
         ))}
       </select>

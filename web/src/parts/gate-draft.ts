@@ -1,7 +1,8 @@
 /** A gate while it is edited: what the fields show, and what is sent. Pure. */
+import { isObject, writeJson } from '../../../src/core/exact-json.ts'
 import { parseExactly } from './exact-json.ts'
 import { rulesOfSchema, schemaOfRules, isAboutPresence, type Row, type Rules } from './gate-rules.ts'
-import { isObject, type Schema } from './schema-form-resolve.ts'
+import type { Schema } from './schema-form-resolve.ts'
 import { t } from '../texts/texts.tsx'
 
 export type Role = 'ADMIN' | 'APPROVER' | 'CALLER' | 'DEVELOPER' | 'VIEWER'
@@ -69,7 +70,7 @@ export function draftOf(policy: Policy): Draft {
   const rules = rulesOfSchema(when)
   return {
     ...common,
-    when: rules ? { as: 'rows', rules } : { as: 'json', text: JSON.stringify(when, null, 2) },
+    when: rules ? { as: 'rows', rules } : { as: 'json', text: writeJson(when, 2) },
   }
 }
 
@@ -135,7 +136,7 @@ export function switched(draft: Draft): Draft | null {
   const { when } = draft
   if (when.as === 'rows') {
     const complete = { ...when.rules, rows: when.rules.rows.filter(isComplete) }
-    return { ...draft, when: { as: 'json', text: JSON.stringify(schemaOfRules(complete), null, 2) } }
+    return { ...draft, when: { as: 'json', text: writeJson(schemaOfRules(complete), 2) } }
   }
   try {
     const schema = parseExactly(when.text)

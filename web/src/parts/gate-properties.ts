@@ -1,4 +1,11 @@
 /** Which properties a condition can be about, which operators each has, and how its value is written. Pure. */
+import {
+  type ExactNumber,
+  isJsonNumber,
+  NumberRangeError,
+  readJson,
+  writeJson,
+} from '../../../src/core/exact-json.ts'
 import type { Operator } from './gate-rules.ts'
 import { fieldOf, type Field } from './schema-form-model.ts'
 import type { Schema } from './schema-form-resolve.ts'
@@ -80,8 +87,8 @@ export function operatorsOf(known: Known | undefined): Operator[] {
 export function valueText(value: unknown, kind: Known['kind'] | undefined): string {
   if (Array.isArray(value)) return value.map((one) => valueText(one, kind)).join(', ')
   if (value === null || value === undefined) return value === null ? 'null' : ''
-  if (typeof value !== 'string') return JSON.stringify(value)
-  return kind === 'text' || isSame(valueFrom(value, kind), value) ? value : JSON.stringify(value)
+  if (typeof value !== 'string') return writeJson(value)
+  return kind === 'text' || isSame(valueFrom(value, kind), value) ? value : writeJson(value)
 }
 
 /** The value that a text means for a property of this kind; undefined when it means none. */
@@ -91,18 +98,17 @@ export function valueFrom(text: string, kind: Known['kind'] | undefined): unknow
   if (kind === 'number') return exactly(trimmed)
   if (trimmed === '') return undefined
   try {
-    const value: unknown = JSON.parse(trimmed)
-    if (typeof value === 'number') return exactly(trimmed)
-    return typeof value === 'object' && value !== null ? text : value
-  } catch {
-    return text
+    const value = readJson(trimmed)
+    return typeof value === 'object' && value !== null && !isJsonNumber(value) ? text : value
+  } catch (error) {
+    return error instanceof NumberRangeError ? undefined : text
   }
 }
 
-/** The number of a text; undefined when it is none, or would become another one. */
-function exactly(text: string): number | undefined {
+/** The number of a text; undefined when it is none. */
+function exactly(text: string): number | ExactNumber | undefined {
   const number = numberFrom(text)
-  return typeof number === 'number' ? number : undefined
+  return isJsonNumber(number) ? number : undefined
 }
 
 /** The values of a list that is written with commas; undefined when there is none. */

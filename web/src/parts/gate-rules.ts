@@ -2,7 +2,8 @@
  * The conditions of a gate as rows, `property · operator · value`, and as the JSON Schema that the server takes: the same
  * rows come back. A schema that rows cannot say stays JSON. Pure.
  */
-import { isObject, type Schema } from './schema-form-resolve.ts'
+import { isObject, writeJson } from '../../../src/core/exact-json.ts'
+import type { Schema } from './schema-form-resolve.ts'
 
 export type Operator =
   | 'is'
@@ -174,7 +175,7 @@ function absentOf(not: unknown, depth: number): Row[] | null {
 const isSame = (a: unknown, b: Schema): boolean =>
   isObject(a) &&
   Object.keys(a).length === Object.keys(b).length &&
-  Object.entries(b).every(([name, value]) => JSON.stringify(a[name]) === JSON.stringify(value))
+  Object.entries(b).every(([name, value]) => writeJson(a[name]) === writeJson(value))
 
 function membersOf(properties: unknown, required: unknown, depth: number): Row[] | null {
   if (properties !== undefined && !isObject(properties)) return null

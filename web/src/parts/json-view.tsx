@@ -1,6 +1,6 @@
 /** JSON for reading: an object as rows of name and value, anything as its text. */
 import { useState } from 'react'
-import { isObject, ordered, orderedNames } from './ordered.ts'
+import { isJsonNumber, isObject, writeJson } from '../../../src/core/exact-json.ts'
 import { Foreign, LongText } from './text.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -15,12 +15,12 @@ const descriptionOf = (schema: Schema | null | undefined, name: string): string 
 /** The arguments of a call as rows, with a switch to their JSON. */
 export function Arguments({ value, schema }: { value: Record<string, unknown>; schema?: Schema | null }) {
   const [asJson, setAsJson] = useState(false)
-  const names = orderedNames(value, schema)
+  const names = Object.keys(value)
   if (names.length === 0) return <p className="mute">{t('No arguments.')}</p>
   return (
     <div className="arguments">
       {asJson ? (
-        <JsonText value={ordered(value, schema)} />
+        <JsonText value={value} />
       ) : (
         <dl>
           {names.map((name) => (
@@ -53,11 +53,11 @@ export function Value({ value }: { value: unknown }) {
     )
   if (typeof value === 'string')
     return value === '' ? <span className="mute">{t('empty text')}</span> : <LongText text={value} />
-  if (typeof value === 'object' && value !== null) return <JsonText value={value} />
+  if (typeof value === 'object' && value !== null && !isJsonNumber(value)) return <JsonText value={value} />
   return <span className="mono">{String(value)}</span>
 }
 
 /** A value as indented JSON. */
 export function JsonText({ value }: { value: unknown }) {
-  return <LongText mono text={JSON.stringify(value, null, 2) ?? 'null'} />
+  return <LongText mono text={writeJson(value, 2) ?? 'null'} />
 }

@@ -16,8 +16,8 @@ const pauseMutation = command('pause')
 const resumeMutation = command('resume')
 
 interface Props {
-  /** What is stopped; the project when neither is given. */
-  target: { agentId?: string; toolId?: string }
+  /** What is stopped. */
+  target: { agentId: string } | { toolId: string } | { projectId: string | null }
   /** As the button and the dialog call it: "Pause everything". */
   word: string
   /** What happens, in a sentence. */

@@ -1,6 +1,7 @@
 /** A choice of who did something: oneself, the API keys that one may see, and whoever stands in the list. */
 import { graphql } from '../api/document.ts'
 import type { PrincipalParts } from '../api/principal.ts'
+import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
 import { ChoiceField } from './filters.tsx'
 import { t } from '../texts/texts.tsx'
@@ -14,11 +15,15 @@ const selfQuery = graphql(`
 `)
 
 const keyNamesQuery = graphql(`
-  query KeyNames($projectId: ID) {
-    apiKeys(projectId: $projectId, first: 100) {
+  query KeyNames($projectId: ID, $after: String) {
+    apiKeys(projectId: $projectId, first: 100, after: $after) {
       nodes {
         id
         name
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
       }
     }
   }
@@ -37,7 +42,7 @@ interface Props {
 export function PrincipalField({ label, value, shown, hasSystem = false, onChange }: Props) {
   const self = useQuery(selfQuery, {}).data?.viewer.id
   // Who may not list keys chooses among those in the list.
-  const keys = useQuery(keyNamesQuery, {}, { eventTypes: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
+  const keys = useWhole(keyNamesQuery, {}, (data) => data.apiKeys, { eventTypes: ['API_KEY_CREATED'] })
   const names = new Map<string, string>()
   if (self) names.set(self, t('You'))
   if (hasSystem) names.set('system', t('system'))

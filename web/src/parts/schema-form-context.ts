@@ -1,5 +1,6 @@
 /** What the fields of one form share. */
 import { createContext, useContext, type ReactNode } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import type { Hint } from './schema-form-hints.ts'
 import type { Schema } from './schema-form-resolve.ts'
 
@@ -31,4 +32,4 @@ export const FormContext = createContext<Form | null>(null)
 
 export const useForm = (): Form => useContext(FormContext)!
 
-export const keyOf = (path: readonly string[]): string => JSON.stringify(path)
+export const keyOf = (path: readonly string[]): string => writeJson(path)

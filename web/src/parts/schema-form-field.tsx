@@ -1,5 +1,6 @@
 /** One field with its name, what it is for, and what is wrong with it. */
 import { useId, type ReactNode } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { useForm, type FieldProps } from './schema-form-context.ts'
 import { booleans, ChoiceInput, JsonInput, NumberInput, TextInput } from './schema-form-inputs.tsx'
 import { fieldOf, type Field } from './schema-form-model.ts'
@@ -172,7 +173,7 @@ function Control({ field, ...props }: ControlProps): ReactNode {
     case 'choice':
       return <ChoiceInput {...input} options={field.options} />
     case 'const':
-      return <code className="mono">{JSON.stringify(field.value)}</code>
+      return <code className="mono">{writeJson(field.value)}</code>
     case 'list':
       return <ListFields {...props} field={field} />
     case 'group':

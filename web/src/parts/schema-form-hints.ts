@@ -3,7 +3,8 @@
  * left to it, because a stranger's pattern can take minutes.
  */
 import { Validator, type OutputUnit, type Schema as Checked } from '@cfworker/json-schema'
-import { isObject, type Schema } from './schema-form-resolve.ts'
+import { isObject, writeJson } from '../../../src/core/exact-json.ts'
+import type { Schema } from './schema-form-resolve.ts'
 import { t } from '../texts/texts.tsx'
 
 export interface Hint {
@@ -54,7 +55,7 @@ function hintsFrom(errors: readonly OutputUnit[]): Hint[] {
       missing === undefined
         ? { path, message: wordsFor(keyword, error) }
         : { path: [...path, missing], message: t('is required') }
-    const key = JSON.stringify(hint.path)
+    const key = writeJson(hint.path)
     // A member with a fault of its own also counts as one that the schema does not name: that is no news.
     const isEcho =
       keyword === 'false' && [...found.keys()].some((other) => other.startsWith(key.slice(0, -1)))

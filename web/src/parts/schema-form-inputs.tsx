@@ -1,5 +1,6 @@
 /** Fields for one value each. */
 import { useEffect, useId, useState } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
 import { useForm } from './schema-form-context.ts'
@@ -151,7 +152,7 @@ export const booleans = [
 export function JsonInput({ value, label, onChange }: InputProps & { label: string }) {
   const { tellFault } = useForm()
   const id = useId()
-  const [initial] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)))
+  const [initial] = useState(() => (value === undefined ? '' : writeJson(value, 2)))
   const [fault, setFault] = useState<string | null>(null)
   useEffect(() => {
     tellFault(id, fault)

@@ -2,7 +2,8 @@
  * Which fields a form shows for a JSON Schema. A field is read when it is drawn, so that schemas which refer to themselves
  * have an end. What no field can show is edited as JSON. Pure.
  */
-import { isObject, merged, resolved, type Schema } from './schema-form-resolve.ts'
+import { isObject, writeJson } from '../../../src/core/exact-json.ts'
+import { merged, resolved, type Schema } from './schema-form-resolve.ts'
 import { t } from '../texts/texts.tsx'
 
 export type { Schema } from './schema-form-resolve.ts'
@@ -192,6 +193,6 @@ function labelOfVariant(schema: Schema, at: number, root: Schema): string {
   return typeof schema['type'] === 'string' ? schema['type'] : t('option {at}', { at: at + 1 })
 }
 
-const labelOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const labelOf = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)

@@ -1,10 +1,10 @@
 /** Fields with fields in them: objects, lists and choices between several schemas. */
 import { useState } from 'react'
+import { isObject } from '../../../src/core/exact-json.ts'
 import { Icon } from './icons.tsx'
 import { JsonInput } from './schema-form-inputs.tsx'
 import { keyOf, useForm, type FieldProps } from './schema-form-context.ts'
 import type { Field } from './schema-form-model.ts'
-import { isObject } from './schema-form-resolve.ts'
 import { initialValue, variantOf, withMember } from './schema-form-values.ts'
 import { t } from '../texts/texts.tsx'
 

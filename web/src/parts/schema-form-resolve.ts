@@ -1,8 +1,6 @@
 /** JSON Schemas with their local references and simple `allOf` put together, as far as a form can show them. Pure. */
+import { isObject, writeJson } from '../../../src/core/exact-json.ts'
 export type Schema = Record<string, unknown>
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The most schemas that are put together for one field. */
 const maxParts = 100
@@ -50,8 +48,7 @@ function decodePart(part: string): string {
 /** Both schemas in one, `over` before `under`; null when they demand different types or values. */
 export function merged(under: Schema, over: Schema): Schema | null {
   for (const name of ['type', 'const', 'enum'])
-    if (name in under && name in over && JSON.stringify(under[name]) !== JSON.stringify(over[name]))
-      return null
+    if (name in under && name in over && writeJson(under[name]) !== writeJson(over[name])) return null
   const whole: Schema = { ...under, ...over }
   if (isObject(under['properties']) && isObject(over['properties'])) {
     const both = { ...under['properties'], ...over['properties'] }

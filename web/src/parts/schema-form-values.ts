@@ -1,6 +1,13 @@
 /** The values of a form: what it begins with, which branch a value belongs to, what a text means. Pure. */
+import {
+  exactNumber,
+  type ExactNumber,
+  isJsonNumber,
+  isObject,
+  writeJson,
+} from '../../../src/core/exact-json.ts'
 import { fieldOf, type Field } from './schema-form-model.ts'
-import { isObject, resolved, type Schema } from './schema-form-resolve.ts'
+import { resolved, type Schema } from './schema-form-resolve.ts'
 
 /** Objects within objects that are filled in at the beginning. */
 const maxDepth = 8
@@ -73,7 +80,7 @@ function fitOf(schema: Schema, value: unknown, root: Schema): number {
     case 'text':
       return typeof value === 'string' ? 1 : -1
     case 'number':
-      return typeof value === 'number' && (!field.isInteger || Number.isInteger(value)) ? 1 : -1
+      return isJsonNumber(value) && (!field.isInteger || isWhole(value)) ? 1 : -1
     case 'boolean':
       return typeof value === 'boolean' ? 1 : -1
     case 'list':
@@ -96,19 +103,21 @@ function fitOfGroup(field: Field & { kind: 'group' }, value: Record<string, unkn
   return points
 }
 
-export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+export const isSame = (a: unknown, b: unknown): boolean => writeJson(a) === writeJson(b)
+
+export const isWhole = (value: number | ExactNumber): boolean => /^-?\d+$|e\+/.test(String(value))
 
 /**
- * The number that a text means; the text itself when it is none, or when a number of JSON would be another one than was
- * written (as with 19 digits). Undefined: nothing was written.
+ * The number that a text means, with all its digits; the text itself when it is none, or one that cannot be kept.
+ * Undefined: nothing was written.
  */
-export function numberFrom(text: string): number | string | undefined {
+export function numberFrom(text: string): number | ExactNumber | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(trimmed)) return trimmed
-  const value = Number(trimmed)
-  const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
-  return isExact ? value : trimmed
+  const [all, sign, whole, fraction, exponent = ''] =
+    /^([+-]?)(\d*)(?:\.(\d*))?(e[+-]?\d+)?$/i.exec(trimmed) ?? []
+  if (all === undefined || !(whole || fraction)) return trimmed
+  return exactNumber(`${sign === '-' ? '-' : ''}${whole || 0}.${fraction || 0}${exponent}`) ?? trimmed
 }
 
 /** A moment as `<input type="datetime-local">` shows it, in the time of this machine; empty when it is none. */

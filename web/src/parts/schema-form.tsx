@@ -4,6 +4,7 @@
  */
 import './schema-form.css'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { writeJson } from '../../../src/core/exact-json.ts'
 import { isDeepSame } from './deep-same.ts'
 import { parseExactly } from './exact-json.ts'
 import { JsonEditor } from './json-editor.tsx'
@@ -85,7 +86,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
         {asJson ? (
           <>
             <JsonEditor
-              initial={state.value === undefined ? '' : JSON.stringify(state.value, null, 2)}
+              initial={state.value === undefined ? '' : writeJson(state.value, 2)}
               label={t('{label} as JSON', { label })}
               onChange={change}
             />

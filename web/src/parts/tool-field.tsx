@@ -1,6 +1,6 @@
 /** A choice of one tool, by name. */
 import { graphql } from '../api/document.ts'
-import { usePages } from '../api/pages.ts'
+import { useWhole } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -25,7 +25,7 @@ interface Props {
 }
 
 export function ToolField({ value, onChange }: Props) {
-  const tools = usePages(toolNamesQuery, {}, (data) => data.tools, {
+  const tools = useWhole(toolNamesQuery, {}, (data) => data.tools, {
     eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'TOOL_DELETED'],
   })
   return (
@@ -33,7 +33,7 @@ export function ToolField({ value, onChange }: Props) {
       label={t('Tool')}
       any={t('Any tool')}
       value={value}
-      options={tools.nodes.map(({ id, name }) => ({ value: id, name }))}
+      options={tools.map(({ id, name }) => ({ value: id, name }))}
       onChange={onChange}
     />
   )

@@ -1,5 +1,6 @@
 /** What has been on the screen: of each element every part of its height, one after the other. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 
 /** What of an element was seen, as distances from its top in pixels. */
 type Span = readonly [from: number, to: number]
@@ -45,7 +46,7 @@ interface Seen {
 export function useSeen(names: readonly string[]): Seen {
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set())
   const elements = useRef(new Map<string, HTMLElement>())
-  const key = JSON.stringify(names)
+  const key = writeJson(names)
   useEffect(() => {
     const spans = new Map<Element, { width: number; spans: Span[] }>()
     const look = (entries: IntersectionObserverEntry[]) => {
@@ -77,7 +78,7 @@ export function useSeen(names: readonly string[]): Seen {
           observer.observe(target)
         }
       })
-      for (const name of JSON.parse(key) as string[]) {
+      for (const name of readForeignJson(key) as string[]) {
         const element = elements.current.get(name)
         if (!element) continue
         observer.observe(element)

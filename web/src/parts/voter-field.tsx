@@ -3,15 +3,15 @@ import './forms.css'
 import { useId } from 'react'
 import { graphql } from '../api/document.ts'
 import type { Issue } from '../api/outcome.ts'
-import { useQuery } from '../api/query.ts'
+import { useWhole } from '../api/pages.ts'
 import type { Viewer } from '../api/viewer.ts'
 import { Field } from './fields.tsx'
 import { votersOf } from './voters.ts'
 import { t } from '../texts/texts.tsx'
 
 const votingKeysQuery = graphql(`
-  query VotingKeys($projectId: ID) {
-    apiKeys(projectId: $projectId, first: 100) {
+  query VotingKeys($projectId: ID, $after: String) {
+    apiKeys(projectId: $projectId, first: 100, after: $after) {
       nodes {
         id
         name
@@ -24,18 +24,26 @@ const votingKeysQuery = graphql(`
           id
         }
       }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
     }
   }
 `)
 
 const peopleQuery = graphql(`
-  query PeopleOfSessions($projectId: ID) {
-    sessions(projectId: $projectId, first: 100) {
+  query PeopleOfSessions($projectId: ID, $after: String) {
+    sessions(projectId: $projectId, first: 100, after: $after) {
       nodes {
         principal {
           id
           name
         }
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
       }
     }
   }
@@ -63,12 +71,14 @@ const other = 'by-id'
 
 export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
   const id = useId()
-  const keys = useQuery(votingKeysQuery, {}, { eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'] }).data
-  const sessions = useQuery(peopleQuery, {}, { skip: !viewer.isOperator }).data
+  const keys = useWhole(votingKeysQuery, {}, (data) => data.apiKeys, {
+    eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'],
+  })
+  const sessions = useWhole(peopleQuery, {}, (data) => data.sessions, { skip: !viewer.isOperator })
   const voters = votersOf({
     self: viewer,
-    keys: keys?.apiKeys.nodes ?? [],
-    people: sessions?.sessions.nodes.map(({ principal }) => principal) ?? [],
+    keys,
+    people: sessions.map(({ principal }) => principal),
   }).filter((one) => !without?.has(one.id))
   const own = issues.filter(({ path }) => path.at(-1) === 'principalId')
   // What is wrong with an id stands where it was written.

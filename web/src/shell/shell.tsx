@@ -3,6 +3,7 @@ import './shell.css'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { graphql } from '../api/document.ts'
+import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
 import { chooseProject, signOut, useProject } from '../api/session.ts'
 import { Icon, type IconName } from '../parts/icons.tsx'
@@ -50,10 +51,19 @@ const viewerQuery = graphql(`
       id
       name
     }
-    projects(first: 50) {
+  }
+`)
+
+const projectsQuery = graphql(`
+  query Projects($after: String) {
+    projects(first: 50, after: $after) {
       nodes {
         id
         name
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
       }
     }
   }
@@ -64,6 +74,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
   const [isHelpOpen, setHelpOpen] = useState(false)
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const { data } = useQuery(viewerQuery, {}, { eventTypes: ['PROJECT_UPDATED'] })
+  const projects = useWhole(projectsQuery, {}, (read) => read.projects, { eventTypes: ['PROJECT_UPDATED'] })
   const pending = usePending()
   const unknown = useUnknown()
   const here = places.find(({ href }) => location.startsWith(href))
@@ -81,7 +92,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
       <header className="rail">
         <div className="rail-head">
           <Mark />
-          <Projects projects={data?.projects.nodes ?? []} name={data?.project?.name ?? 'Gatehouse'} />
+          <Projects projects={projects} name={data?.project?.name ?? 'Gatehouse'} />
         </div>
         <Places here={here} pending={pending} unknown={unknown} />
         <div className="rail-foot">

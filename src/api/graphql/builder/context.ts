@@ -39,12 +39,14 @@ import {
   getSteps,
   loadAskedUnder,
   loadFailedAttemptsOf,
+  loadLeftOutOf,
   loadTotalCosts,
   showStepsOf,
   loadTotalUsage,
   type ApprovalAsked,
   type FailedAttempt,
   type Generation,
+  type LeftOutTool,
   type Step,
   type TotalUsage,
 } from '../../../domain/generations/index.ts'
@@ -113,6 +115,7 @@ export interface Loaders {
   connections: DataLoader<string, Connection | null>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
+  leftOutOf: DataLoader<string, LeftOutTool[]>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>
   /** By approval, which the resolver that loaded it has authorised: what led to its call, as far as the caller may read. */
@@ -252,6 +255,7 @@ function makeLoaders(ctx: Ctx): Loaders {
       maxBatchSize: 200,
     }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
+    leftOutOf: new DataLoader((ids) => loadLeftOutOf(ctx.db, ids), { maxBatchSize: 200 }),
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
     openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),
     callsOf: grouped((ids) => showCallsOf(ctx.db, ids)),

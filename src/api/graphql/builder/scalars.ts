@@ -1,7 +1,7 @@
 /** The custom scalars: DateTime, and JSON for values without a fixed shape. */
 import { GraphQLError, Kind, type ValueNode } from 'graphql'
 import { DateTimeResolver } from 'graphql-scalars'
-import type { Json, JsonObject } from '../../../core/json.ts'
+import { exactNumber, type Json, type JsonObject } from '../../../core/json.ts'
 import { isJsonObject, jsonTooBig, maxJsonDepth } from '../../../core/json.ts'
 import type { Builder } from './builder.ts'
 
@@ -49,7 +49,7 @@ function literal(node: ValueNode, variables: Record<string, unknown>): Json {
       return node.value
     case Kind.INT:
     case Kind.FLOAT:
-      return Number(node.value)
+      return numberOf(node.value)
     case Kind.NULL:
       return null
     case Kind.LIST:
@@ -62,6 +62,12 @@ function literal(node: ValueNode, variables: Record<string, unknown>): Json {
     case Kind.VARIABLE:
       return countCopied(variables, (variables[node.name.value] ?? null) as Json)
   }
+}
+
+function numberOf(token: string): Json {
+  const value = exactNumber(token)
+  if (value === null) throw new GraphQLError('Expected JSON of numbers that can be kept exactly.')
+  return value
 }
 
 /** Values that variables inside JSON literals may add up to in one operation: each use walks the variable again. */
@@ -89,7 +95,7 @@ function countValues(value: Json, enough: number): number {
   while (open.length > 0 && count <= enough) {
     const next = open.pop()!
     count += 1
-    if (typeof next !== 'object' || next === null) continue
+    if (!isJsonObject(next) && !Array.isArray(next)) continue
     const inner = Array.isArray(next) ? next : Object.values(next)
     if (count + open.length + inner.length > enough) return enough + 1
     for (const one of inner) open.push(one)

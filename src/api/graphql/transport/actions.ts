@@ -13,7 +13,14 @@ import {
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { invalid, notFound } from '../../../core/errors.ts'
 import { issuesIn, ownSchema } from '../../../core/json-schema.ts'
-import { hashJson, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+import {
+  hashJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  readJson,
+  writeJson,
+} from '../../../core/json.ts'
 import { asAppError, type PlatformAction, type PlatformActions } from '../../../domain/access/index.ts'
 import type { Models } from '../../../domain/models/index.ts'
 import type { ActionMark } from '../builder/action-mark.ts'
@@ -102,16 +109,15 @@ function documentOf(kind: string, field: GraphQLField<unknown, unknown>, selecti
 
 /** The payload as a tool result. A refusal is a result with isError, so that the caller's model can react to it. */
 function resultOf(output: Json): ToolResult {
-  const plain = JSON.parse(JSON.stringify(output)) as Json
-  if (!isJsonObject(plain))
-    return { content: [{ type: 'text', text: JSON.stringify(plain) }], isError: false }
+  const plain = readJson(writeJson(output)) as Json
+  if (!isJsonObject(plain)) return { content: [{ type: 'text', text: writeJson(plain) }], isError: false }
   const { __typename: type, ...value } = plain
   if (typeof type === 'string' && type.endsWith('Error')) {
     const { code, message, ...more } = value
     return errorResult(String(code).toLowerCase(), String(message), more)
   }
   return {
-    content: [{ type: 'text', text: JSON.stringify(value) }],
+    content: [{ type: 'text', text: writeJson(value) }],
     structuredContent: value,
     isError: false,
   }

@@ -3,13 +3,19 @@ import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
 import {
   GraphQLError,
+  Lexer,
   parse,
+  Source,
   specifiedRules,
+  TokenKind,
   validate,
+  visit,
   type DocumentNode,
   type GraphQLSchema,
   type ValidationRule,
 } from 'graphql'
+import { maxJsonDepth } from '../../../core/json.ts'
+import { canonicalText } from '../../../core/text.ts'
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { Log } from '../../../core/log.ts'
 import { documentFault, maskError } from '../builder/errors.ts'
@@ -48,7 +54,12 @@ export function createDocuments(log: Log): Documents {
 /** Faults are told without literal values and suggestions, with the codes that Yoga and Apollo give them. */
 function prepareText(schema: GraphQLSchema, text: string, log: Log): Prepared {
   try {
-    const document = parse(text, { maxTokens: documentLimits.tokens })
+    if (isNestedTooDeep(text))
+      return refused(
+        [new GraphQLError(`The document is nested deeper than ${maxJsonDepth} levels.`)],
+        'GRAPHQL_PARSE_FAILED',
+      )
+    const document = canonical(parse(text, { maxTokens: documentLimits.tokens }), text)
     const overlap = overlapFault(document)
     const errors = overlap
       ? [new GraphQLError(`The document ${overlap}.`)]
@@ -59,6 +70,29 @@ function prepareText(schema: GraphQLSchema, text: string, log: Log): Prepared {
       ? refused([error], 'GRAPHQL_PARSE_FAILED')
       : { errors: [maskError(error, log)] }
   }
+}
+
+/** Whether lists, objects or selections are nested deeper than JSON may be: the parser and the rules would overflow the stack. */
+function isNestedTooDeep(text: string): boolean {
+  if (text.split(/[[{]/, maxJsonDepth + 2).length <= maxJsonDepth + 1) return false
+  const lexer = new Lexer(new Source(text))
+  let depth = 0
+  for (let tokens = 0; tokens <= documentLimits.tokens; tokens++) {
+    const { kind } = lexer.advance()
+    if (kind === TokenKind.EOF) return false
+    if (kind === TokenKind.BRACKET_L || kind === TokenKind.BRACE_L) depth++
+    if (kind === TokenKind.BRACKET_R || kind === TokenKind.BRACE_R) depth--
+    if (depth > maxJsonDepth) return true
+  }
+  return false
+}
+
+/** Texts of variables are canonical since they were read; those of the document can have an escape of NUL. */
+function canonical(document: DocumentNode, text: string): DocumentNode {
+  if (!/\\u(?:0000|\{0+\})/.test(text)) return document
+  return visit(document, {
+    StringValue: (node) => ({ ...node, value: canonicalText(node.value) }),
+  }) as DocumentNode
 }
 
 function refused(errors: readonly GraphQLError[], code: string): Prepared {

@@ -1,8 +1,9 @@
 /** The HTTP route of GraphQL: the caller is authenticated before the body is read. */
 import type { IncomingMessage } from 'node:http'
 import type { GraphQLError } from 'graphql'
-import { invalidAt } from '../../../core/errors.ts'
-import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues } from '../../../core/json.ts'
+import { numberIssue } from '../../../core/check.ts'
+import { invalid, invalidAt, type AppError } from '../../../core/errors.ts'
+import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues, packText } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import { traceContextOf, type TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { RouteGroup } from '../../http/route.ts'
@@ -33,7 +34,6 @@ export interface RouteOptions {
   log: Log
   documents: Documents
   parts: OperationParts
-  corsOrigins: string[]
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
@@ -59,8 +59,8 @@ interface Admitted {
 }
 
 export function graphqlRoute(options: RouteOptions): RouteGroup {
-  const { yoga, log, documents, parts, corsOrigins } = options
-  const json = jsonRoute({ documents, parts, cors: corsOrigins.length > 0 })
+  const { yoga, log, documents, parts } = options
+  const json = jsonRoute({ documents, parts })
   return {
     serves: (path) => path === '/graphql',
     async serve(request, response, readBody) {
@@ -68,10 +68,10 @@ export function graphqlRoute(options: RouteOptions): RouteGroup {
       const reads = !refused && request.method === 'POST'
       const body = reads ? await readBody(sender, maxBodyBytes) : undefined
       if (body === null) return
-      const fault = body && bodyFault(body)
-      const refusal = refused ?? (fault ? maskError(invalidAt(['body'], fault), log) : null)
+      const fault = body ? bodyFault(body) : refused ? null : packQuery(request)
+      const refusal = refused ?? (fault ? maskError(fault, log) : null)
       if (body && context && !refusal && (await json(request, response, context, body))) return
-      if (body) Object.assign(request, { body })
+      if (body) Object.assign(request, { body: refusal ? body : packed(body) })
       await yoga(request, response, {
         ...(context ? { prepared: context } : {}),
         ...(refusal ? { refusal } : {}),
@@ -110,10 +110,36 @@ async function admit(
 export const shownIn = (said: unknown): string | null =>
   typeof said === 'string' && said !== '' ? said : null
 
-/** Why a body is not parsed, or null. */
-function bodyFault(body: Buffer): string | null {
-  if (hasManyValues(body)) return `has more than ${maxJsonValues} values`
-  return isNestedTooDeep(body) ? `is nested deeper than ${maxJsonDepth} levels` : null
+/** Why a body is not served; null when it may be. One that is no JSON is Yoga's to refuse. */
+function bodyFault(body: Buffer): AppError | null {
+  if (hasManyValues(body)) return invalidAt(['body'], `has more than ${maxJsonValues} values`)
+  if (isNestedTooDeep(body)) return invalidAt(['body'], `is nested deeper than ${maxJsonDepth} levels`)
+  return faultOfNumbers(body.toString())
+}
+
+/** The body for Yoga's parser; the same bytes unless a number would be lost. */
+function packed(body: Buffer): Buffer {
+  const text = body.toString()
+  const exact = packText(text)
+  return exact === text ? body : Buffer.from(exact)
+}
+
+function faultOfNumbers(text: string, root?: string[]): AppError | null {
+  const issue = numberIssue(text, root)
+  return issue && invalid([issue])
+}
+
+/** The variables of a GET with the numbers packed, for Yoga to parse; it refuses what is no JSON. */
+function packQuery(request: IncomingMessage): AppError | null {
+  const [path, query] = (request.url ?? '').split(/\?(.*)/s)
+  if (request.method !== 'GET' || !query) return null
+  const parameters = new URLSearchParams(query)
+  const given = parameters.get('variables')
+  const text = given && packText(given)
+  if (!text || text === given) return null
+  parameters.set('variables', text)
+  request.url = `${path}?${parameters.toString()}`
+  return faultOfNumbers(given, ['variables'])
 }
 
 /** The request id that a proxy gave, or null when it is not a plain token: it is written to logs and responses. */

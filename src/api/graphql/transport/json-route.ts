@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getOperationAST, type ExecutionResult, type GraphQLError } from 'graphql'
-import { isJsonObject } from '../../../core/json.ts'
+import { isJsonObject, readJson } from '../../../core/json.ts'
 import { sendPackedJson } from '../../http/replies.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import type { Documents } from './documents.ts'
@@ -15,8 +15,6 @@ import { runOperation, type OperationParts } from './operations.ts'
 export interface JsonRouteOptions {
   documents: Documents
   parts: OperationParts
-  /** Whether browsers of other origins are served: their responses need CORS headers. */
-  cors: boolean
 }
 
 /** Serves a request and returns true; or returns false, with nothing done, for one that Yoga must serve. */
@@ -28,10 +26,10 @@ export type JsonRoute = (
 ) => Promise<boolean>
 
 /** Creates the route. A request that it serves has the same status, headers and body as from Yoga. */
-export function jsonRoute({ documents, parts, cors }: JsonRouteOptions): JsonRoute {
+export function jsonRoute({ documents, parts }: JsonRouteOptions): JsonRoute {
   return async (request, response, context, body) => {
     const mediaType = mediaTypeOf(request)
-    if (mediaType === null || (cors && request.headers.origin !== undefined)) return false
+    if (mediaType === null) return false
     const params = paramsOf(body)
     if (!params) return false
     const prepared = documents.prepare(params.query)
@@ -80,7 +78,7 @@ function mediaTypeOf({ method, url, headers }: IncomingMessage): string | null {
 function paramsOf(body: Buffer): Params | null {
   let parsed: unknown
   try {
-    parsed = JSON.parse(body.toString('utf8'))
+    parsed = readJson(body.toString('utf8'))
   } catch {
     return null
   }

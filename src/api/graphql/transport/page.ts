@@ -1,6 +1,7 @@
 /** The GraphiQL page: served without other origins, never in a frame, and allowed to run its own script only (CSP). */
 import { createHash } from 'node:crypto'
 import type { Plugin } from 'graphql-yoga'
+import { writeJson } from '../../../core/json.ts'
 
 type GraphiQLRendererOptions = NonNullable<
   Parameters<typeof import('@graphql-yoga/render-graphiql').renderGraphiQL>[0]
@@ -19,7 +20,7 @@ export async function renderPage(options?: GraphiQLRendererOptions): Promise<str
 }
 
 function pageOf(options?: GraphiQLRendererOptions): Promise<Page> {
-  const key = JSON.stringify(options ?? {})
+  const key = writeJson(options ?? {})
   const known = pages.get(key)
   if (known) return known
   const made = render(options)

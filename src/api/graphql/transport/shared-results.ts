@@ -12,6 +12,7 @@ import {
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql'
+import { writeJson } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
@@ -62,7 +63,7 @@ export function resultTexts(
   const { contextValue } = opened
   const asked = askedBy(opened)
   // Most results do not depend on the caller: no subscriber keeps a copy of its rights for them.
-  const asker = () => `${asked} ${JSON.stringify(contextValue.ctx.principal)}`
+  const asker = () => `${asked} ${writeJson(contextValue.ctx.principal)}`
   const textAlone = async (event: object) => (await executed(opened, contextValue, event, log)).text
   return {
     textOf(event) {
@@ -114,8 +115,8 @@ function executed(
 }
 
 function textOf(result: ExecutionResult): Executed {
-  if (!result.errors) return { text: JSON.stringify(result), failed: false }
-  return { text: JSON.stringify({ ...result, errors: result.errors.map(withoutHttp) }), failed: true }
+  if (!result.errors) return { text: writeJson(result), failed: false }
+  return { text: writeJson({ ...result, errors: result.errors.map(withoutHttp) }), failed: true }
 }
 
 /** What of the context says nothing about the caller. */
@@ -139,7 +140,7 @@ function askedBy({ document, operation, variableValues }: OpenedOperation): stri
   if (!ids.has(operation)) ids.set(operation, ++lastId)
   const used = usedVariables(document, operation)
   const given = Object.entries(variableValues ?? {}).filter(([name]) => used.has(name))
-  return `${ids.get(operation)} ${JSON.stringify(given.toSorted(([a], [b]) => (a < b ? -1 : 1)))}`
+  return `${ids.get(operation)} ${writeJson(given.toSorted(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
 const variablesOf = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>()

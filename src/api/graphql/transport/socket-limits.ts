@@ -1,8 +1,10 @@
 /** The limits of WebSockets: of one socket and of all sockets together. */
 
 export interface SocketLimits {
-  /** Maximum bytes of one message. */
+  /** Maximum bytes of one message until the socket has shown a key. */
   maxPayload: number
+  /** And after that; one that is larger than a body over HTTP is answered with an error of its operation. */
+  maxKnownPayload: number
   /** Milliseconds after which a socket is closed that has not shown a valid key in connection_init. */
   initTimeoutMs: number
   /** Milliseconds between pings. */
@@ -23,6 +25,7 @@ export interface SocketLimits {
 
 export const defaultLimits: SocketLimits = {
   maxPayload: 256 * 1024,
+  maxKnownPayload: 2 * 1024 * 1024,
   initTimeoutMs: 5000,
   keepAliveMs: 12_000,
   operations: 100,

@@ -1,6 +1,7 @@
 /** Subscriptions over sockets: each subscriber has its own stream and cursor, and sends results that others share. */
 import type { ExecutionResult, OperationDefinitionNode } from 'graphql'
 import type { WebSocket } from 'ws'
+import { writeJson } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import { maskError } from '../builder/errors.ts'
 import type { Operation } from './operation-guard.ts'
@@ -68,7 +69,7 @@ class SocketStream implements AsyncGenerator<never, void, void> {
     this.#log = log
     this.#use = opened.use
     this.#texts = resultTexts(opened, log)
-    this.#head = `{"id":${JSON.stringify(opened.id)},"type":"next","payload":`
+    this.#head = `{"id":${writeJson(opened.id)},"type":"next","payload":`
   }
 
   /**

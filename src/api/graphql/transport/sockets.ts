@@ -7,6 +7,9 @@ import { CloseCode, type Context } from 'graphql-ws'
 import { useServer } from 'graphql-ws/use/ws'
 import { getOperationAST, GraphQLError, type FormattedExecutionResult } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
+import { isAllowedOrigin, type OriginRules } from '../../../core/cookies.ts'
+import { invalidAt } from '../../../core/errors.ts'
+import { NumberRangeError, packed, unpacked } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Services } from '../../../domain/access/index.ts'
 import { refuseUpgrade } from '../../http/upgrades.ts'
@@ -14,6 +17,7 @@ import type { Documents } from './documents.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
 import type { OperationParts } from './operations.ts'
 import { defaultLimits, type SocketLimits } from './socket-limits.ts'
+import { allowLargeMessages, exact } from './socket-messages.ts'
 import { createSocketIds, never, type IdUse, type SocketIds } from './socket-ids.ts'
 import { watchSockets } from './socket-readers.ts'
 import { openSocketStream, runOnSocket, type SocketOperation } from './socket-streams.ts'
@@ -22,11 +26,10 @@ import { shownIn, type ContextOf, type Credentials } from './http-route.ts'
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
 
-export interface SocketOptions {
+export interface SocketOptions extends OriginRules {
   documents: Documents
   parts: OperationParts
   log: Log
-  corsOrigins: string[]
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
@@ -67,11 +70,13 @@ export function openSockets(options: SocketOptions): Sockets {
       connectionInitWaitTimeout: initTimeoutMs,
       execute: (args: unknown) => runOnSocket(options.parts, args as SocketOperation) as never,
       subscribe: (args: unknown) => openSocketStream(options.parts, args as SocketOperation) as never,
-      onConnect: (ctx) => connect(options, introduced, ctx),
+      onConnect: (ctx) => connect(options, limits, introduced, ctx),
       onSubscribe: (ctx, id, payload) => subscribe(options, limits, ctx, id, payload),
       // graphql-ws declares what it gets with undefined in it, and what it wants back without.
       onNext: (_ctx, _id, _payload, _args, result) =>
-        result.errors && ({ ...result, errors: result.errors.map(withoutHttp) } as FormattedExecutionResult),
+        packed(
+          result.errors ? { ...result, errors: result.errors.map(withoutHttp) } : result,
+        ) as FormattedExecutionResult,
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
       onClose: ({ extra }) => extra.unwatch?.(),
     },
@@ -83,7 +88,7 @@ export function openSockets(options: SocketOptions): Sockets {
     upgrade: (request, socket, head) => {
       const refusal = refusalOf(request, options)
       if (refusal) refuseUpgrade(socket, refusal)
-      else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request))
+      else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', exact(ws), request))
     },
     count: () => wss.clients.size,
     async close() {
@@ -103,11 +108,8 @@ function openServer({ maxPayload, closeMs: closeTimeout }: SocketLimits): WebSoc
  * The status line with which an upgrade is refused, or null. Browsers send no CORS preflight for sockets: check the
  * origin.
  */
-function refusalOf(request: IncomingMessage, { corsOrigins }: SocketOptions): string | null {
-  const { origin, host } = request.headers
-  const own = origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
-  if (origin !== undefined && !own && !corsOrigins.includes(origin)) return '403 Forbidden'
-  return null
+function refusalOf({ headers }: IncomingMessage, rules: OriginRules): string | null {
+  return isAllowedOrigin(headers, rules) ? null : '403 Forbidden'
 }
 
 /** Limits the rate of messages, and the time until the socket has shown a valid key. */
@@ -137,6 +139,7 @@ type Connection = Context<Record<string, unknown>, Extra>
  */
 async function connect(
   options: SocketOptions,
+  { maxKnownPayload }: SocketLimits,
   introduced: WeakSet<WebSocket>,
   { connectionParams, extra }: Connection,
 ): Promise<boolean> {
@@ -154,6 +157,7 @@ async function connect(
     // A socket that closed meanwhile would never be unwatched.
     if (extra.socket.readyState !== extra.socket.OPEN) return false
     introduced.add(extra.socket)
+    allowLargeMessages(extra.socket, maxKnownPayload)
     // Watched before its operations are: the close code tells the client more than their errors.
     extra.unwatch = options.revocations.onRevoked(principal, () =>
       extra.socket.close(CloseCode.Forbidden, 'Forbidden'),
@@ -211,7 +215,10 @@ async function prepare(
     const prepared = options.documents.prepare(payload.query)
     if ('errors' in prepared) return prepared.errors.map((error) => maskError(error, options.log))
     const { document } = prepared
-    const { operationName, variables: variableValues } = payload
+    const { operationName } = payload
+    const variableValues = unpacked(payload.variables, (path, token) => {
+      throw invalidAt(['variables', ...path], new NumberRangeError(path, token).message)
+    }) as Payload['variables']
     const operation = getOperationAST(document, operationName)
     const { schema } = options.documents
     const { socket } = ctx.extra

@@ -4,6 +4,7 @@
  */
 import { GraphQLError } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
+import { unpacked, writeJson } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import { packed } from '../../http/packed.ts'
 import type { GraphQLContext, ServerContext } from '../builder/context.ts'
@@ -18,13 +19,13 @@ import { pageHeaders, renderPage } from './page.ts'
 export interface YogaOptions {
   log: Log
   graphiql: boolean
-  corsOrigins: string[]
   documents: Documents
   parts: OperationParts
 }
 
 /** The default query of GraphiQL. */
-const firstQuery = `# Put this under Headers, with the key that the server printed, then press the button:
+const firstQuery = `# A browser that is signed in to the dashboard needs no key: press the button.
+# In any other, put this under Headers, with the key of the server:
 # { "authorization": "Bearer gh_..." }
 {
   viewer { name project { name } }
@@ -37,7 +38,7 @@ export type Yoga = ReturnType<typeof makeYoga>
 
 /** Creates the server for /graphql. */
 export function makeYoga(options: YogaOptions) {
-  const { log, corsOrigins, documents, parts } = options
+  const { log, documents, parts } = options
   const page = options.graphiql
     ? { title: 'Gatehouse', defaultQuery: firstQuery, shouldPersistHeaders: false }
     : null
@@ -50,9 +51,8 @@ export function makeYoga(options: YogaOptions) {
     logging: false,
     graphiql: page ?? false,
     renderGraphiQL: renderPage,
-    // Yoga's default reflects any origin with credentials.
-    cors:
-      corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
+    // Yoga's default reflects any origin with credentials. The server sets the headers for every API.
+    cors: false,
     maskedErrors: { maskError: (error) => maskError(error, log) },
     plugins: [
       earlyRefusals(),
@@ -81,7 +81,7 @@ function earlyRefusals(): Plugin {
       const { http, ...extensions } = refusal.extensions as {
         http?: { status: number; headers: Record<string, string> }
       }
-      const body = JSON.stringify({ errors: [{ message: refusal.message, extensions }] })
+      const body = writeJson({ errors: [{ message: refusal.message, extensions }] })
       const type = request.headers.get('accept')?.includes('application/graphql-response+json')
         ? 'application/graphql-response+json'
         : 'application/json'
@@ -121,8 +121,14 @@ function preparedDocuments(documents: Documents): Plugin {
 /** Runs operations as every transport does. */
 export function operationsPlugin(parts: OperationParts): Plugin {
   return {
+    // What was packed for Yoga's parser is put back.
+    onParams: ({ params, setParams }) => setParams(unpacked(params) as typeof params),
     onExecute: ({ setExecuteFn }) =>
-      setExecuteFn(((given: Operation) => runOperation(parts, given)) as never),
+      setExecuteFn((async (given: Operation) => ({
+        ...(await runOperation(parts, given)),
+        // Yoga calls it in place of JSON.stringify.
+        stringify: (result: unknown) => writeJson(result),
+      })) as never),
     onSubscribe: ({ setSubscribeFn }) =>
       setSubscribeFn(((given: Operation) => openEventStream(parts, given)) as never),
   }
@@ -136,8 +142,7 @@ function packing(): Plugin {
       if (!/^application\/(graphql-response\+)?json\b/.test(headers.get('content-type') ?? '')) return
       const whole = Buffer.from(await response.text())
       const { bytes, headers: coding } = await packed(whole, request.headers.get('accept-encoding') ?? '')
-      const vary = [headers.get('vary'), coding['vary']].filter(Boolean).join(', ')
-      const own = { ...coding, vary, 'content-length': String(bytes.length) }
+      const own = { ...coding, 'content-length': String(bytes.length) }
       const all = { ...Object.fromEntries(headers), ...own }
       setResponse(new fetchAPI.Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: all }))
     },
@@ -163,7 +168,7 @@ function jsonOnly(): Plugin {
       if (request.method !== 'POST') return
       const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
       if (type === 'application/json') return
-      const body = JSON.stringify({ errors: [{ message: 'POST takes application/json only.' }] })
+      const body = writeJson({ errors: [{ message: 'POST takes application/json only.' }] })
       endResponse(
         new fetchAPI.Response(body, { status: 415, headers: { 'content-type': 'application/json' } }),
       )
@@ -194,7 +199,7 @@ function streamHint(): Plugin {
       const message =
         'Subscriptions are served as server-sent events (accept: text/event-stream) and over WebSocket ' +
         '(graphql-transport-ws) at this URL. With Apollo use GraphQLWsLink for them.'
-      const body = JSON.stringify({ errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }] })
+      const body = writeJson({ errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }] })
       const headers = {
         ...Object.fromEntries(response.headers),
         'content-type': 'application/json; charset=utf-8',

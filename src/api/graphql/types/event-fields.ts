@@ -48,8 +48,8 @@ export function eventFields(refs: Refs) {
     reason: text('reason', 'The stable code of the reason, for programs.'),
     unknownReason: text(
       'reason',
-      'Why the outcome is unknown: NO_RESPONSE (the tool gave no final response), WORKER_LOST (the process that sent ' +
-        'the call was lost) or GENERATION_ENDED (the generation ended while the call ran).',
+      'Why the outcome is unknown: NO_RESPONSE (the tool gave no final response), NOT_STORED (the database refused to ' +
+        'store the response), WORKER_LOST (the process that sent the call was lost) or GENERATION_ENDED (the generation ended while the call ran).',
     ),
     name: text('name', 'The name of the tool, agent or project at the time of the event.'),
     callStatus: text('status', 'The outcome of the call, a ToolCallStatus.'),

@@ -42,6 +42,8 @@ const failureMeanings: Record<(typeof failureCodes)[number], string> = {
   CONTEXT_OVERFLOW: 'The conversation does not fit the context window of the model.',
   OUTPUT_SCHEMA_VIOLATION: 'The response did not match outputSchema, and the one repair failed too.',
   TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text, and did so again after one repair.',
+  NOT_STORED:
+    'What the run did could not be stored: the database refused it, or no response was stored in as many tries as a step has.',
   INTERNAL: 'The server failed unexpectedly.',
 }
 

@@ -149,9 +149,13 @@ function addMutations(refs: Refs): void {
       'call is sent for it or given to a client, in any process, and what is new waits. What is under way is not touched; idempotent. ' +
       'Permission: projects:Pause.',
     input: builder.inputType('PauseInput', {
-      description: 'What to stop: an agent, a tool, or else the whole project.',
+      description:
+        'What to stop: an agent, a tool or a whole project, by name. An input that names none is refused.',
       fields: (t) => ({
-        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        projectId: t.id({
+          description:
+            'The id of the project to stop; beside agentId or toolId, the project that these must be of.',
+        }),
         agentId: t.id({ description: 'The id of the agent to stop; not together with toolId.' }),
         toolId: t.id({ description: 'The id of the tool to stop.' }),
         reason: t.string({

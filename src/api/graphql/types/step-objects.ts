@@ -9,6 +9,7 @@ import { callPage, callsAfter, firstOf } from './call-pages.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addLeftOut } from './left-out.ts'
 
 export type StepTypes = ReturnType<typeof addSteps>
 
@@ -17,6 +18,7 @@ export function addSteps(refs: Refs) {
   const { builder } = refs
   addStepType(refs)
   addFailedAttempts(refs)
+  addLeftOut(refs)
   const Model = modelType(refs)
   const Usage = usageType(refs)
   builder.objectField(refs.Step, 'model', (t) =>

@@ -26,6 +26,8 @@ export function addUpstreamAuth(refs: Refs) {
     issuer: 'The issuer URL of the only authorization server that receives these credentials.',
     scopes: 'The OAuth scopes to request. Empty: the scopes that the server asks for.',
     allowedScopes: 'The OAuth scopes that may be requested later, when a call needs more.',
+    omitResource:
+      'Whether token requests leave out `resource` (RFC 8707), for authorization servers that refuse it, such as Microsoft Entra ID.',
     algorithm: 'The JWS algorithm of the signature: RS256, PS256, ES256 or one of their longer forms.',
   }
   const Object_ = builder.objectRef<UpstreamAuth>('UpstreamAuth').implement({
@@ -50,6 +52,10 @@ export function addUpstreamAuth(refs: Refs) {
         description: meanings.algorithm,
         resolve: (auth) => (auth.kind === 'private_key_jwt' ? auth.algorithm : null),
       }),
+      omitResource: t.boolean({
+        description: meanings.omitResource,
+        resolve: (auth) => auth.omitResource ?? false,
+      }),
       allowedScopes: t.stringList({
         description: meanings.allowedScopes,
         resolve: (auth) => (auth.kind === 'authorization_code' ? auth.allowedScopes : []),
@@ -70,6 +76,7 @@ function addAuthInput({ builder }: Refs, meanings: Record<string, string>) {
       }),
       issuer: t.string({ required: true, description: meanings['issuer']! }),
       scopes: t.stringList({ description: meanings['scopes']! }),
+      omitResource: t.boolean({ description: meanings['omitResource']! }),
     }),
   })
   const Key = builder.inputType('PrivateKeyJwtInput', {
@@ -83,6 +90,7 @@ function addAuthInput({ builder }: Refs, meanings: Record<string, string>) {
       algorithm: t.string({ required: true, description: meanings['algorithm']! }),
       issuer: t.string({ required: true, description: meanings['issuer']! }),
       scopes: t.stringList({ description: meanings['scopes']! }),
+      omitResource: t.boolean({ description: meanings['omitResource']! }),
     }),
   })
   const Code = builder.inputType('AuthorizationCodeInput', {
@@ -98,6 +106,7 @@ function addAuthInput({ builder }: Refs, meanings: Record<string, string>) {
       issuer: t.string({ description: meanings['issuer']! }),
       scopes: t.stringList({ description: meanings['scopes']! }),
       allowedScopes: t.stringList({ description: meanings['allowedScopes']! }),
+      omitResource: t.boolean({ description: meanings['omitResource']! }),
     }),
   })
   return builder.inputType('UpstreamAuthInput', {

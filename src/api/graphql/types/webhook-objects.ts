@@ -1,10 +1,11 @@
 /** The object types of webhooks: the webhook, a delivery, and an answer of the endpoint. */
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, readJson } from '../../../core/json.ts'
 import {
   deliveryStatuses,
   disabledReasons,
   listDeliveries,
   mostHeaders,
+  urlFor,
   webhookStatuses,
   type Answer,
   type AnswerHeader,
@@ -62,7 +63,11 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
     isTypeOf: (value) => hasPrefix(value, 'whk_'),
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the webhook; it begins with whk_.' }),
-      url: t.exposeString('url', { description: 'The URL to which events are sent with POST.' }),
+      url: t.string({
+        description:
+          'The URL to which events are sent with POST. Its path may be a credential: without the permission webhooks:Update it is "…".',
+        resolve: (webhook, _args, { ctx }) => urlFor(ctx, webhook),
+      }),
       description: t.exposeString('description', {
         nullable: true,
         description: 'What the endpoint is for; null when nothing was said.',
@@ -268,7 +273,7 @@ function addDelivery(
           'recipients; null when the event is not in the log any more. Permission: events:Subscribe.',
         resolve: async (delivery, _args, { loaders }) => {
           const message = await loaders.webhookMessages.load(delivery)
-          return message && (JSON.parse(message.body) as JsonObject)
+          return message && (readJson(message.body) as JsonObject)
         },
       }),
       nextAttemptAt: t.expose('nextAt', {

@@ -1,10 +1,6 @@
 /** The SDK server of one agent request: the SDK implements the protocol, the handlers serve the agent's surface. */
-import {
-  Server,
-  type CallToolResult,
-  type InputRequiredResult,
-  type ServerContext,
-} from '@modelcontextprotocol/server'
+import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
+import { exactServer } from '../http/exact-server.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 import { requestStateCodec } from '../delivery/request-state.ts'
@@ -32,7 +28,7 @@ export function agentServer(request: AgentRequest, outcome?: () => ToolsCallResu
   const { agent, features } = request.surface
   const modern = request.era === 'modern'
   const cacheable = { ttlMs: listTtlMs, cacheScope: 'private' } as const
-  const server = new Server(serverInfoOf(agent), {
+  const server = exactServer(serverInfoOf(agent), {
     capabilities: {
       tools: { listChanged: true },
       ...featureCapabilities(features),

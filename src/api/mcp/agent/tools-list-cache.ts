@@ -4,7 +4,7 @@
  * cached text replaces it before the response is written.
  */
 import type { Tool } from '@modelcontextprotocol/server'
-import { isJsonObject } from '../../../core/json.ts'
+import { isJsonObject, writeJson } from '../../../core/json.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 import type { Reply } from '../http/node-http.ts'
@@ -38,7 +38,7 @@ export async function withToolsList(
 function listText({ surface, era }: Pick<AgentRequest, 'surface' | 'era'>): string {
   const cached = texts[era].get(surface)
   if (cached !== undefined) return cached
-  const text = JSON.stringify(listTools({ surface, era }))
+  const text = writeJson(listTools({ surface, era }))
   texts[era].set(surface, text)
   return text
 }

@@ -4,7 +4,7 @@
  * from an earlier one in its id only gets the same bytes with its own id.
  */
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
 import type { McpRequest } from '../http/mcp-request.ts'
 import type { Reply, WholeReply } from '../http/node-http.ts'
@@ -55,8 +55,8 @@ function askedOf({ http, body }: ListRequest): { key: string; id: string } | nul
   const { id, ...message } = body as JsonObject
   if (typeof id !== 'string' && typeof id !== 'number') return null
   const headers = Object.entries(http.headers).filter(([name]) => isRead(name))
-  const key = JSON.stringify([headers, message])
-  return key.length <= maxKeyLength ? { key, id: JSON.stringify(id) } : null
+  const key = writeJson([headers, message])
+  return key.length <= maxKeyLength ? { key, id: writeJson(id) } : null
 }
 
 /** The headers that the SDK or this module reads. */

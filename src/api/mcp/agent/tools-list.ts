@@ -2,6 +2,8 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { JsonObject } from '../../../core/json.ts'
 import type { BridgeEntry } from '../../../domain/bridge/index.ts'
+import { localRefs } from '../../../core/local-refs.ts'
+import { movedSchema } from '../../../core/schema-refs.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 
 /** The structured content of a result that awaits approval. */
@@ -41,17 +43,20 @@ function metaOf({ shown, gate }: BridgeEntry): { _meta?: JsonObject } {
   return Object.keys(meta).length > 0 ? { _meta: meta } : {}
 }
 
-/** Legacy clients accept only schemas of type object. A gated tool's result may also be a pending one. */
+/**
+ * Legacy clients accept only schemas of type object. A gated tool's result may also be a pending one: then the tool's own
+ * schema is moved, with its definitions, and its references point to the new place. Without `$id`, by which clients confuse
+ * schemas, and without references that only some validators follow.
+ */
 function outputSchemaOf({ outputSchema, gate }: BridgeEntry, era: AgentRequest['era']): JsonObject | null {
   if (!outputSchema) return null
   if (era === 'legacy' && outputSchema['type'] !== 'object') return null
-  if (gate === 'NEVER') return outputSchema
-  const { $schema, $defs, definitions, ...rest } = outputSchema
+  const { $schema, $id: _id, ...rest } = localRefs(outputSchema)
+  const draft = $schema ? { $schema } : {}
+  if (gate === 'NEVER') return { ...draft, ...rest }
   return {
-    ...($schema ? { $schema } : {}),
-    ...($defs ? { $defs } : {}),
-    ...(definitions ? { definitions } : {}),
+    ...draft,
     ...(outputSchema['type'] === 'object' ? { type: 'object' } : {}),
-    anyOf: [rest, pendingSchema],
+    anyOf: [movedSchema(rest, '#/anyOf/0'), pendingSchema],
   }
 }

@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
 import { acceptsStream, modernVersion, type McpRequest } from '../http/mcp-request.ts'
 import { declaresTasks } from './tasks.ts'
 
@@ -86,7 +86,7 @@ const maxLength = 2000
 function isPlainEnvelope(meta: JsonObject): boolean {
   if (!hasOnly(meta, envelopeKeys) || meta[PROTOCOL_VERSION_META_KEY] !== modernVersion) return false
   if (declaresTasks(meta)) return false
-  const text = JSON.stringify(meta)
+  const text = writeJson(meta)
   if (accepted.has(text)) return true
   if (text.length > maxLength || !isAccepted(meta)) return false
   if (accepted.size >= maxAccepted) accepted.clear()

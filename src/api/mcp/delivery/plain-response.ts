@@ -1,6 +1,6 @@
 /** The response to a plain tools/call as the SDK would write it. Pure. */
 import { SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
-import { isJsonObject, type Json } from '../../../core/json.ts'
+import { isJsonObject, type Json, writeJson } from '../../../core/json.ts'
 import type { WholeReply } from '../http/node-http.ts'
 import type { PlainCall } from './plain-call.ts'
 import type { ToolsCallResult } from './tasks.ts'
@@ -27,7 +27,7 @@ export function plainReply(
   const written = _meta
     ? { _meta: { ..._meta, ...info }, ...own }
     : { ...own, ...(era === 'modern' ? { _meta: info } : {}) }
-  return { status: 200, headers, body: JSON.stringify({ result: written, jsonrpc: '2.0', id }) }
+  return { status: 200, headers, body: writeJson({ result: written, jsonrpc: '2.0', id }) }
 }
 
 interface PlainResult {

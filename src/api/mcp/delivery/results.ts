@@ -1,8 +1,8 @@
 /** Results of tools/call: a tool's own result, and those for calls that are late, pending or refused. Pure. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolResult } from '../../../core/content.ts'
-import { asText, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
-import type { CallHandle } from '../../../domain/bridge/index.ts'
+import { asText, isJsonObject, type Json, type JsonObject, writeJson } from '../../../core/json.ts'
+import type { BridgeEntry, CallHandle } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 import { codes, faultError, missingCapability, protocolError, type ProtocolFault } from '../http/errors.ts'
 
@@ -111,7 +111,7 @@ export function withdrawnResult(id: string): CallToolResult {
 export function refusedResult(type: string, message: string, issues: object[]): CallToolResult {
   const error = { type, code: type, message, ...(issues.length > 0 ? { issues } : {}) } as JsonObject
   return {
-    content: [{ type: 'text', text: JSON.stringify({ error }) }],
+    content: [{ type: 'text', text: writeJson({ error }) }],
     structuredContent: { error },
     isError: true,
   }
@@ -121,7 +121,7 @@ export function refusedResult(type: string, message: string, issues: object[]): 
 export function limitedResult(message: string, retryAfterMs: number): CallToolResult {
   const error = { type: 'limited', code: 'limited', message, retry_after_ms: retryAfterMs }
   return {
-    content: [{ type: 'text', text: JSON.stringify({ error }) }],
+    content: [{ type: 'text', text: writeJson({ error }) }],
     structuredContent: { error },
     isError: true,
   }
@@ -130,6 +130,26 @@ export function limitedResult(message: string, retryAfterMs: number): CallToolRe
 /** Adds the conversation in which a later call of the agent can continue. */
 export function withConversation(result: CallToolResult, id: string | null): CallToolResult {
   return id ? { ...result, _meta: { ...result._meta, 'gatehouse/conversation_id': id } } : result
+}
+
+/**
+ * The result as this client can read it. Clients of SDK v1, which are legacy, check the structured content of every result
+ * against the tool's outputSchema, that of an error too, and throw what does not fit, so that their model never sees the
+ * reason. So an error of a tool with an outputSchema has its structured content as a last text. Later clients check only
+ * results that are no errors; a pending result fits the schema that `listTools` serves for a gated tool.
+ */
+export function readableResult<Result extends object>(
+  { era }: Pick<AgentRequest, 'era'>,
+  entry: Pick<BridgeEntry, 'outputSchema'> | undefined,
+  result: Result,
+): Result {
+  if (era === 'modern' || !entry?.outputSchema) return result
+  const { structuredContent, ...rest } = result as Partial<CallToolResult>
+  if (!rest.isError || structuredContent === undefined) return result
+  const text = writeJson(structuredContent)
+  const content = rest.content ?? []
+  const isSaid = content.some((block) => block.type === 'text' && block.text === text)
+  return { ...rest, content: isSaid ? content : [...content, { type: 'text', text }] } as unknown as Result
 }
 
 function errorTypeOf({ isError, structuredContent }: ToolResult): string | null {

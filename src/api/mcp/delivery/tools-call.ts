@@ -16,7 +16,7 @@ import { callerChannel, inputResponsesOf } from './caller-channel.ts'
 import { deliver } from './delivery.ts'
 import { codes, invalidIssues, protocolError, toProtocolError } from '../http/errors.ts'
 import { readRequestState, type RequestState } from './request-state.ts'
-import { limitedResult, refusedResult, resultOf, withdrawnResult } from './results.ts'
+import { limitedResult, readableResult, refusedResult, resultOf, withdrawnResult } from './results.ts'
 import type { SendServerRequest } from '../http/server-requests.ts'
 import { taskModeOf, type CallContext, type StartedCall, type ToolsCall } from './started-call.ts'
 import { missingTasks, supportsTasks, type ToolsCallResult } from './tasks.ts'
@@ -39,9 +39,10 @@ export function callTool(
   return asCallUnit(request, params, entry?.kind ?? 'unknown', async (ctx) => {
     try {
       if (!entry) throw unknownTool(request, params.name)
-      return await callEntry({ ...request, ctx }, entry, params, context, send)
+      const result = await callEntry({ ...request, ctx }, entry, params, context, send)
+      return readableResult(request, entry, result)
     } catch (error) {
-      return failureOf(request, error)
+      return readableResult(request, entry, failureOf(request, error))
     }
   })
 }

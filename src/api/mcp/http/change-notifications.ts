@@ -1,5 +1,6 @@
 /** Notifications of changed lists and resources: events for a modern `subscriptions/listen`, a stream for legacy clients. */
 import type { ServerEventBus } from '@modelcontextprotocol/server'
+import { writeJson } from '../../../core/json.ts'
 import { onAbort } from '../../../core/abort.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { OnResourceUpdated, SurfaceList, Surfaces } from '../../../domain/bridge/index.ts'
@@ -68,7 +69,7 @@ export function createChangeNotifications(surfaces: Pick<Surfaces, 'watch'>): Ch
 
 function notification(method: string, params?: object): string {
   const message = { jsonrpc: '2.0', method, ...(params ? { params } : {}) }
-  return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+  return `event: message\ndata: ${writeJson(message)}\n\n`
 }
 
 /** A response that streams what `subscribe` sends, until the signal aborts or the client stops reading. */

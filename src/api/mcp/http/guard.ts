@@ -1,11 +1,10 @@
 /** Rejects cross-origin browsers and DNS rebinding: validates Host and Origin. */
+import { isAllowedOrigin, type OriginRules } from '../../../core/cookies.ts'
 import { hostFault } from '../../../core/host-names.ts'
 
-export interface GuardRules {
+export interface GuardRules extends OriginRules {
   /** Host names that are served beside localhost and IP addresses; `*` allows every name. */
   allowedHosts: readonly string[]
-  /** Origins of browsers that may call beside the server's own. */
-  corsOrigins: readonly string[]
 }
 
 /**
@@ -19,8 +18,7 @@ export function refusalOf(
 ): string | null {
   const fault = hostFault(host, rules.allowedHosts)
   if (fault) return fault
-  if (origin === undefined || rules.corsOrigins.includes(origin)) return null
-  return URL.canParse(origin) && new URL(origin).host === host
+  return isAllowedOrigin({ origin, host }, rules)
     ? null
     : 'Requests from this origin are not allowed. The operator can allow it with GATEHOUSE_CORS_ORIGINS.'
 }

@@ -1,20 +1,29 @@
 /** Parses the JSON body of a POST and enforces its limits, before the protocol looks at it. Pure. */
-import { hasManyValues, isJsonObject, jsonTooBig, maxJsonValues } from '../../../core/json.ts'
+import {
+  hasManyValues,
+  isJsonObject,
+  jsonTooBig,
+  maxJsonValues,
+  NumberRangeError,
+  readJson,
+} from '../../../core/json.ts'
 
 const limits = { maxBytes: 4 * 1024 * 1024, maxDepth: 100 }
 const maxBatch = 50
 
 /** The parsed body; `undefined` for a request without one. */
-export type ParsedBody = { value: unknown } | { fault: 'too_many_values' | 'not_json' }
+export type ParsedBody = { value: unknown } | { fault: 'too_many_values' | 'not_json' } | { number: string }
 
 export function parseBody(bytes: Buffer | undefined): ParsedBody {
   if (bytes === undefined) return { value: undefined }
   // Counted before parsing: a value costs more memory than its text.
   if (hasManyValues(bytes)) return { fault: 'too_many_values' }
   try {
-    return { value: JSON.parse(bytes.toString('utf8')) as unknown }
-  } catch {
-    return { fault: 'not_json' }
+    return { value: readJson(bytes.toString('utf8')) }
+  } catch (error) {
+    return error instanceof NumberRangeError
+      ? { number: `${error.path.join('.')}: ${error.message}` }
+      : { fault: 'not_json' }
   }
 }
 

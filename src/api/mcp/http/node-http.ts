@@ -1,5 +1,6 @@
 /** Converts between Node's HTTP objects and the web Request and Response of the MCP SDK. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { unpackText } from '../../../core/json.ts'
 
 /** The request without its body, which has been read already. `accept` replaces the header of that name. */
 export function toWebRequest(
@@ -46,7 +47,7 @@ export async function writeReply(to: ServerResponse, reply: Reply): Promise<void
     to.writeHead(response.status, { ...allHeaders, 'x-accel-buffering': 'no' }).flushHeaders()
     return pipe(response.body, to)
   }
-  const body = text === undefined ? Buffer.from(await response.arrayBuffer()) : Buffer.from(text)
+  const body = Buffer.from(unpackText(text ?? (await response.text())))
   to.writeHead(response.status, { ...allHeaders, 'content-length': body.length }).end(body)
 }
 
@@ -59,9 +60,16 @@ async function pipe(body: ReadableStream<Uint8Array>, response: ServerResponse):
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    if (!response.write(value)) await drained(response)
+    if (!response.write(unpackedBytes(value))) await drained(response)
   }
   response.end()
+}
+
+/** The SDK hands over each event of a stream whole. */
+function unpackedBytes(bytes: Uint8Array): Uint8Array {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  const exact = unpackText(text)
+  return exact === text ? bytes : Buffer.from(exact)
 }
 
 /** A client that reads nothing for so long is disconnected, in milliseconds; its buffer would only grow. */

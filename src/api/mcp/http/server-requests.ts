@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { onAbort } from '../../../core/abort.ts'
-import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject, packed, readJson, writeJson } from '../../../core/json.ts'
 import { purposeKey, sign } from '../../../core/signing.ts'
 import { unauthenticated, type Ctx, type Services } from '../../../domain/access/index.ts'
 import type { InputRequest, McpSession } from '../../../domain/bridge/index.ts'
@@ -42,11 +42,11 @@ export function createServerRequests({
   const pending = new Map<string, (response: JsonObject) => void>()
   const key = purposeKey(masterKey, 'mcp question')
   const nameOf = (ctx: Ctx, session: Pick<McpSession, 'id'>, requestId: unknown) =>
-    sign(key, [ctx.principal.id, session.id, JSON.stringify(requestId) ?? null])
+    sign(key, [ctx.principal.id, session.id, writeJson(requestId) ?? null])
   const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind !== 'signal' || hint.name !== 'answered') return
     const [name = '', text = ''] = hint.id.split(/ (.*)/s)
-    pending.get(name)?.(JSON.parse(text) as JsonObject)
+    pending.get(name)?.(readJson(text) as JsonObject)
   })
   return {
     async send(ctx, session, { method, params = {} }, send, disconnected) {
@@ -61,7 +61,7 @@ export function createServerRequests({
             onAbort(signal, () => reject(signal.reason as Error))
         })
         answered.catch(() => {})
-        await send({ jsonrpc: '2.0', id, method, params: params as JsonObject })
+        await send({ jsonrpc: '2.0', id, method, params: packed(params) as JsonObject })
         return resultOf(await answered)
       } finally {
         pending.delete(name)
@@ -72,7 +72,7 @@ export function createServerRequests({
       const name = nameOf(ctx, session, response['id'])
       const deliver = pending.get(name)
       if (deliver) return deliver(response)
-      const id = `${name} ${JSON.stringify(response)}`
+      const id = `${name} ${writeJson(response)}`
       if (id.length <= maxSignalLength) return pubsub.publish([{ kind: 'signal', name: 'answered', id }])
       throw protocolError(
         codes.invalidRequest,

@@ -1,4 +1,5 @@
 /** The legacy sessions that this process has seen, and cancellation of requests within a session, across replicas. */
+import { writeJson } from '../../../core/json.ts'
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import { purposeKey, sign } from '../../../core/signing.ts'
 import type { Ctx, Services } from '../../../domain/access/index.ts'
@@ -35,7 +36,7 @@ export function createSessions({ pubsub, masterKey }: Pick<Services, 'pubsub' | 
   const requests = new Map<string, AbortController>()
   const key = purposeKey(masterKey, 'mcp request')
   const nameOf = (ctx: Ctx, session: McpSession, requestId: unknown) =>
-    sign(key, [ctx.principal.id, session.id, JSON.stringify(requestId) ?? null])
+    sign(key, [ctx.principal.id, session.id, writeJson(requestId) ?? null])
   const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind === 'reconnected') {
       heard++

@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
+import { packed } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import { withTypedBody, withTypedErrors } from './typed-errors.ts'
 
@@ -30,7 +31,7 @@ export async function serveLegacy(
   })
   const server = withTypedErrors(makeServer())
   await server.connect(transport)
-  return withTypedBody(await transport.handleRequest(request, { parsedBody: body }))
+  return withTypedBody(await transport.handleRequest(request, { parsedBody: packed(body) }))
 }
 
 /** Serves a modern request. `bus` feeds a `subscriptions/listen`, whose stream `close` ends. */
@@ -46,6 +47,6 @@ export function serveModern(
     ...(bus ? { bus } : {}),
     onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
   })
-  const response = handler.fetch(request, { parsedBody: body }).then(withTypedBody)
+  const response = handler.fetch(request, { parsedBody: packed(body) }).then(withTypedBody)
   return { response, close: handler.close }
 }

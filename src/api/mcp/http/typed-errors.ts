@@ -1,6 +1,6 @@
 /** Gives the SDK's own errors a stable `data.type`, and hides the internals that they may contain. */
 import type { JSONRPCMessage, Server } from '@modelcontextprotocol/server'
-import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject, readJson, writeJson } from '../../../core/json.ts'
 import { codes } from './errors.ts'
 
 const types: Record<number, string> = {
@@ -29,10 +29,10 @@ export function withTypedErrors(server: Server): Server {
 export async function withTypedBody(response: Response): Promise<Response> {
   if (response.status < 400 || !response.headers.get('content-type')?.startsWith('application/json'))
     return response
-  const body = withType((await response.json()) as JSONRPCMessage)
+  const body = withType(readJson(await response.text()) as JSONRPCMessage)
   const headers = new Headers(response.headers)
   headers.delete('content-length')
-  return new Response(JSON.stringify(body), { status: response.status, headers })
+  return new Response(writeJson(body), { status: response.status, headers })
 }
 
 function withType(message: JSONRPCMessage): JSONRPCMessage {

@@ -1,6 +1,6 @@
 /** Errors as A2A's bindings have them: a number or a status, a sentence, and google.rpc details for programs. */
 import { AppError, type ErrorCode } from '../../../core/errors.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { statusOf } from '../../http/replies.ts'
 
 /** Numbers of JSON-RPC and of A2A 1.0 by the reason that stands in ErrorInfo. */
@@ -29,10 +29,7 @@ export class A2aError extends AppError {
 
 /** The same for a task that does not exist, belongs to another agent or is somebody else's. */
 export function taskNotFound(id: string): A2aError {
-  return new A2aError(
-    'TASK_NOT_FOUND',
-    `No task of this agent with the id ${JSON.stringify(id.slice(0, 80))}.`,
-  )
+  return new A2aError('TASK_NOT_FOUND', `No task of this agent with the id ${writeJson(id.slice(0, 80))}.`)
 }
 
 /** Numbers of our own errors that A2A has no name for; every other one is -32000. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
-import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject, jsonTooBig, writeJson } from '../../../core/json.ts'
 import type { AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../segments/given-files.ts'
@@ -181,7 +181,7 @@ function readPart(one: z.output<typeof part>, path: string[], read: GivenMessage
     if (fault) throw invalidAt([...path, 'data'], fault)
     // With a task it answers what the task asked for; without one it is input for the model.
     if (read.taskId) readAnswer(data as Json, [...path, 'data'], read.answers)
-    else texts.push(JSON.stringify(data))
+    else texts.push(writeJson(data))
     return
   }
   const name = one.filename || null

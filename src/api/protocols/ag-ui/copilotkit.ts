@@ -3,6 +3,7 @@
  * AG-UI 0.0 with a list of the agents, a way to read a thread again, and a way to stop it.
  */
 import { invalidAt, notFound, type AppError } from '../../../core/errors.ts'
+import { everyRow } from '../../../core/page.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart, listAgents } from '../../../domain/agents/index.ts'
 import { cancelGeneration, inputOf, isTerminal } from '../../../domain/generations/index.ts'
@@ -20,8 +21,6 @@ const client: ClientTraits = { isCurrent: false, runsOpenCalls: true, isAskedLas
 /** When it has read a thread again, it runs at most the calls that ask a person. */
 const reader: ClientTraits = { ...client, isAskedLast: false }
 
-/** The most agents in the list; the newest. The others are served all the same. */
-const mostAgents = 100
 /** Of how many runs a page without messages gets the messages; the newest. */
 const mostRuns = 20
 
@@ -50,13 +49,11 @@ function errorBody(error: AppError, path: string): object {
 
 /** What its client reads first. What is left out is not served. */
 async function info(ctx: Ctx): Promise<ApiReply> {
-  const agents = await listAgents(ctx, { page: { limit: mostAgents, inverted: false } })
-  const listed = agents
-    .slice(0, mostAgents)
-    .map(({ id, name }) => [
-      pathPartOf(id, name),
-      { name, description: `The agent ${name}.`, className: 'GatehouseAgent' },
-    ])
+  const agents = await everyRow((page) => listAgents(ctx, { page }))
+  const listed = agents.map(({ id, name }) => [
+    pathPartOf(id, name),
+    { name, description: `The agent ${name}.`, className: 'GatehouseAgent' },
+  ])
   return {
     status: 200,
     body: {

@@ -1,5 +1,5 @@
 /** Renders what happens in a run as events of AG-UI, without what the client has already. */
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
@@ -186,7 +186,7 @@ export class RunRendering {
     const parent = parentMessageId === null ? {} : { parentMessageId }
     return [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName, ...parent },
-      { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(args) },
+      { type: 'TOOL_CALL_ARGS', toolCallId, delta: writeJson(args) },
       { type: 'TOOL_CALL_END', toolCallId },
     ]
   }

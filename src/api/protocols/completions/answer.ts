@@ -1,5 +1,5 @@
 /** One answer, in the shapes of OpenAI's chat completions: what is told while it is made, and the whole. */
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { Generation, Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
@@ -107,7 +107,7 @@ export class Answer {
   }
 
   #call({ id, runtimeName: name }: ToolCall, args: JsonObject): Delta[] {
-    const call = { id, name, arguments: JSON.stringify(args) }
+    const call = { id, name, arguments: writeJson(args) }
     const index = this.calls.push(call) - 1
     return [{ tool_calls: [{ index, ...toolCallOf(call) }] }]
   }

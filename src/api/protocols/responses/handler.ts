@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { invalidAt, notFound } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { everyRow } from '../../../core/page.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart, listAgents, type Agent } from '../../../domain/agents/index.ts'
 import { cancelGeneration } from '../../../domain/generations/index.ts'
@@ -133,8 +134,6 @@ async function stream(
   return null
 }
 
-const mostModels = 1000
-
 async function getModel({ request: { ctx }, params }: ApiCall): Promise<ApiReply> {
   return {
     status: 200,
@@ -143,8 +142,8 @@ async function getModel({ request: { ctx }, params }: ApiCall): Promise<ApiReply
 }
 
 async function listModels({ request: { ctx } }: ApiCall): Promise<ApiReply> {
-  const agents = await listAgents(ctx, { page: { limit: mostModels, inverted: false } })
-  return { status: 200, body: { object: 'list', data: agents.slice(0, mostModels).map(modelOf) } }
+  const agents = await everyRow((page) => listAgents(ctx, { page }))
+  return { status: 200, body: { object: 'list', data: agents.map(modelOf) } }
 }
 
 function modelOf({ name, createdAt }: Agent): object {

@@ -1,5 +1,5 @@
 /** Output items of a response, in the shapes of OpenAI's Responses API. Pure. */
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
@@ -31,7 +31,7 @@ export function functionCall(call: ToolCall): Item {
     type: 'function_call',
     call_id: call.id,
     name: call.runtimeName,
-    arguments: JSON.stringify(argumentsForClient(call)),
+    arguments: writeJson(argumentsForClient(call)),
     status: 'completed',
   }
 }
@@ -44,7 +44,7 @@ export function mcpCall(call: ToolCall): Item {
     type: 'mcp_call',
     server_label: serverLabel,
     name: call.runtimeName,
-    arguments: JSON.stringify(argumentsToShow(call)),
+    arguments: writeJson(argumentsToShow(call)),
     output: failed ? null : text,
     error: failed ? text || call.status : null,
     status: failed ? 'failed' : 'completed',
@@ -58,6 +58,6 @@ export function approvalRequest(approval: Approval): Item {
     type: 'mcp_approval_request',
     server_label: serverLabel,
     name: approval.runtimeName,
-    arguments: JSON.stringify(shownArguments(approval)),
+    arguments: writeJson(shownArguments(approval)),
   }
 }

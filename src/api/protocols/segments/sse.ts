@@ -1,6 +1,7 @@
 /** Server-sent events to one client: waits while it does not read, and keeps the connection alive. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { writeJson } from '../../../core/json.ts'
 
 /** How often a comment is sent while nothing else is, in milliseconds: proxies close silent connections. */
 const heartbeatMs = 15_000
@@ -50,7 +51,7 @@ export function openEventStream(
   const sendText: EventWriter['sendText'] = (text, type, id) =>
     write(`${id ? `id: ${id}\n` : ''}${type ? `event: ${type}\n` : ''}data: ${text}\n\n`)
   return {
-    send: (data, type, id) => sendText(JSON.stringify(data), type, id),
+    send: (data, type, id) => sendText(writeJson(data), type, id),
     sendText,
     end() {
       // Its client may read the rest much later, and what is written after the end is an error that nobody catches.

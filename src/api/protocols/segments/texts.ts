@@ -1,4 +1,5 @@
 /** Texts of a run, as every protocol puts them together from its updates. Pure. */
+import { writeJson } from '../../../core/json.ts'
 import type { Generation } from '../../../domain/generations/index.ts'
 import type { RunUpdate } from './segment-log.ts'
 
@@ -13,7 +14,7 @@ export function addedBy({ offset, text }: Extract<RunUpdate, { type: 'text' }>, 
 /** The structured output of a run, as JSON, whose last step said no text; null where there is none to say. */
 export function unsaidOutput({ output }: Generation, lastText: string): string | null {
   const object = output?.object ?? null
-  return object === null || lastText.trim() !== '' ? null : JSON.stringify(object)
+  return object === null || lastText.trim() !== '' ? null : writeJson(object)
 }
 
 /** The sentence for a run that failed or whose time is over. */

@@ -188,7 +188,7 @@ const newLimit = z.object({
  */
 export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): Promise<RateLimit | null> {
   const given = check(newLimit, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   await assertMay(ctx, 'limits:Set', projectId, `project/${projectId}`)
   const targetId = given.scope === 'PROJECT' ? projectId : (given.targetId ?? '')
   await assertTarget(ctx, projectId, given.scope, targetId)
@@ -250,7 +250,7 @@ export async function listRateLimits(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<RateLimit[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'limits:List', projectId, `project/${projectId}`)
   const rows = await ctx.db
     .select()

@@ -1,5 +1,5 @@
 /** Calls of Slack's Web API over guarded egress. A failure is a value that says what follows from it. */
-import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, tryParseForeignJson, writeJson } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
 
@@ -63,7 +63,7 @@ export async function callSlack(
       authorization: `Bearer ${token}`,
       'user-agent': 'gatehouse',
     },
-    body: JSON.stringify(args),
+    body: writeJson(args),
     timeoutMs,
     maxBytes,
     maxRedirects: 0,
@@ -78,7 +78,7 @@ export async function callSlack(
   }
   const { status, headers, bytes } = response
   if (status === 429) return failure('later', 'ratelimited', askedMsOf(headers.get('retry-after')))
-  const body = tryParseJson(bytes.toString('utf8'))
+  const body = tryParseForeignJson(bytes.toString('utf8'))
   if (status !== 200 || !isJsonObject(body)) return failure('later', `status_${status}`)
   if (body['ok'] === true) return { ok: true, body }
   const error = String(body['error'] ?? 'unknown_error')

@@ -1,5 +1,5 @@
 /** The message of an approval as blocks of Slack. Foreign text is plain text, never markup. Pure. */
-import type { Json, JsonObject } from '../../../core/json.ts'
+import { type Json, type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, summaryOf, type Approval, type Vote } from '../../approvals/index.ts'
 
 /** Action ids of the buttons, and of the modal with the reason. */
@@ -147,7 +147,7 @@ function whyOf({ approval: { question, requirement }, showArguments }: Shown): J
 }
 
 function argumentsOf(approval: Approval): Json {
-  return { type: 'section', text: plain(JSON.stringify(shownArguments(approval), null, 1), 2900) }
+  return { type: 'section', text: plain(writeJson(shownArguments(approval), 1), 2900) }
 }
 
 function votesOf({ votes, status, voidReason }: Approval): Json[] {

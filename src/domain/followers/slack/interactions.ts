@@ -1,5 +1,6 @@
 /** Presses of buttons and submitted modals, as Slack signs and sends them. */
 import { randomUUID } from 'node:crypto'
+import { shortText } from '../../../core/text.ts'
 import { sha256Hex } from '../../../core/signing.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 import { actingPrincipal, asAppError, spendOnce, type Ctx, type Services } from '../../access/index.ts'
@@ -103,7 +104,7 @@ function pressOf(payload: JsonObject): Press | null {
   if (payload['type'] !== 'view_submission' || view['callback_id'] !== reasonView || !value) return null
   const state = objectOf(objectOf(objectOf(view['state'])['values'])[reasonBlock])
   const typed = objectOf(state[reasonBlock])['value']
-  return { ...value, what: 'reject', reason: typeof typed === 'string' ? typed.slice(0, 2000) : null }
+  return { ...value, what: 'reject', reason: typeof typed === 'string' ? shortText(typed, 2000) : null }
 }
 
 function objectOf(value: Json | undefined): JsonObject {

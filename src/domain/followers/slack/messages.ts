@@ -1,5 +1,7 @@
 /** Brings the message of an approval in line with the approval: posts it once, and updates it when it is out of date. */
 import { eq } from 'drizzle-orm'
+import { asText } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { slackMessages } from '../../../store/db/tables/verdicts.ts'
@@ -72,9 +74,9 @@ async function post(
 ): Promise<SlackFailure | null> {
   const answer = await callSlack(services, token, 'chat.postMessage', { ...content, channel }, guard)
   if (!answer.ok) return answer
-  const ts = String(answer.body['ts'] ?? '')
+  const ts = shortText(asText(answer.body['ts'] ?? ''), 100)
   // Slack names the channel of a direct message by another id than it was given.
-  const posted = typeof answer.body['channel'] === 'string' ? answer.body['channel'] : channel
+  const posted = typeof answer.body['channel'] === 'string' ? shortText(answer.body['channel'], 100) : channel
   await services.db
     .insert(slackMessages)
     .values({

@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { check } from '../../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import { asText, type JsonObject } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { slackIntegrations, slackMessages, slackUsers } from '../../../store/db/tables/verdicts.ts'
@@ -55,7 +56,7 @@ export async function getSlackIntegration(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<SlackIntegration | null> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'slack:Get', projectId, resourceOf(projectId))
   const row = await rowOf(ctx.db, projectId)
   return row ? integrationOf(row) : null
@@ -69,7 +70,7 @@ export async function getSlackIntegration(
  */
 export async function setSlackIntegration(ctx: Ctx, input: SetSlackInput): Promise<SlackIntegration> {
   const given = check(shape, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   await assertMay(ctx, 'slack:Set', projectId, resourceOf(projectId))
   // Whoever knows the secrets can sign the presses of every linked user.
   if ((given.botToken || given.signingSecret) && !ctx.principal.installation)
@@ -155,8 +156,8 @@ async function teamOf(ctx: Ctx, token: string): Promise<{ teamId: string; teamNa
   const answer = await callSlack(ctx, token, 'auth.test', {})
   if (answer.ok)
     return {
-      teamId: String(answer.body['team_id'] ?? ''),
-      teamName: String(answer.body['team'] ?? '').slice(0, 200),
+      teamId: shortText(asText(answer.body['team_id'] ?? ''), 100),
+      teamName: shortText(asText(answer.body['team'] ?? ''), 200),
     }
   if (answer.kind === 'later')
     throw new AppError('UPSTREAM', `Slack did not answer (${answer.error}). Try again.`)
@@ -177,7 +178,7 @@ export async function deleteSlackIntegration(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<string> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'slack:Delete', projectId, resourceOf(projectId))
   return atomically(ctx.db, async (tx) => {
     const [row] = await tx

@@ -33,7 +33,7 @@ export async function testSlackIntegration(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },
 ): Promise<SlackTrial> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   const resource = `slack/${projectId}`
   await assertMay(ctx, 'slack:Set', projectId, resource)
   const row = await rowOf(ctx.db, projectId)

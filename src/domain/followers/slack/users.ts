@@ -31,7 +31,7 @@ export type LinkSlackUserInput = z.input<typeof shape>
  */
 export async function linkSlackUser(ctx: Ctx, input: LinkSlackUserInput): Promise<SlackUser | null> {
   const { slackUserId, principalId = null, ...rest } = check(shape, input)
-  const projectId = projectOf(ctx, rest.projectId)
+  const projectId = await projectOf(ctx, rest.projectId)
   const what = { action: 'slack:LinkUser', projectId, resource: `slack/${projectId}` } as const
   await assertMay(ctx, what.action, projectId, what.resource)
   if (principalId) await assertSpeaksFor(ctx, what, [{ id: principalId, path: ['input', 'principalId'] }])

@@ -12,7 +12,16 @@ import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Position } from '../../../store/events/position.ts'
 import { madeDue } from '../../../store/work/work.ts'
-import { assertMay, eachSeen, projectOf, reachable, recordChange, type Ctx } from '../../access/index.ts'
+import {
+  allows,
+  assertMay,
+  eachSeen,
+  holds,
+  projectOf,
+  reachable,
+  recordChange,
+  type Ctx,
+} from '../../access/index.ts'
 import {
   appendProjectEvents,
   webhookCreated,
@@ -48,7 +57,7 @@ export async function createWebhook(
   input: CreateWebhookInput,
 ): Promise<{ webhook: Webhook; secret: string }> {
   const { url, after, description, types, full, ordered, ...rest } = check(newWebhook, input)
-  const projectId = projectOf(ctx, rest.projectId)
+  const projectId = await projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'webhooks:Create', projectId, 'webhook/*')
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
   assertUrl(ctx, url, ['input', 'url'])
@@ -248,10 +257,20 @@ export async function listWebhooks(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; callbacks?: boolean | null | undefined; page: Page },
 ): Promise<Webhook[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'webhooks:List', projectId, 'webhook/*')
   const which = input.callbacks ? sql`callback_of is not null` : sql`callback_of is null`
   return (await listPage(ctx.db, webhooks, projectId, input.page, which)).map(webhookOf)
+}
+
+/**
+ * The address of a webhook as the caller may read it. Many services give addresses that are the whole credential, such as
+ * Slack's and Zapier's: without `webhooks:Update` on it a caller reads scheme and host.
+ */
+export function urlFor({ principal }: Pick<Ctx, 'principal'>, { id, url }: Webhook): string {
+  if (holds(principal, {}) && allows(principal.policy, 'webhooks:Update', resourceOf(id))) return url
+  const { origin, href } = new URL(url)
+  return href === `${origin}/` ? url : `${origin}/…`
 }
 
 /** The webhook when it exists for the caller, else NOT_FOUND. Checks no permission. */

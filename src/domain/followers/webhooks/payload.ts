@@ -2,7 +2,7 @@
  * The messages that are sent: thin ones with ids, names and statuses; full ones also with arguments, masked, and for
  * approvals with the sentence about the call.
  */
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownCode } from '../../../core/one-time-link.ts'
 import { masked } from '../../../core/scrub.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
@@ -62,7 +62,7 @@ export async function messagesOf(
     return {
       trace: traces.get(ownerOf(event) ?? ''),
       id: messageId(event),
-      body: JSON.stringify({ type: publicName(event.type), timestamp: event.at.toISOString(), data }),
+      body: writeJson({ type: publicName(event.type), timestamp: event.at.toISOString(), data }),
     }
   })
 }
@@ -72,7 +72,7 @@ export function testMessage(webhookId: string, projectId: string, unique: string
   const data = { projectId, webhookId }
   return {
     id: `evt_test_${unique}`,
-    body: JSON.stringify({ type: 'webhook.test', timestamp: new Date().toISOString(), data }),
+    body: writeJson({ type: 'webhook.test', timestamp: new Date().toISOString(), data }),
   }
 }
 
@@ -104,7 +104,7 @@ export async function sampleMessage(
   }
   return {
     id: `evt_test_${unique}`,
-    body: JSON.stringify({ type: publicName(type), timestamp: new Date(now).toISOString(), data }),
+    body: writeJson({ type: publicName(type), timestamp: new Date(now).toISOString(), data }),
   }
 }
 

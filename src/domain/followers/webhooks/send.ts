@@ -1,5 +1,6 @@
 /** One attempt to deliver: a signed POST over guarded egress, and what the receiver answered. */
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
+import { shortText } from '../../../core/text.ts'
 import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
 import { keptHeaders, type AnswerHeader } from './answer-headers.ts'
@@ -89,7 +90,7 @@ export async function send(
     return { kind: isWithheld ? 'withheld' : 'failed', answer: { ...answer, error }, askedMs: null }
   }
   const { status, headers, bytes } = response
-  const body = bytes.toString('utf8').slice(0, keptCharacters) || null
+  const body = shortText(bytes.toString('utf8'), keptCharacters) || null
   const received = { ...answer, status, headers: keptHeaders(headers), body }
   if (status >= 200 && status < 300) return { kind: 'delivered', answer: received, askedMs: null }
   return {

@@ -1,6 +1,6 @@
 /** Limits the text of tool results that a model gets, per result and per step. The full result stays in its row. */
 import type { ContentBlock } from '../../../core/content.ts'
-import { cutText, tryParseJson } from '../../../core/json.ts'
+import { cutText, tryParseJson, writeJson } from '../../../core/json.ts'
 import type { ToolResultPart } from '../../models/index.ts'
 
 /** Bytes of UTF-8. */
@@ -28,7 +28,7 @@ function cutArray(text: string, maxBytes: number, note: string): string | null {
   const kept: string[] = []
   let size = 0
   for (const element of value) {
-    const json = JSON.stringify(element)
+    const json = writeJson(element)
     size += Buffer.byteLength(json) + 1
     if (size > room) break
     kept.push(json)
@@ -68,7 +68,7 @@ function commonCap(sizes: number[], total: number): number {
 function textBytes(result: ToolResultPart): number {
   const text = result.content.reduce((sum, block) => sum + Buffer.byteLength(textOfBlock(block) ?? ''), 0)
   if (result.structuredContent === undefined) return text
-  return Math.max(text, Buffer.byteLength(JSON.stringify(result.structuredContent)))
+  return Math.max(text, Buffer.byteLength(writeJson(result.structuredContent)))
 }
 
 /**
@@ -78,7 +78,7 @@ function textBytes(result: ToolResultPart): number {
 function cutResult(result: ToolResultPart, maxBytes: number, note: string): ToolResultPart {
   const { structuredContent, ...rest } = result
   const texts = result.content.map(textOfBlock).filter((text) => text !== null)
-  const whole = texts.length > 0 ? texts.join('\n') : JSON.stringify(structuredContent)
+  const whole = texts.length > 0 ? texts.join('\n') : writeJson(structuredContent)
   const cut: ContentBlock = { type: 'text', text: limitResultText(whole, maxBytes, note) }
   const others = result.content.filter((block) => textOfBlock(block) === null)
   return { ...rest, content: [cut, ...others] }

@@ -2,12 +2,12 @@
 import { momentNow } from '../../../core/stopwatch.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import type { Basis } from '../../../store/db/proof.ts'
-import { isStorageError } from '../../../store/db/storage-error.ts'
+import { isRefused, isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { changesOfDrift, type Agreed, type Drift } from '../../approvals/index.ts'
-import { execute, settleLate, type CallStore } from '../../calls/index.ts'
+import { execute, notSent, settleLate, settleStorable, type CallStore } from '../../calls/index.ts'
 import { requiresAction } from '../../events/index.ts'
 import {
   callStarted,
@@ -15,6 +15,7 @@ import {
   inGeneration,
   isNewest,
   loadCall,
+  mayHaveRun,
   newestAttempt,
   offerCall,
   park,
@@ -71,7 +72,8 @@ function storeOf(turn: Turn): CallStore<void> {
     park: (call) => parkCall(turn, call),
     isPaused: (call) => isPaused(turn, toolsOf(call)),
     onSend: (call) => void turn.unsent.delete(call.id),
-    notSent(_call, reason) {
+    async notSent(call, reason) {
+      if (isRefused(reason) && !mayHaveRun(call)) return settle(turn, call, notSent)
       // The call stays in `unsent`: this worker sends it after reading the rows again, or records that it was not
       // sent.
       throw reason instanceof LeaseLostError || isStorageError(reason)
@@ -131,7 +133,9 @@ function parkCall(turn: Turn, call: ToolCall): Promise<boolean> {
 async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<void> {
   turn.unsent.delete(call.id)
   try {
-    await settleCall(turn, call, finished.result, statusOf(finished))
+    await settleStorable(turn.services, call, finished, (told) =>
+      settleCall(turn, call, told.result, statusOf(told)),
+    )
   } catch (error) {
     if (error instanceof LeaseLostError) void settleLate(turn.services, newestAttempt(call), finished)
     throw error

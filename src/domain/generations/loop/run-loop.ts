@@ -1,16 +1,15 @@
 /** The loop of one generation: reads its state, decides, acts, until the row is released. */
-import { nowPlus } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
-import { isStorageError } from '../../../store/db/storage-error.ts'
+import { isOutage, isRefused } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
-import { stepReset } from '../../events/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
 import { isNewest, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { decide, type Decision } from '../decide.ts'
 import { isTerminal } from '../generation.ts'
 import type { Models } from '../../models/index.ts'
+import { countTry, lostTry } from '../step/count-try.ts'
 import { modelStep } from '../step/model-step.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
 import { reclaim } from '../transaction/commit-with-outage-retry.ts'
@@ -41,6 +40,7 @@ export async function runGeneration(
   const unsent = new Map(held.begun ? [[held.begun.id, held.begun]] : [])
   const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent }
   if (isOutdated) takeClaimed(held)
+  held.asked = held.was === 'RUNNING'
   try {
     const outcome = await turnsAcrossOutages(run, recheck)
     held.activation?.end(outcome)
@@ -48,12 +48,13 @@ export async function runGeneration(
     held.activation?.end('interrupted', error)
     // Wait for what is in flight first: the failure of one call must not end another that was sent.
     await inFlight.idle().catch(() => {})
-    if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
-    // A bug of the server would repeat at every try, so the generation fails and the log has the cause.
+    if (signal.aborted || error instanceof LeaseLostError || isOutage(error)) throw error
+    // A bug of the server, or what the database refuses, would come again at every try: the generation fails, and the log has the cause.
     services.log.error({ err: error, generationId: held.id }, 'a generation failed because of a server error')
     const calls = await loadCallsOf(services.db, [held.id])
     await askChildrenToEnd(services, calls)
-    await commitTurn({ services, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
+    const [code, message] = isRefused(error) ? notStored : internal
+    await commitTurn({ services, held }, failed(code, message, calls))
   } finally {
     // No call of this run may be in flight when the row is released.
     await inFlight.idle().catch(() => {})
@@ -61,6 +62,12 @@ export async function runGeneration(
     for (const own of run.unsent.values()) void settleLate(services, own, notSent)
   }
 }
+
+const internal = ['INTERNAL', 'The server made an unexpected mistake.'] as const
+const notStored = [
+  'NOT_STORED',
+  'The database refused to store what this run did. The log of the server has the reason.',
+] as const
 
 type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed' | 'paused' | 'readAt'>
 
@@ -73,22 +80,20 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<Activatio
       return await turns(run, recheck)
     } catch (error) {
       const fenced = error instanceof LeaseLostError && held.epoch > epoch
-      if (isOver() || (!fenced && !isStorageError(error))) throw error
+      if (isOver() || (!fenced && !isOutage(error))) throw error
       services.log.warn(
         { err: error, generationId: held.id },
-        'the database is unreachable; the rows are read again',
+        'the database cannot be used now; the rows are read again',
       )
     }
     await reclaim(run)
     inFlight.clearFailure()
-    // A model response may have been interrupted.
-    held.was = 'RUNNING'
   }
 }
 
 async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { held, services, signal, inFlight } = run
-  for (let first = true; ; first = false) {
+  for (;;) {
     if (signal.aborted && signal.reason !== interrupted) return 'interrupted'
     // Subscribe before reading: a verdict that arrives in between must end the wait.
     const rechecked = recheck.next()
@@ -101,12 +106,13 @@ async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
     held.activation ??= await beginActivation(services, generation)
     const turn: Turn = { ...run, generation, calls, toolVersions, agreed, paused, readAt }
     let decision = decide(situation)
+    // Where the step has calls, its response was stored.
+    held.asked &&= decision.do === 'model' || decision.do === 'waitForResume'
     if (run.isDraining()) {
       const drained = await drain(turn, decision)
       if (drained === 'givenBack') return 'interrupted'
       if (drained === 'goOn') continue
     }
-    if (first && held.was === 'RUNNING' && decision.do === 'model') await commitReset(turn)
     if (decision.do === 'run') {
       startCalls(turn, decision.calls)
       for (const call of decision.calls) started.add(call.id)
@@ -141,32 +147,20 @@ async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | '
     await inFlight.idle()
     return 'goOn'
   }
-  await commitTurn(turn, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
+  await commitTurn(turn, {
+    set: [sql`status = 'QUEUED'`, ...lostTry(turn)],
+    wakeAt: sql`now()`,
+    release: true,
+  })
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   services.log.debug({ generationId: held.id }, 'released: this process shuts down')
   return 'givenBack'
 }
 
-/** The previous worker was lost during a model response: tells subscribers to drop the text of it that they have. */
-async function commitReset(turn: Turn): Promise<void> {
-  const { generation, services } = turn
-  generation.attempt += 1
-  const data = {
-    stepIndex: generation.stepCount + 1,
-    attempt: generation.attempt + 1,
-    reason: 'WORKER_LOST' as const,
-  }
-  await commitTurn(turn, {
-    set: [sql`attempt = ${generation.attempt}::int`],
-    wakeAt: nowPlus(services.limits.leaseMs),
-    events: [stepReset(data)],
-  })
-}
-
 async function act(turn: Turn, decision: Decision, rechecked: Promise<void>): Promise<TurnOutcome> {
   switch (decision.do) {
     case 'model':
-      return modelStep(turn, decision.plan)
+      return turn.held.asked ? countTry(turn, decision.plan) : modelStep(turn, decision.plan)
     case 'run':
       return 'goOn'
     case 'waitForCalls':
@@ -174,7 +168,7 @@ async function act(turn: Turn, decision: Decision, rechecked: Promise<void>): Pr
     case 'wait':
       return park(turn)
     case 'waitForResume':
-      return parkPaused(turn)
+      return parkPaused(turn, lostTry(turn))
     case 'cancelChildren':
       return cancelChildren(turn)
     case 'timeOut':

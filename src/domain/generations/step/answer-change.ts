@@ -21,6 +21,7 @@ import { maxParallelCalls, type Turn, type TurnOutcome } from '../transaction/tu
 import type { AttemptTimes } from './attempt-times.ts'
 import type { Judgement } from './final-answer.ts'
 import type { PreparedRequest } from './request.ts'
+import { tokensOf } from './store-answer.ts'
 
 /** A response to be committed. */
 export interface Made {
@@ -88,9 +89,7 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
       sql`attempt = 0`,
       sql`model = ${port.name}`,
       sql`model_kind = ${port.providerKind}`,
-      sql`input_tokens = input_tokens + ${usage.inputTokens}::bigint`,
-      sql`cached_input_tokens = cached_input_tokens + ${usage.cachedInputTokens}::bigint`,
-      sql`output_tokens = output_tokens + ${usage.outputTokens}::bigint`,
+      ...tokensOf(usage),
       ...ending.set,
     ],
     events: [
@@ -129,6 +128,7 @@ function stepRow(
     finishReason: answer.finishReason,
     notice: plan.notice,
     elided: prepared.elided === null ? null : { ...prepared.elided },
+    leftOut: prepared.leftOut.length === 0 ? null : prepared.leftOut,
     firstTokenAt: times.firstTokenAt(),
   }
 }

@@ -25,9 +25,9 @@ export async function commitAnswer(
   turn: Turn,
   plan: StepPlan,
   port: ModelPort,
-  tools: Map<string, Callable>,
   { prepared, answer, times }: { prepared: PreparedRequest; answer: ModelAnswer; times: AttemptTimes },
 ): Promise<TurnOutcome> {
+  const { tools } = prepared
   const judgement = judgeFinalAnswer({
     ...answer,
     plan,

@@ -6,6 +6,7 @@ import { loadAgentCallables, loadCallables, loadToolsAt, type Callable } from '.
 import { clientCallables } from '../client-tools.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
+import { storeAnswer } from './store-answer.ts'
 import { unlessCancelled } from '../transaction/commit.ts'
 import { failed } from '../transaction/terminal.ts'
 import { loadEarlier, loadNewSteps, messagesOf } from '../context/history.ts'
@@ -23,17 +24,16 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
   const { services, models, generation } = turn
   try {
     const port = await models.open(generation.projectId, generation.settings.model)
-    const tools = await activeTools(turn, plan)
     const sources = {
       settings: generation.settings,
       plan,
       port,
-      active: tools,
+      active: await activeTools(turn, plan),
       messages: await history(turn),
     }
-    const made = await withRetries(turn, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
+    const made = await withRetries(turn, plan, port, (size) => prepareRequest({ ...sources, ...size }))
     if (made === 'requeued') return 'parked'
-    return await commitAnswer(turn, plan, port, tools, made)
+    return await storeAnswer(turn, plan, port, made, () => commitAnswer(turn, plan, port, made))
   } catch (error) {
     if (error instanceof BucketFaultError) return parkWithoutFiles(turn, error)
     if (!(error instanceof ModelError)) throw error

@@ -18,7 +18,9 @@ import {
   type ToolChoice,
   defaultCharsPerToken,
 } from '../../models/index.ts'
-import type { StepPlan } from '../decide.ts'
+import { isStop, type StepPlan } from '../decide.ts'
+import type { LeftOutTool } from '../generation.ts'
+import { offeredOf, shownDescription, type Accepted } from './left-out.ts'
 import { limitStepResults } from '../context/result-limits.ts'
 import { watched } from './stream-timeout.ts'
 
@@ -27,6 +29,9 @@ export interface PreparedRequest {
   /** Whether the hidden tool for structured output is among the tools. */
   offersFinalAnswer: boolean
   elided: Elision | null
+  /** The tools that are offered, by runtime name. */
+  tools: Map<string, Callable>
+  leftOut: LeftOutTool[]
 }
 
 export interface RequestSources {
@@ -39,15 +44,23 @@ export interface RequestSources {
   messages: Message[]
   /** After a context overflow: half of the previous budget. */
   tighter: boolean
+  /** What is known of what the model takes. */
+  accepted: Accepted
 }
 
 /** Builds the request: tools, tool choice, settings and the part of the history that fits. Pure. */
 export function prepareRequest(from: RequestSources): PreparedRequest {
-  const { settings, plan, port } = from
+  const { settings, plan, port, accepted } = from
+  const offered = offeredOf(
+    from.active,
+    accepted,
+    (name) => isNeeded(settings, plan, name),
+    settings.outputSchema === null ? 0 : 1,
+  )
   const native =
-    settings.outputSchema !== null && port.capabilities.structuredOutput && from.active.size === 0
+    settings.outputSchema !== null && port.capabilities.structuredOutput && offered.tools.size === 0
   const offersFinalAnswer = settings.outputSchema !== null && !native
-  const tools = toolsOf(from.active)
+  const tools = toolsOf(offered.tools, accepted)
   if (offersFinalAnswer) tools.push(finalAnswerTool(settings.outputSchema!))
   const limited = from.messages.map((message) =>
     message.role === 'tool' ? { ...message, parts: limitStepResults(message.parts) } : message,
@@ -62,6 +75,7 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
     charsPerToken: defaultCharsPerToken,
   })
   return {
+    ...offered,
     offersFinalAnswer,
     elided: Object.values(view.elided).some((n) => n > 0) ? view.elided : null,
     request: {
@@ -85,10 +99,16 @@ function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null 
   return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
 }
 
-function toolsOf(active: Map<string, Callable>): ModelTool[] {
-  return [...active].map(([name, tool]) => ({
+/** Whether the step cannot be made without the tool: it is forced, or ends the run. */
+export function isNeeded(settings: AgentSettings, plan: StepPlan, name: string): boolean {
+  const isForced = plan.final === null && 'tool' in plan.toolChoice && plan.toolChoice.tool === name
+  return isForced || isStop(settings, name)
+}
+
+function toolsOf(offered: Map<string, Callable>, accepted: Accepted): ModelTool[] {
+  return [...offered].map(([name, tool]) => ({
     name,
-    description: tool.description,
+    description: shownDescription(tool.description, accepted),
     inputSchema: shownSchema(tool),
   }))
 }

@@ -1,12 +1,14 @@
 /** Requests a model response until one succeeds or no attempt is left, and records every failed attempt. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { elapsedSince, momentNow } from '../../../core/stopwatch.ts'
-import { nowPlus, query } from '../../../store/db/database.ts'
+import { nowPlus } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { sendWithinMs } from '../../../store/work/pauses.ts'
 import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
 import { beginModelUnit, endModelUnit, failModelUnit } from './model-unit.ts'
-import { attempt, type PreparedRequest } from './request.ts'
+import { rememberAccepted, rememberedOf } from './known-refusals.ts'
+import { acceptedAfter, acceptedBy, type Accepted } from './left-out.ts'
+import { attempt, isNeeded, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
 import { type ModelAnswer, ModelError, type ModelPort, zeroUsage } from '../../models/index.ts'
 import { stepReset } from '../../events/index.ts'
@@ -17,18 +19,20 @@ import { commitTurn, type Turn } from '../transaction/turn.ts'
 
 /**
  * The response; or `requeued` when the provider asked for a long wait, or a pause holds the run, and the row was released
- * with a later wake-up. `prepare(true)` builds a smaller request, once, after a context overflow. Throws the last ModelError when
- * no attempt is left. Attempts are counted across restarts.
+ * with a later wake-up. `prepare` builds a request of what the model takes, and a smaller one, once, after a context overflow.
+ * Throws the last ModelError when no attempt is left. Attempts are counted in the row, across restarts, whatever came of them;
+ * requests that are refused for a tool, which is then left out, are part of one attempt: they cost nothing.
  */
 export async function withRetries(
   turn: Turn,
   plan: StepPlan,
   port: ModelPort,
-  prepare: (tighter: boolean) => PreparedRequest,
+  prepare: (size: { tighter: boolean; accepted: Accepted }) => PreparedRequest,
 ): Promise<{ answer: ModelAnswer; prepared: PreparedRequest; times: AttemptTimes } | 'requeued'> {
   const { services, held, generation, signal } = turn
-  let tightened = false
-  let prepared = prepare(false)
+  let tighter = false
+  const refusals = toolRefusals(turn, plan, port)
+  let prepared = prepare({ tighter, accepted: refusals.accepted() })
   let { readAt } = turn
   for (;;) {
     if (elapsedSince(readAt) >= sendWithinMs) {
@@ -40,6 +44,8 @@ export async function withRetries(
     const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })
     const times = attemptTimes()
     const unit = beginModelUnit(turn, port)
+    // The row says so too: it is RUNNING, and whoever claims it in this state counts the try.
+    held.asked = true
     try {
       const answer = await attempt(services, port, prepared, number, deltas, times, signal)
       endModelUnit(services, unit, port, answer)
@@ -47,20 +53,21 @@ export async function withRetries(
     } catch (error) {
       failModelUnit(unit, port, error)
       if (!(error instanceof ModelError)) throw error
-      const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
-      const failed = await countFailures(turn, plan)
-      const plannedDelay = retryDelay({
-        attempt: failed + 1,
-        retryAfterMs: error.retryAfterMs,
-        random: Math.random,
-      })
-      const retry = overflow ? { delayMs: 0, requeue: false } : error.retryable ? plannedDelay : null
+      if (refusals.learn(error, prepared)) {
+        held.asked = false
+        prepared = prepare({ tighter, accepted: refusals.accepted() })
+        continue
+      }
+      const overflow = error.code === 'CONTEXT_OVERFLOW' && !tighter
+      const planned = retryDelay({ attempt: number, retryAfterMs: error.retryAfterMs, random: Math.random })
+      const retry = overflow && planned ? { delayMs: 0, requeue: false } : error.retryable ? planned : null
       await commitFailedAttempt(turn, plan, port, { number, times, error }, retry)
+      held.asked = false
       if (!retry) throw error
       if (retry.requeue) return 'requeued'
       if (overflow) {
-        tightened = true
-        prepared = prepare(true)
+        tighter = true
+        prepared = prepare({ tighter, accepted: refusals.accepted() })
       }
       generation.attempt = number
       await pause(retry.delayMs, undefined, { signal })
@@ -68,13 +75,31 @@ export async function withRetries(
   }
 }
 
-async function countFailures({ services, generation }: Turn, plan: StepPlan): Promise<number> {
-  const rows = await query<{ n: number }>(
-    services.db,
-    sql`select count(*)::int as n from model_attempts
-      where generation_id = ${generation.id} and step_index = ${plan.stepIndex} and error_code is not null`,
-  )
-  return rows[0]!.n
+/** Requests of one attempt that may be refused for their tools. */
+const mostRefusals = 32
+
+/** What a model takes, as it turns out within an attempt, and as later steps and runs are told. */
+function toolRefusals({ services, generation, steps }: Turn, plan: StepPlan, port: ModelPort) {
+  const place = { projectId: generation.projectId, model: port.name }
+  let accepted = acceptedBy(port, rememberedOf(services, place), steps)
+  let refusals = 0
+  return {
+    accepted: () => accepted,
+    /** Whether the request can be made again, with less of its tools. */
+    learn(error: ModelError, { tools }: PreparedRequest): boolean {
+      const needed = (name: string) => isNeeded(generation.settings, plan, name)
+      const after = refusals < mostRefusals ? acceptedAfter(accepted, error, tools, needed) : null
+      if (!after) return false
+      refusals++
+      accepted = after
+      rememberAccepted(services, place, after)
+      services.log.warn(
+        { generationId: generation.id, model: port.name, reason: error.message },
+        'a model refused tools, and is asked without them',
+      )
+      return true
+    },
+  }
 }
 
 /** Records the failed attempt. If another follows, the event tells subscribers to drop the text of this step. */

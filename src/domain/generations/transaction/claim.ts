@@ -7,7 +7,8 @@ import { eventName, generationResumed, generationStarted, insertEventRows } from
 import type { DecidedOwner, RunState } from '../../approvals/index.ts'
 import type { UnsentAttempt } from '../../tool-calls/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
-import type { HeldRun } from './commit.ts'
+import type { Usage } from '../../models/index.ts'
+import type { HeldRun, NewAttemptRow } from './commit.ts'
 
 export interface HeldGeneration extends HeldRun {
   projectId: string
@@ -16,6 +17,13 @@ export interface HeldGeneration extends HeldRun {
   lastSeq: number
   /** The state as the statement left it that created or woke the row as claimed; absent: it must be read. */
   claimed?: ClaimedState | DecidedOwner['claimed']
+  /**
+   * A model was, or may have been, asked for the step of now, and what came of it is not written: such a try counts before the
+   * model is asked again.
+   */
+  asked?: boolean
+  /** The row of that try, as of now, when its response was read and could not be stored. */
+  notStored?: () => NewAttemptRow & { usage: Usage }
   /** An attempt that this statement has begun. */
   begun?: UnsentAttempt
 }

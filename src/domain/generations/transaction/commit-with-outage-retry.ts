@@ -3,8 +3,8 @@
  * again if the commit did not happen.
  */
 import type { Database } from '../../../store/db/database.ts'
-import { isStorageError } from '../../../store/db/storage-error.ts'
-import { readBack } from '../../../store/work/read-back.ts'
+import { isOutage } from '../../../store/db/storage-error.ts'
+import { afterOutage, readBack } from '../../../store/work/read-back.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Change } from './commit.ts'
 import { commitTurn, type Turn } from './turn.ts'
@@ -21,17 +21,18 @@ export async function commitWithOutageRetry(
   change: Change,
   isWritten: (db: Database) => Promise<boolean>,
 ): Promise<void> {
-  for (;;) {
+  for (let failures = 0; ; failures++) {
     const { epoch } = turn.held
     try {
       return await commitTurn(turn, change, turn.services.leaseDb)
     } catch (error) {
       // Another commit of this worker has reclaimed the row meanwhile.
       const fenced = error instanceof LeaseLostError && turn.held.epoch > epoch
-      if (!fenced && !isStorageError(error)) throw error
+      if (!fenced && !isOutage(error)) throw error
     }
     if (await readBack(turn.lease, epoch, () => isWritten(turn.services.leaseDb)))
       return turn.services.pubsub.publish([newsOf(turn)])
+    await afterOutage(failures)
   }
 }
 

@@ -37,6 +37,7 @@ export interface NewStepRow {
   usage: unknown
   notice: string | null
   elided: JsonObject | null
+  leftOut: unknown
   startedAt: SQL
   firstTokenAt: SQL | null
 }

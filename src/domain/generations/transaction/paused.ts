@@ -1,6 +1,6 @@
 /** A run that a pause holds: asked before something of it leaves, and parked while the pause certainly holds. */
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { parkedMs, pausesOfRun, stillPaused } from '../../../store/work/pauses.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { commit, unlessCancelled, type Change } from './commit.ts'
@@ -47,10 +47,13 @@ export async function whilePaused(
   return made !== null
 }
 
-/** Releases the row of a run whose next step a pause holds. Its end makes it due; a cancel ends it at once. */
-export async function parkPaused(turn: Writer): Promise<'goOn' | 'parked'> {
+/**
+ * Releases the row of a run whose next step a pause holds, with these assignments. Its end makes it due; a cancel ends it at
+ * once.
+ */
+export async function parkPaused(turn: Writer, also: readonly SQL[] = []): Promise<'goOn' | 'parked'> {
   const parked = await whilePaused(turn, [], {
-    set: [sql`status = 'QUEUED'`],
+    set: [sql`status = 'QUEUED'`, ...also],
     wakeAt: unlessCancelled(nowPlus(parkedMs)),
     release: true,
   })

@@ -2,7 +2,8 @@
 import { jsonb } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
-import { isJsonObject, type Json } from '../../../core/json.ts'
+import { isJsonObject, type Json, writeJson } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
 import { voidPending, voided } from '../../approvals/index.ts'
 import {
   generationCancelled,
@@ -137,12 +138,13 @@ function answerOf({
   stopReason: string
 }): ToolResult {
   const said =
-    text ?? (object === null ? `The agent ended without a text (${stopReason}).` : JSON.stringify(object))
+    text ?? (object === null ? `The agent ended without a text (${stopReason}).` : writeJson(object))
   return { ...textResult(said), ...(isJsonObject(object) ? { structuredContent: object } : {}) }
 }
 
 /** What a commit writes to fail a generation, with the calls that may still be open. */
-export function failed(code: FailureCode, message: string, calls: ToolCall[] = []): Terminal {
+export function failed(code: FailureCode, why: string, calls: ToolCall[] = []): Terminal {
+  const message = shortText(why, 2000)
   const closing = closeOpenCalls(
     calls,
     'failed',
@@ -155,10 +157,10 @@ export function failed(code: FailureCode, message: string, calls: ToolCall[] = [
       sql`status = 'FAILED'`,
       sql`finished_at = now()`,
       sql`error_code = ${code}`,
-      sql`error_message = ${message.slice(0, 2000)}`,
+      sql`error_message = ${message}`,
     ],
     wakeAt: null,
     release: true,
-    ends: { status: 'FAILED', result: errorResult(code.toLowerCase(), message.slice(0, 2000)) },
+    ends: { status: 'FAILED', result: errorResult(code.toLowerCase(), message) },
   }
 }

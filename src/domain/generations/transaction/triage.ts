@@ -2,9 +2,11 @@
  * Triages the calls of a model response: which run here, which the client runs, which the gate stops, which are
  * refused. Pure.
  */
+import { numberIssue } from '../../../core/check.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
+import { shortText } from '../../../core/text.ts'
 import type { Requirement } from '../../gates/index.ts'
 import { asksAgent, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
@@ -78,7 +80,7 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   const base = {
     id: newId('toolCall'),
     providerCallId: part.providerCallId,
-    runtimeName: part.name.slice(0, 200),
+    runtimeName: shortText(part.name, 200),
     tool,
     arguments: null,
     rawArguments: null,
@@ -104,11 +106,15 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   const value = readCallInput(part.input)
   const prepared = value === null ? null : prepareCall(tool, value)
   if (!prepared?.ok) {
-    const issues = prepared?.issues ?? [{ path: ['arguments'], message: 'must be a JSON object' }]
+    const unreadable = numberIssue(part.input, ['arguments']) ?? {
+      path: ['arguments'],
+      message: 'must be a JSON object',
+    }
+    const issues = prepared?.issues ?? [unreadable]
     const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
     return {
       ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: maskedText(tool, part.input).slice(0, 20_000),
+      rawArguments: shortText(maskedText(tool, part.input), 20_000),
       dropped: prepared?.dropped ?? [],
     }
   }

@@ -61,7 +61,7 @@ function priceOf({ model, input, cachedInput, output }: typeof modelPrices.$infe
  */
 export async function setModelPrice(ctx: Ctx, input: z.input<typeof shape>): Promise<ModelPrice> {
   const { model, ...given } = check(shape, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   const name = providerOf(model)
   await assertMay(ctx, 'providers:Set', projectId, `provider/${name}`)
   const rates = { input: given.input, cachedInput: given.cachedInput ?? given.input, output: given.output }
@@ -93,7 +93,7 @@ export async function deleteModelPrice(
   input: { projectId?: string | null | undefined; model: string },
 ): Promise<boolean> {
   const { model } = check(z.object({ model: modelName }), { model: input.model })
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   const name = providerOf(model)
   const resource = `provider/${name}`
   await assertMay(ctx, 'providers:Set', projectId, resource)

@@ -1,4 +1,5 @@
 /** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
+import { packed } from '../../../core/json.ts'
 import type { JSONSchema7, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { onAbort } from '../../../core/abort.ts'
 import { charactersOf, charactersOfTools } from '../message-size.ts'
@@ -8,6 +9,7 @@ import { abortError, toModelError } from './model-error.ts'
 import { redactor } from './redaction.ts'
 import type { SdkModel, SdkPart, TargetModel } from './sdk-model.ts'
 import { toPrompt } from './to-prompt.ts'
+import { renamesOf } from './argument-names.ts'
 import { toTools, toolsOfHistory } from './to-tools.ts'
 
 export interface SdkPortOptions {
@@ -49,10 +51,12 @@ async function* attempt(
     const { stream } = await Promise.race([model.doStream(options), aborted.promise])
     yield* eventsOf(partsOf(stream, aborted.promise), {
       target,
+      renames: renamesOf(request.tools),
       inputCharacters: () => charactersOfRequest(request),
     })
   } catch (error) {
-    throw request.signal.aborted ? abortError() : toModelError(error, redact)
+    const sent = request.tools.map((tool) => tool.name)
+    throw request.signal.aborted ? abortError() : toModelError(error, redact, sent)
   } finally {
     aborted.forget()
     connection.abort()
@@ -100,13 +104,13 @@ function callOptions(
   const tools = toTools(request.tools.length > 0 ? request.tools : bare)
   const choice = bare.length > 0 ? ({ type: 'none' } as const) : toolChoice
   return {
-    prompt: toPrompt(request.instructions, request.messages, target),
+    prompt: toPrompt(request.instructions, request.messages, target, renamesOf(request.tools)),
     abortSignal,
     providerOptions: providerOptions(target.kind, tools.length > 0 && settings.parallelToolCalls === false),
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
     ...(outputSchema
-      ? { responseFormat: { type: 'json', schema: outputSchema as JSONSchema7, name: 'answer' } }
+      ? { responseFormat: { type: 'json', schema: packed(outputSchema) as JSONSchema7, name: 'answer' } }
       : {}),
     ...(tools.length > 0
       ? { tools, toolChoice: choice.type === 'tool' ? { type: 'tool', toolName: choice.name } : choice }

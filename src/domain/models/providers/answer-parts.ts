@@ -1,8 +1,10 @@
 /** Collects a model's response while it streams: parts in order, their metadata merged, their call ids made unique. */
 import type { SharedV3ProviderMetadata } from '@ai-sdk/provider'
-import type { Json } from '../../../core/json.ts'
+import { readForeignJson, unpackText, writeJson, type Json } from '../../../core/json.ts'
+import { canonicalText, shortText } from '../../../core/text.ts'
 import type { AssistantPart, ReasoningPart, TextPart } from '../message.ts'
 import { metaFrom } from './part-meta.ts'
+import { ownInput, type Renames } from './argument-names.ts'
 import type { SdkPart, TargetModel } from './sdk-model.ts'
 
 type Metadata = SharedV3ProviderMetadata | undefined
@@ -13,16 +15,21 @@ interface Block {
   metadata: Metadata[]
 }
 
+/** A longer id of a provider is cut: it must be unique in its step. */
+const longestId = 500
+
 /** Collects the parts of one response. Used once, for one stream. */
 export class AnswerParts {
   readonly #target: TargetModel
+  readonly #renames: Renames
   readonly #slots: (Block | AssistantPart)[] = []
   readonly #open = new Map<string, Block>()
   readonly #inputMetadata = new Map<string, Metadata[]>()
   readonly #callIds = new Set<string>()
 
-  constructor(target: TargetModel) {
+  constructor(target: TargetModel, renames: Renames = new Map()) {
     this.#target = target
+    this.#renames = renames
   }
 
   /** A start, delta or end of a text or reasoning block; kind and id identify the block. */
@@ -55,7 +62,7 @@ export class AnswerParts {
    * matched by them.
    */
   call(part: Extract<SdkPart, { type: 'tool-call' }>): void {
-    const wanted = part.toolCallId || 'call'
+    const wanted = shortText(part.toolCallId || 'call', longestId)
     let id = wanted
     for (let n = 2; this.#callIds.has(id) || id === ''; n++) id = `${wanted}_${n}`
     this.#callIds.add(id)
@@ -64,8 +71,8 @@ export class AnswerParts {
       type: 'tool-call',
       callId: '',
       providerCallId: id,
-      name: part.toolName,
-      input: part.input,
+      name: canonicalText(part.toolName),
+      input: ownInput(canonicalText(part.input), this.#renames.get(part.toolName)),
       meta: metaFrom(this.#target, ...metadata),
     })
   }
@@ -80,19 +87,20 @@ export class AnswerParts {
 
   /** A part of an unknown kind, kept verbatim. */
   opaque(part: unknown): void {
-    const value = JSON.parse(JSON.stringify(part, binaryAsBase64)) as Json
-    this.#slots.push({ type: 'opaque', provider: this.#target.kind, value })
+    this.#slots.push({ type: 'opaque', provider: this.#target.kind, value: plain(part) as Json })
   }
 
-  /** The parts in order, without empty blocks that carry no metadata. */
+  /** The parts in order, with all digits and canonical text, without empty blocks that carry no metadata. */
   finish(): AssistantPart[] {
-    return this.#slots.flatMap((slot): AssistantPart[] => {
+    const parts = this.#slots.flatMap((slot): AssistantPart[] => {
       if (!('metadata' in slot)) return [slot]
       const meta = metaFrom(this.#target, ...slot.metadata)
       const carries = Object.keys(meta[this.#target.kind]!).length > 1
-      const part: TextPart | ReasoningPart = { type: slot.type, text: slot.text, meta }
+      // Only here: a delta may end inside a surrogate pair.
+      const part: TextPart | ReasoningPart = { type: slot.type, text: canonicalText(slot.text), meta }
       return part.text === '' && !(carries && part.type === 'reasoning') ? [] : [part]
     })
+    return parts.map((part) => (part.type === 'file' ? part : (plain(part) as AssistantPart)))
   }
 }
 
@@ -104,6 +112,14 @@ function bytesOf(data: unknown): string | null {
   return tagged?.type === 'data' && tagged.data !== undefined ? bytesOf(tagged.data) : null
 }
 
-function binaryAsBase64(_key: string, value: unknown): unknown {
-  return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
+/** The part as JSON has it: what was packed for the package's parser is put back, bytes become base64. */
+function plain(part: unknown): unknown {
+  return readForeignJson(unpackText(writeJson(withBase64(part))))
+}
+
+function withBase64(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (Array.isArray(value)) return value.map(withBase64)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withBase64(one)]))
 }

@@ -1,13 +1,17 @@
 /** Converts a provider's stream to model events: deltas as they arrive, then the whole response or an error. */
 import type { LanguageModelV3FinishReason, LanguageModelV3Usage } from '@ai-sdk/provider'
+import { writeJson } from '../../../core/json.ts'
 import type { AssistantPart } from '../message.ts'
 import { ModelError, type FinishReason, type ModelEvent, type Usage } from '../port.ts'
 import { estimatedUsage } from '../usage.ts'
 import { AnswerParts } from './answer-parts.ts'
+import type { Renames } from './argument-names.ts'
 import type { SdkPart, TargetModel } from './sdk-model.ts'
+import { tokenCount } from './usage-frames.ts'
 
 export interface StreamOptions {
   target: TargetModel
+  renames?: Renames
   /** Characters of the request, for an estimate when the provider reports no usage. */
   inputCharacters: () => number
 }
@@ -19,9 +23,9 @@ export interface StreamOptions {
  */
 export async function* eventsOf(
   stream: AsyncIterable<SdkPart>,
-  { target, inputCharacters }: StreamOptions,
+  { target, renames, inputCharacters }: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, undefined> {
-  const parts = new AnswerParts(target)
+  const parts = new AnswerParts(target, renames)
   const calls = new Map<string, { call: number; name: string }>()
   for await (const part of stream) {
     if (part.type === 'error') throw part.error
@@ -121,16 +125,22 @@ function reasonOf({ unified }: LanguageModelV3FinishReason, parts: AssistantPart
   return unified === 'error' ? 'other' : unified
 }
 
-function usageOf(given: LanguageModelV3Usage, parts: AssistantPart[], inputCharacters: () => number): Usage {
-  const { inputTokens: input, outputTokens: output } = given
-  // Every request uses tokens: zeros come from a server that does not count.
-  if (!input?.total && !output?.total) return estimatedUsage(inputCharacters(), JSON.stringify(parts).length)
+/** What the provider counted, as far as it can be; what it did not count is estimated, and details are 0. */
+function usageOf(
+  { inputTokens: input, outputTokens: output }: Partial<LanguageModelV3Usage>,
+  parts: AssistantPart[],
+  inputCharacters: () => number,
+): Usage {
+  // Every response uses tokens: zeros come from a server that does not count.
+  const [sent, got] = [tokenCount(input?.total) || null, tokenCount(output?.total) || null]
+  const estimate = () => estimatedUsage(inputCharacters(), writeJson(parts).length)
+  if (sent === null && got === null) return estimate()
   return {
-    inputTokens: input.total ?? 0,
-    cachedInputTokens: input.cacheRead ?? 0,
-    cacheWriteTokens: input.cacheWrite ?? 0,
-    outputTokens: output.total ?? 0,
-    reasoningTokens: output.reasoning ?? 0,
-    estimated: false,
+    inputTokens: sent ?? estimate().inputTokens,
+    cachedInputTokens: Math.min(tokenCount(input?.cacheRead) ?? 0, sent ?? 0),
+    cacheWriteTokens: tokenCount(input?.cacheWrite) ?? 0,
+    outputTokens: got ?? estimate().outputTokens,
+    reasoningTokens: tokenCount(output?.reasoning) ?? 0,
+    estimated: sent === null || got === null,
   }
 }

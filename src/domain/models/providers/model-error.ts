@@ -1,34 +1,44 @@
 /** Classifies failures of providers: a message that users of the project may read, and whether a retry makes sense. */
 import { APICallError } from '@ai-sdk/provider'
 import { AppError } from '../../../core/errors.ts'
-import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, tryParseForeignJson, type JsonObject } from '../../../core/json.ts'
 import { ModelError, type ModelErrorCode } from '../port.ts'
 import { retryAfterOf } from './retry-after.ts'
+import { toolRefusalOf } from './tool-refusal.ts'
 
 interface Fault {
   status: number | null
   /** Every name of the kind of error that the provider's response contains. */
   kinds: string
   message: string
+  /** What the provider says of the fault, the most telling first. */
+  texts: string[]
   retryAfterMs: number | null
   cause: unknown
 }
 
 /**
- * Any failure of an attempt as a `ModelError`. `redact` removes what must not be read from the provider's text. A
- * failure of an unknown kind (a closed connection, bytes that are not JSON) is a retryable MODEL_UNAVAILABLE.
+ * Any failure of an attempt as a `ModelError`. `redact` removes what must not be read from the provider's text; `sent` are
+ * the names of the tools that were sent, in order. A failure of an unknown kind (a closed connection, bytes that are not
+ * JSON) is a retryable MODEL_UNAVAILABLE.
  */
-export function toModelError(error: unknown, redact: (text: string) => string): ModelError {
+export function toModelError(
+  error: unknown,
+  redact: (text: string) => string,
+  sent: readonly string[] = [],
+): ModelError {
   if (error instanceof ModelError) return error
   const refused = refusedByUs(error)
   if (refused) return refused
   const fault = faultOf(error)
   const { code, retryable, text } = verdictOf(fault)
   const detail = code === 'MODEL_BAD_REQUEST' && fault.message ? ` It said: ${redact(fault.message)}` : ''
+  const isRefusal = code === 'MODEL_BAD_REQUEST' && (fault.status === 400 || fault.status === 422)
   return new ModelError(code, text + detail, {
     retryable,
     retryAfterMs: retryable ? fault.retryAfterMs : null,
     status: fault.status,
+    toolRefusal: isRefusal ? toolRefusalOf(fault.texts, sent) : null,
     cause: error,
   })
 }
@@ -39,6 +49,7 @@ export function errorForStatus(status: number, retryAfterMs: number | null = nul
     status,
     kinds: '',
     message: '',
+    texts: [],
     retryAfterMs,
     cause: undefined,
   })
@@ -72,15 +83,14 @@ function refusedByUs(error: unknown): ModelError | null {
 }
 
 function faultOf(error: unknown): Fault {
-  const fault: Fault = { status: null, kinds: '', message: '', retryAfterMs: null, cause: error }
+  const fault: Fault = { status: null, kinds: '', message: '', texts: [], retryAfterMs: null, cause: error }
   if (APICallError.isInstance(error)) {
-    const body = tryParseJson(error.responseBody ?? '')
+    const body = tryParseForeignJson(error.responseBody ?? '')
     fault.retryAfterMs = retryAfterOf(error.responseHeaders ?? {}, error.responseBody ?? '')
-    return {
-      ...fault,
-      status: error.statusCode ?? null,
-      ...wordsOf(isJsonObject(body) ? body : {}, error.message),
-    }
+    const words = wordsOf(isJsonObject(body) ? body : {}, error.message)
+    // Relays and validators have the reason deeper in the body.
+    const texts = [`${words.param} ${words.message}`, error.responseBody ?? '']
+    return { ...fault, status: error.statusCode ?? null, ...words, texts }
   }
   // Errors inside a stream are the provider's own objects.
   if (isJsonObject(error) && !(error instanceof Error)) {
@@ -90,14 +100,15 @@ function faultOf(error: unknown): Fault {
   return fault
 }
 
-function wordsOf(body: JsonObject, fallback: string): { kinds: string; message: string } {
+function wordsOf(body: JsonObject, fallback: string): { kinds: string; message: string; param: string } {
   const response = isJsonObject(body['response']) ? body['response'] : {}
   const inner = [body['error'], response['error']].find(isJsonObject) ?? body
   const kinds = [inner['type'], inner['code'], inner['status']]
     .filter((word) => typeof word === 'string')
     .join(' ')
   const message = typeof inner['message'] === 'string' ? inner['message'] : fallback
-  return { kinds: kinds.toLowerCase(), message }
+  const param = typeof inner['param'] === 'string' ? inner['param'] : ''
+  return { kinds: kinds.toLowerCase(), message, param }
 }
 
 interface Verdict {

@@ -1,6 +1,7 @@
 /** Opens models: makes a port from a provider record. */
 import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from '../port.ts'
 import { sdkPort } from './ai-sdk.ts'
+import { exactFetch } from './exact-fetch.ts'
 import { rehearsalModelId, rehearsalPort } from './rehearsal.ts'
 import type { SdkModel } from './sdk-model.ts'
 
@@ -81,7 +82,7 @@ async function sdkModel(
   const common = {
     apiKey: provider.apiKey ?? '',
     baseURL: addressOf(provider),
-    fetch: provider.fetch,
+    fetch: exactFetch(provider.fetch),
   }
   switch (provider.kind) {
     case 'openai': {

@@ -1,6 +1,6 @@
 /** Provider metadata of parts: collected from the stream, stored with the part, sent back to the model that made it. */
 import type { SharedV3ProviderMetadata } from '@ai-sdk/provider'
-import type { Json, JsonObject } from '../../../core/json.ts'
+import { asText, packed, type Json, type JsonObject } from '../../../core/json.ts'
 import type { PartMeta } from '../message.ts'
 import type { TargetModel } from './sdk-model.ts'
 
@@ -44,9 +44,9 @@ export function optionsOf(
 ): { providerOptions?: SharedV3ProviderMetadata } {
   const own = ownMeta(meta, target)
   if (Object.keys(own).length === 0) return {}
-  const providerOptions: SharedV3ProviderMetadata = { [target.kind]: own }
+  const providerOptions = { [target.kind]: packed(own) } as SharedV3ProviderMetadata
   // Gemini behind an OpenAI-compatible server returns its signature under our name and expects it under Google's.
   if (target.kind === 'compatible' && own['thoughtSignature'] !== undefined)
-    providerOptions['google'] = { thoughtSignature: own['thoughtSignature'] }
+    providerOptions['google'] = { thoughtSignature: asText(own['thoughtSignature']) }
   return { providerOptions }
 }

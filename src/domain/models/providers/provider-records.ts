@@ -1,6 +1,7 @@
 /** Model providers of the environment and of each project, opened as ports. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
+import { writeJson } from '../../../core/json.ts'
 import { check, text, whole } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -82,7 +83,7 @@ export function createModels(
           ? builtin(services)
           : ((await projectProvider(services, projectId, providerName)) ??
             environmentProvider(environment, providerName))
-      if (!settings) throw notConfigured(`No provider named ${JSON.stringify(providerName)} is configured.`)
+      if (!settings) throw notConfigured(`No provider named ${writeJson(providerName)} is configured.`)
       return openModel(settings, modelId)
     },
   }
@@ -172,7 +173,7 @@ export type SetProviderInput = z.input<typeof shape>
  */
 export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Provider> {
   const given = check(shape, input)
-  const projectId = projectOf(ctx, given.projectId)
+  const projectId = await projectOf(ctx, given.projectId)
   await assertMay(ctx, 'providers:Set', projectId, `provider/${given.name}`)
   await checkProvider(ctx, projectId, given)
   const values = {
@@ -218,7 +219,7 @@ export async function deleteProvider(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; name: string },
 ): Promise<boolean> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:Delete', projectId, `provider/${input.name}`)
   const wasThere = await atomically(ctx.db, async (tx) => {
     const rows = await tx
@@ -249,7 +250,7 @@ export async function listProviders(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Provider[]> {
-  const projectId = projectOf(ctx, input.projectId)
+  const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:List', projectId, 'provider/*')
   return (await listPage(ctx.db, providers, projectId, input.page)).map(providerOf)
 }

@@ -1,5 +1,7 @@
 /** Removes keys and addresses from a provider's text before people read it. */
 
+import { shortText } from '../../../core/text.ts'
+
 const longest = 300
 
 const patterns = [
@@ -18,9 +20,9 @@ const patterns = [
 export function redactor(secrets: (string | null)[]): (text: string) => string {
   const known = secrets.filter((secret) => secret !== null && secret.length >= 4) as string[]
   return (text) => {
-    let clean = text.slice(0, 4_000)
+    let clean = shortText(text, 4_000)
     for (const secret of known) clean = clean.replaceAll(secret, '[hidden]')
     for (const pattern of patterns) clean = clean.replace(pattern, '[hidden]')
-    return clean.length > longest ? `${clean.slice(0, longest)}…` : clean
+    return shortText(clean, longest)
   }
 }

@@ -2,7 +2,7 @@
  * Derives arguments for a tool from the words of a message and the tool's schema: `key=value`, quoted text, then
  * defaults.
  */
-import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import { exactNumber, isJsonObject, type Json, type JsonObject, tryParseJson } from '../../../core/json.ts'
 
 interface Words {
   pairs: Map<string, string>
@@ -94,9 +94,9 @@ function plainest(rules: JsonObject, words: Words, depth: number): Json {
   }
 }
 
-function numberIn(text: string): number | undefined {
+function numberIn(text: string): Json | undefined {
   const match = /(?<![\w.])-?\d+(\.\d+)?(?![\w])/.exec(text)
-  return match ? Number(match[0]) : undefined
+  return match ? (exactNumber(match[0]) ?? undefined) : undefined
 }
 
 /** The first type that is not null. Without a type it is derived from the schema's keywords; text by default. */

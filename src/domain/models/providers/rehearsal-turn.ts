@@ -1,4 +1,5 @@
 /** The input of the rehearsal model: the current turn of a conversation, as plain words. */
+import { writeJson } from '../../../core/json.ts'
 import type { ContentBlock } from '../../../core/content.ts'
 import type { Message, ToolResultPart } from '../message.ts'
 
@@ -36,7 +37,7 @@ const quotedCharacters = 200
 export function summaryOf(results: ToolResultPart[]): string {
   const lines = results.slice(-mostResults).map((result) => {
     const said = result.content.map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()
-    const words = said || JSON.stringify(result.structuredContent ?? null)
+    const words = said || writeJson(result.structuredContent ?? null)
     const short = words.length > quotedCharacters ? `${words.slice(0, quotedCharacters)}…` : words
     return `${result.name} ${result.isError ? 'failed with' : 'answered'}: ${short}`
   })

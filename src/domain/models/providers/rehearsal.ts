@@ -1,6 +1,6 @@
 /** The rehearsal model: a rule-based model without network, key or AI, which says so in its answers. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { AssistantPart } from '../message.ts'
 import type {
   ModelAnswer,
@@ -102,7 +102,7 @@ function decide(request: ModelRequest, turn: Turn, step: ScriptedStep | null, sc
     mayCall && !scripted && turn.answers === 0 ? matchingTool(turn.text, ordinary(request.tools)) : null
   if (matched) return calling(matched, turn)
   if (final) return calling(final, turn)
-  if (request.outputSchema) return saying(JSON.stringify(argumentsFrom(turn.text, request.outputSchema)))
+  if (request.outputSchema) return saying(writeJson(argumentsFrom(turn.text, request.outputSchema)))
   if (turn.results.length > 0) return saying(summaryOf(turn.results))
   if (!mayCall) return saying('I may not call a tool now, so this is all I can say.')
   return saying(scripted ? 'The script has ended.' : introduction(request.tools))
@@ -116,7 +116,7 @@ function fromStep(request: ModelRequest, step: ScriptedStep): Decision {
   const decision = { text: step.say.join('\n'), think: step.think.join('\n'), calls: [...step.calls] }
   const mayCall = request.toolChoice.type !== 'none'
   if (step.json) {
-    const input = JSON.stringify(step.json)
+    const input = writeJson(step.json)
     if (mayCall && request.tools.some((tool) => tool.name === finalAnswerTool))
       decision.calls.push({ name: finalAnswerTool, input })
     else decision.text = [decision.text, input].filter(Boolean).join('\n')
@@ -138,7 +138,7 @@ function ordinary(tools: ModelTool[]): ModelTool[] {
 function calling(tool: ModelTool, turn: Turn): Decision {
   const last = tool.name === finalAnswerTool && turn.results.length > 0 ? summaryOf(turn.results) : turn.text
   const input: JsonObject = argumentsFrom(turn.text, tool.inputSchema, last)
-  return { text: '', think: '', calls: [{ name: tool.name, input: JSON.stringify(input) }] }
+  return { text: '', think: '', calls: [{ name: tool.name, input: writeJson(input) }] }
 }
 
 function saying(text: string): Decision {
@@ -177,10 +177,7 @@ function answerOf(
  */
 function usageOf(request: ModelRequest, decision: Decision, pace: ScriptedStep | null): Usage {
   if (pace?.usage) return { ...zeroUsage(), inputTokens: pace.usage.input, outputTokens: pace.usage.output }
-  const sent = [
-    request.instructions ?? '',
-    ...request.messages.map((message) => JSON.stringify(message.parts)),
-  ]
+  const sent = [request.instructions ?? '', ...request.messages.map((message) => writeJson(message.parts))]
   const received = [
     decision.think,
     decision.text,

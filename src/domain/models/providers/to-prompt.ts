@@ -4,9 +4,11 @@ import type {
   LanguageModelV3Prompt,
   LanguageModelV3TextPart,
 } from '@ai-sdk/provider'
-import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
+import { asText, isJsonObject, type JsonObject, packed } from '../../../core/json.ts'
 import { readCallInput } from '../tool-input.ts'
 import type { AssistantPart, FilePart, Message, OpaquePart, TextPart, ToolCallPart } from '../message.ts'
+import { shownArguments, type Renames } from './argument-names.ts'
 import { isOwn, optionsOf, ownMeta } from './part-meta.ts'
 import { pairedSteps, type PairedMessage } from './paired-steps.ts'
 import { asVersion4, type TargetModel } from './sdk-model.ts'
@@ -28,13 +30,14 @@ export function toPrompt(
   instructions: string | null,
   messages: Message[],
   target: TargetModel,
+  renames: Renames = new Map(),
 ): LanguageModelV3Prompt {
   const prompt: LanguageModelV3Prompt = instructions ? [{ role: 'system', content: instructions }] : []
   const paired = pairedSteps(messages, target.kind)
   const currentTurn = paired.findLastIndex((message) => message.role === 'user')
   paired.forEach((message, i) => {
     if (message.role === 'user') prompt.push(userMessage(message.parts, target))
-    else prompt.push(...stepMessages(message, target, i > currentTurn))
+    else prompt.push(...stepMessages(message, target, i > currentTurn, renames))
   })
   return prompt
 }
@@ -69,10 +72,15 @@ function filePart(
   return { type: 'file', mediaType, data, ...(filename === undefined ? {} : { filename }) }
 }
 
-function stepMessages(message: AssistantMessage, target: TargetModel, current: boolean): PromptMessage[] {
+function stepMessages(
+  message: AssistantMessage,
+  target: TargetModel,
+  current: boolean,
+  renames: Renames,
+): PromptMessage[] {
   const content = message.parts.flatMap((part, i) => {
     if (part.type === 'reasoning' && !sendable(message.parts, i, target, current)) return []
-    return assistantPart(part, message, target)
+    return assistantPart(part, message, target, renames)
   })
   if (content.length === 0) return []
   const step: PromptMessage[] = [{ role: 'assistant', content }]
@@ -94,6 +102,7 @@ function assistantPart(
   part: AssistantPart,
   message: AssistantMessage,
   target: TargetModel,
+  renames: Renames,
 ): AssistantContent {
   switch (part.type) {
     case 'text':
@@ -103,7 +112,7 @@ function assistantPart(
     case 'reasoning':
       return [{ type: 'reasoning', text: part.text, ...optionsOf(part.meta, target) }]
     case 'tool-call':
-      return [callPart(part, message.calls.get(part)!.wireId, target)]
+      return [callPart(part, message.calls.get(part)!.wireId, target, renames)]
     case 'file':
       // Only Gemini accepts its own pictures in an assistant message; other protocols have no file there.
       if (target.kind !== 'google' || !isOwn(part.meta, target)) return []
@@ -113,8 +122,18 @@ function assistantPart(
   }
 }
 
-function callPart(part: ToolCallPart, wireId: string, target: TargetModel): AssistantContent[number] {
-  const input = readCallInput(part.input) ?? { unreadable_arguments: part.input.slice(0, unreadableKept) }
+function callPart(
+  part: ToolCallPart,
+  wireId: string,
+  target: TargetModel,
+  renames: Renames,
+): AssistantContent[number] {
+  const given = readCallInput(part.input)
+  const input = packed(
+    (given && shownArguments(given, renames.get(part.name))) ?? {
+      unreadable_arguments: shortText(part.input, unreadableKept),
+    },
+  )
   return {
     type: 'tool-call',
     toolCallId: wireId,
@@ -130,8 +149,8 @@ const answerOnly = new Set(['tool-call', 'tool-result', 'tool-approval-request',
 function opaquePart(part: OpaquePart): AssistantContent {
   if (!isJsonObject(part.value) || answerOnly.has(asText(part.value['type']))) return []
   const { providerMetadata, ...rest } = part.value as JsonObject
-  const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
-  return [asVersion4({ ...rest, ...options })]
+  const options = providerMetadata === undefined ? {} : { providerOptions: packed(providerMetadata) }
+  return [asVersion4({ ...packed(rest), ...options })]
 }
 
 /** Whether this provider accepts the reasoning part back; each refuses different ones. */

@@ -1,8 +1,12 @@
-/** Converts tools for the provider packages, with schemas reduced to what every provider accepts at the top level. */
+/** Converts tools for the provider packages, with schemas reduced to what every provider accepts. */
 import type { JSONSchema7, LanguageModelV3FunctionTool } from '@ai-sdk/provider'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, packed, type JsonObject } from '../../../core/json.ts'
+import { selfContained } from '../../../core/schema-refs.ts'
+import { mapSchemas, refOf, resolveRef } from '../../../core/schema-walk.ts'
 import type { Message } from '../message.ts'
 import type { ModelTool } from '../port.ts'
+import { shownNames } from './argument-names.ts'
+import { plainSchema } from './plain-schema.ts'
 
 /** Function tools. Always `strict: false`: a user's or an MCP server's schema rarely fits the strict subset. */
 export function toTools(tools: ModelTool[]): LanguageModelV3FunctionTool[] {
@@ -10,7 +14,7 @@ export function toTools(tools: ModelTool[]): LanguageModelV3FunctionTool[] {
     type: 'function',
     name: tool.name,
     ...(tool.description === null ? {} : { description: tool.description }),
-    inputSchema: schemaForModel(tool.inputSchema) as JSONSchema7,
+    inputSchema: packed(schemaForModel(tool.inputSchema)) as JSONSchema7,
     strict: false,
   }))
 }
@@ -25,20 +29,36 @@ export function toolsOfHistory(messages: Message[]): ModelTool[] {
 }
 
 const combinators = ['allOf', 'anyOf', 'oneOf'] as const
-const refusedAtTop = ['not', 'enum', 'const', 'if', 'then', 'else', '$schema', '$id', '$ref', ...combinators]
+const refusedAtTop = 'not enum const if then else $schema $id $ref $dynamicRef $recursiveRef dependentSchemas'
+  .split(' ')
+  .concat(combinators)
 
 /**
- * The schema with `type: object` at the top and without what OpenAI and Anthropic refuse there: a root `$ref` is
- * resolved, the properties of alternatives are merged. The model may then send arguments that the original refuses;
+ * The schema with `type: object` at the top and without what a provider refuses there or below (see `plainSchema`): a root
+ * `$ref` is resolved, the properties of alternatives are merged. The model may then send arguments that the original refuses;
  * they are validated against the original anyway.
  */
-export function schemaForModel(schema: JsonObject): JsonObject {
+export function schemaForModel(given: JsonObject): JsonObject {
+  const schema = withDefinitions(given)
   const properties: JsonObject = {}
   const required = new Set<string>()
   collect(schema, schema, { properties, required }, { certain: true, depth: 0 })
   const rest = Object.fromEntries(Object.entries(schema).filter(([key]) => !refusedAtTop.includes(key)))
   const all = [...required].filter((name) => Object.hasOwn(properties, name))
-  return { ...rest, type: 'object', properties, ...(all.length > 0 ? { required: all } : {}) }
+  const merged: JsonObject = { ...rest, type: 'object', properties, required: all }
+  if (all.length === 0) delete merged['required']
+  return plainSchema(merged, shownNames(given))
+}
+
+/** With every reference to a definition: another place may be merged, renamed or left out. */
+function withDefinitions(schema: JsonObject): JsonObject {
+  let isSo = true
+  mapSchemas(schema, (one) => {
+    const found = refOf(one)
+    isSo &&= !found || (found.keyword === '$ref' && /^#\/(?:\$defs|definitions)\/[^/]*$/.test(found.ref))
+    return one
+  })
+  return isSo ? schema : selfContained(schema, schema)
 }
 
 function collect(
@@ -59,20 +79,13 @@ function collect(
       })
   if (at.certain && Array.isArray(schema['required']))
     for (const name of schema['required']) if (typeof name === 'string') into.required.add(name)
-  const target = typeof schema['$ref'] === 'string' ? follow(schema['$ref'], root) : null
-  if (target) collect(target, root, into, { ...at, depth: at.depth + 1 })
+  const found = refOf(schema)
+  const target = found && resolveRef(root, found.ref)
+  if (isJsonObject(target)) collect(target, root, into, { ...at, depth: at.depth + 1 })
   for (const word of combinators) {
     const branches = Array.isArray(schema[word]) ? schema[word] : []
     const certain = at.certain && (word === 'allOf' || branches.length === 1)
     for (const branch of branches)
       if (isJsonObject(branch)) collect(branch, root, into, { certain, depth: at.depth + 1 })
   }
-}
-
-function follow(ref: string, root: JsonObject): JsonObject | null {
-  if (!ref.startsWith('#/')) return null
-  let value: unknown = root
-  for (const step of ref.slice(2).split('/'))
-    value = isJsonObject(value) ? value[step.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined
-  return isJsonObject(value) ? value : null
 }

@@ -1,7 +1,15 @@
 /** Converts a tool's result for a provider: text, JSON, or text with pictures where the protocol allows them. */
-import type { LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
+import type { JSONValue, LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
 import type { ContentBlock } from '../../../core/content.ts'
-import { canonicalJson, isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import {
+  canonicalJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  packed,
+  tryParseJson,
+  writeJson,
+} from '../../../core/json.ts'
 import type { ToolResultPart } from '../message.ts'
 import { asVersion4, type TargetModel } from './sdk-model.ts'
 
@@ -30,9 +38,9 @@ export function toToolOutput(result: ToolResultPart, target: TargetModel): ToolO
   const texts = result.content.map((block) => textOf(block, target, shown)).filter((text) => text !== '')
   const { structuredContent } = result
   if (structuredContent !== undefined && texts.length === 0 && shown.length === 0)
-    return { output: { type: 'json', value: structuredContent }, following: [] }
+    return { output: { type: 'json', value: packed(structuredContent) as JSONValue }, following: [] }
   if (structuredContent !== undefined && !containsJson(result.content, structuredContent))
-    texts.push(JSON.stringify(structuredContent))
+    texts.push(writeJson(structuredContent))
   if (target.kind === 'compatible' && shown.length > 0)
     texts.push('[the pictures follow in the next message]')
   const text = texts.join('\n')
@@ -59,7 +67,7 @@ function withPieces(text: string, pieces: Piece[], target: TargetModel): Languag
 }
 
 function errorOutput(result: ToolResultPart, target: TargetModel): LanguageModelV3ToolResultOutput {
-  const value = errorValue(result, target)
+  const value = packed(errorValue(result, target)) as JSONValue
   // Version 4 wraps an error value in `error` once more, except for protocols with their own flag.
   const flagged = target.version === 'v3' || target.kind === 'anthropic'
   return flagged ? { type: 'error-json', value } : { type: 'json', value }
@@ -69,7 +77,7 @@ function errorValue(result: ToolResultPart, target: TargetModel): JsonObject {
   const given = result.structuredContent ?? soleJson(result.content)
   if (isJsonObject(given) && isJsonObject(given['error'])) return given
   const text = result.content.map((block) => textOf(block, { ...target, kind: 'builtin' }, [])).join('\n')
-  const message = text || (given === undefined ? 'The tool failed and said nothing.' : JSON.stringify(given))
+  const message = text || (given === undefined ? 'The tool failed and said nothing.' : writeJson(given))
   return { error: { code: 'tool_error', message } }
 }
 

@@ -1,6 +1,6 @@
 /** An agent as a callable: a call passes a message, and its result is the final answer of a child run. Pure. */
 import { z } from 'zod'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
 
@@ -47,7 +47,7 @@ const inputSchema: JsonObject = {
 
 /** The description of an agent's callable, for models and MCP clients. */
 export function describedAgent(name: string): string {
-  return `Sends a message to the agent ${JSON.stringify(name)} and returns its final text.`
+  return `Sends a message to the agent ${writeJson(name)} and returns its final text.`
 }
 
 /** The agent as a callable. It has no gate of its own: the gate of the calling agent applies. */

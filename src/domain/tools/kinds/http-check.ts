@@ -1,6 +1,6 @@
 /** Validates the configuration of an http tool when it is saved. Pure. */
 import type { Issue } from '../../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
 import { isConnectionHeader } from '../../egress/index.ts'
 import { fillSecrets, secretNames } from '../../secrets/index.ts'
 import { namesArgument } from '../schema/fields.ts'
@@ -39,7 +39,7 @@ export function placeholderFaults(url: string, inputSchema: JsonObject, presets:
     .filter((name) => !namesArgument(inputSchema, name) && !Object.hasOwn(presets, name))
     .map((name) => ({
       path: ['url'],
-      message: `has the placeholder {${name}}, which is not a property of inputSchema: add the property ${JSON.stringify(name)} there, or remove the placeholder`,
+      message: `has the placeholder {${name}}, which is not a property of inputSchema: add the property ${writeJson(name)} there, or remove the placeholder`,
     }))
 }
 

@@ -1,5 +1,5 @@
 /** Builds the HTTP request for a call from the configuration and the arguments. Pure. */
-import type { Json, JsonObject } from '../../../core/json.ts'
+import { type Json, type JsonObject, writeJson } from '../../../core/json.ts'
 import { fill, hasBody, parseTemplate, placeholdersIn, type HttpToolConfig } from './http-template.ts'
 
 export interface HttpToolRequest {
@@ -50,7 +50,7 @@ export function buildHttpRequest(
     url: new URL(template.base + path + (query.length > 0 ? `?${query.join('&')}` : '')).href,
     method: config.method,
     headers: headersOf(config),
-    body: hasBody(config.method) ? JSON.stringify(rest) : null,
+    body: hasBody(config.method) ? writeJson(rest) : null,
   }
 }
 
@@ -59,7 +59,7 @@ function valueOf(args: JsonObject, name: string): Json {
 }
 
 function textOf(value: Json): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' ? writeJson(value) : String(value)
 }
 
 /** Null for text that is not valid Unicode (a lone surrogate), which no URL can carry. */

@@ -1,7 +1,9 @@
 /** Turns an HTTP response into a tool result, by its content type. Pure. */
 import { isUtf8 } from 'node:buffer'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
-import { cutText, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { cutText, tryParseForeignJson, type JsonObject } from '../../../core/json.ts'
+import { canonicalText } from '../../../core/text.ts'
+import { ranResult } from '../../../core/output.ts'
 
 export interface HttpToolResponse {
   status: number
@@ -9,6 +11,8 @@ export interface HttpToolResponse {
   bytes: Buffer
   /** Whether bytes beyond the limit were left unread. */
   truncated: boolean
+  /** Whether the body is not in the encoding that it names; `bytes` is what could be decoded. */
+  garbled: boolean
 }
 
 /** Statuses with which a proxy reports that it lost the service's response, or never got one. */
@@ -39,12 +43,14 @@ export function readHttpResponse(
   const { status, bytes, truncated } = response
   const type = mediaType(response.headers.get('content-type'))
   if (status < 200 || status > 299) return failed(response, type)
-  if (truncated)
-    return errorResult(
-      'response_too_large',
-      `The call took effect, but its response is larger than the limit of ${limits.maxBytes} bytes.`,
-      { status },
-    )
+  if (truncated || response.garbled) {
+    const text = isTextual(type, bytes) ? decode(bytes, type.charset) : ''
+    return truncated
+      ? ranResult('response_too_large', `is larger than the limit of ${limits.maxBytes} bytes`, text, {
+          status,
+        })
+      : ranResult('response_unreadable', 'is not in the encoding that it names', text, { status })
+  }
   if (bytes.length === 0) return textResult(`The service answered with status ${status} and no content.`)
   const { essence } = type
   if (isTextual(type, bytes)) return textual(type, bytes)
@@ -68,8 +74,8 @@ function failed({ status, bytes }: HttpToolResponse, type: MediaType): ToolResul
 }
 
 function textual({ essence, charset }: MediaType, bytes: Buffer): ToolResult {
-  const text = decode(bytes, charset)
-  const value = isJson(essence) ? tryParseJson(text) : undefined
+  const text = canonicalText(decode(bytes, charset))
+  const value = isJson(essence) ? tryParseForeignJson(text) : undefined
   return value === undefined
     ? textResult(text)
     : { content: [{ type: 'text', text }], structuredContent: value, isError: false }

@@ -1,6 +1,6 @@
 /** Runs an http tool: one request over the guarded fetch. Every outcome is a result that a model can read. */
 import { errorResult, type ToolResult } from '../../../core/content.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import type { Egress, EgressError } from '../../egress/index.ts'
 import { isHeaderValue } from './http-check.ts'
@@ -88,7 +88,7 @@ function tryBuild({ config, args }: HttpToolRun): ReturnType<typeof buildHttpReq
 }
 
 function messageFor({ missing, refused }: UnusableArguments): string {
-  const list = (names: string[]) => names.map((name) => JSON.stringify(name)).join(', ')
+  const list = (names: string[]) => names.map((name) => writeJson(name)).join(', ')
   return missing.length > 0
     ? `These arguments are part of the URL and must have a value: ${list(missing)}.`
     : `These arguments are part of the URL and must not be empty, ".", ".." or invalid Unicode: ${list(refused)}.`

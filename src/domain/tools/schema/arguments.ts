@@ -2,7 +2,7 @@
 import { asText, canonicalJson, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import { judge } from '../../../core/json-schema.ts'
 import { withoutNames } from './names.ts'
-import { selfContained } from './refs.ts'
+import { selfContained } from '../../../core/schema-refs.ts'
 
 /** The whole schema, its presets, and whose budget judgements use. */
 export interface PresetScope {

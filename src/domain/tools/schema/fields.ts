@@ -1,6 +1,6 @@
 /** Which arguments a schema names. Pure. */
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
-import { refOf, resolveRef } from './walk.ts'
+import { refOf, resolveRef } from '../../../core/schema-walk.ts'
 
 /** Keywords whose schemas apply to the same object. */
 const combining = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else']

@@ -1,6 +1,6 @@
 /** Removes hidden names from schemas of property names (`propertyNames`). */
 import { asText, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
-import { refOf, resolveRef } from './walk.ts'
+import { refOf, resolveRef } from '../../../core/schema-walk.ts'
 
 /** The same rule for all other names. A list without other names becomes `false`: no name is allowed. */
 export function withoutNames(schema: Json, names: string[], root: JsonObject, trail: string[] = []): Json {

@@ -4,7 +4,7 @@
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import { acceptsPresets, withoutPresets, type PresetScope } from './arguments.ts'
-import { refOf, resolveRef } from './walk.ts'
+import { refOf, resolveRef } from '../../../core/schema-walk.ts'
 
 /** `possible` is false when no arguments can satisfy the schema together with the presets. */
 interface Fixed {

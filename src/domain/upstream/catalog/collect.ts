@@ -1,8 +1,9 @@
 /** Reads everything that an upstream offers, page by page, within fixed limits. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
 import { catalogHash, type Catalog } from './catalog.ts'
 import { cleanLine, cleanText } from './clean.ts'
+import { faultOf, mayHaveLostSession } from '../fault.ts'
 import { readPrompt, readResource, readTemplate, readTool, type Read } from './entries.ts'
 
 /** Requests one page of a list and returns the result unchecked. */
@@ -28,6 +29,8 @@ const most = { tools: 1000, prompts: 500, resources: 2000, resourceTemplates: 50
 
 interface Reading {
   ask: AskPage
+  capabilities: JsonObject
+  known: Catalog
   notes: string[]
   /** Bytes of JSON that are still allowed. */
   bytesLeft: number
@@ -47,29 +50,16 @@ export async function collectCatalog(
   known: Catalog,
   projectId: string,
 ): Promise<{ catalog: Catalog; ttlMs: number | null }> {
-  const reading: Reading = { ask, notes: [], bytesLeft: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
   const { capabilities } = facts
+  const limits = { bytesLeft: maxCatalogBytes, msLeft: maxReadingMs }
+  const reading: Reading = { ask, capabilities, known, notes: [], ...limits, ttlMs: null }
   const old = new Map(known.tools.map((tool) => [tool.name, tool]))
-  const tools = capabilities['tools']
-    ? await readList(
-        reading,
-        'tools',
-        'tools/list',
-        (raw) => readTool(raw, old.get(nameOf(raw)), projectId),
-        byName,
-      )
-    : []
-  const prompts = capabilities['prompts']
-    ? await readList(reading, 'prompts', 'prompts/list', readPrompt, byName)
-    : []
-  const offers = capabilities['resources'] !== undefined
-  const resources = offers
-    ? await readList(reading, 'resources', 'resources/list', readResource, (one) => one.uri)
-    : []
+  const readOne = (raw: unknown) => readTool(raw, old.get(nameOf(raw)), projectId)
+  const tools = await readDeclared(reading, 'tools', 'tools/list', readOne, byName)
+  const prompts = await readDeclared(reading, 'prompts', 'prompts/list', readPrompt, byName)
+  const resources = await readDeclared(reading, 'resources', 'resources/list', readResource, byUri)
   const method = 'resources/templates/list'
-  const resourceTemplates = offers
-    ? await readList(reading, 'resourceTemplates', method, readTemplate, (one) => one.uriTemplate)
-    : []
+  const resourceTemplates = await readDeclared(reading, 'resourceTemplates', method, readTemplate, byTemplate)
   const lists = { tools, prompts, resources, resourceTemplates }
   const content = { ...lists, server: serverOf(facts), capabilities, notes: reading.notes.slice(0, maxNotes) }
   return { catalog: { hash: catalogHash(content), ...content }, ttlMs: reading.ttlMs }
@@ -85,7 +75,40 @@ function serverOf({ server, instructions }: ServerFacts): Catalog['server'] {
 }
 
 const byName = (one: { name: string }) => one.name
+const byUri = (one: { uri: string }) => one.uri
+const byTemplate = (one: { uriTemplate: string }) => one.uriTemplate
 const nameOf = (raw: unknown) => (isJsonObject(raw) ? asText(raw['name']) : '')
+
+const methodNotFound = -32601
+
+/**
+ * A list that the server declares, or may have because it declares none at all. One that it refuses hides no other: what was known
+ * of it stays, with a note.
+ */
+async function readDeclared<Name extends keyof typeof most>(
+  reading: Reading,
+  name: Name,
+  method: string,
+  read: (raw: unknown) => Read<Catalog[Name][number]>,
+  keyOf: (entry: Catalog[Name][number]) => string,
+): Promise<Catalog[Name][number][]> {
+  const { capabilities, known, notes } = reading
+  const isSilent = !['tools', 'prompts', 'resources'].some((one) => capabilities[one] !== undefined)
+  const capability = name === 'resourceTemplates' ? 'resources' : name
+  if (!isSilent && capabilities[capability] === undefined) return []
+  try {
+    return await readList<Catalog[Name][number]>(reading, name, method, read, keyOf)
+  } catch (error) {
+    const fault = faultOf(error)
+    // Some servers declare lists that they do not implement.
+    if (fault.facts.rpcCode === methodNotFound) return []
+    const isRefused = isSilent && fault.facts.status !== undefined
+    const isFailure = fault.code !== 'upstream_error' || (mayHaveLostSession(fault) && !isRefused)
+    if (isFailure || (name === 'tools' && !isSilent)) throw error
+    if (!isSilent) notes.push(`${name}: the upstream refused this list (${cleanLine(fault.message, 200)})`)
+    return known[name]
+  }
+}
 
 async function readList<Entry>(
   reading: Reading,
@@ -102,7 +125,7 @@ async function readList<Entry>(
     const raw = Array.isArray(result[list]) ? result[list] : []
     let turn = performance.now()
     for (const one of raw) {
-      const size = JSON.stringify(one).length
+      const size = writeJson(one).length
       if (entries.size >= most[list] || size > reading.bytesLeft || reading.msLeft < 0) {
         reading.notes.push(`${list}: cut after ${entries.size}; the upstream offers more than is stored`)
         return sorted(entries)
@@ -116,7 +139,8 @@ async function readList<Entry>(
       turn = performance.now()
     }
     const next = result['nextCursor']
-    if (typeof next !== 'string' || next === cursor) return sorted(entries)
+    // Many servers end a list with an empty cursor, and refuse it.
+    if (typeof next !== 'string' || next === '' || next === cursor) return sorted(entries)
     cursor = next
   }
   reading.notes.push(`${list}: cut after ${maxPages} pages`)
@@ -131,7 +155,7 @@ function keep<Entry>(
   keyOf: (entry: Entry) => string,
   name: string,
 ): void {
-  const note = (what: string) => reading.notes.push(`${list} ${JSON.stringify(cleanLine(name, 80))} ${what}`)
+  const note = (what: string) => reading.notes.push(`${list} ${writeJson(cleanLine(name, 80))} ${what}`)
   if ('fault' in made) return void note(`${made.fault}; it is left out`)
   const key = keyOf(made.entry)
   if (entries.has(key)) return void note('is listed twice; the first one counts')

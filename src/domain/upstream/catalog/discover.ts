@@ -1,14 +1,14 @@
 /** Reads everything that an upstream offers. Writes nothing. */
 import { z } from 'zod'
 import type { DiscoverResult } from '@modelcontextprotocol/client'
-import type { JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Lease } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
 import { stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from '../wire/borrow.ts'
 import type { Catalog } from './catalog.ts'
 import { collectCatalog, type AskPage, type ServerFacts } from './collect.ts'
-import { faultOf, UpstreamFault } from '../fault.ts'
+import { faultOf, mayHaveLostSession, UpstreamFault } from '../fault.ts'
 import type { Link } from '../wire/link.ts'
 import type { UpstreamRow, NegotiatedProtocol } from '../state.ts'
 import { targetOf } from '../target.ts'
@@ -46,8 +46,9 @@ export async function discover(
     } catch (error) {
       const fault = faultOf(error)
       const poor = fault.code === 'insufficient_scope'
-      const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.resource))
-      if (lease && (poor || wrong)) services.connections.retire(lease.resource)
+      const wrong = lease !== null && (isStale(fault, lease.resource) || mayHaveLostSession(fault))
+      if (lease && poor) services.connections.retire(lease.resource)
+      if (wrong) lease?.resource.giveUp()
       if (!(poor || wrong) || tries > 1 || signal.aborted) throw fault
       if (poor)
         await stepUp(
@@ -69,16 +70,19 @@ export async function discoverOver(
   projectId: string,
   signal: AbortSignal,
 ): Promise<Discovery> {
-  const ask: AskPage = (method, cursor) =>
-    trackDelivery(signal, (stop) =>
-      link.client.request({ method, params: cursor === undefined ? {} : { cursor } }, page, {
-        timeout: pageMs,
-        signal: stop,
-      }),
-    ) as Promise<JsonObject>
+  const ask: AskPage = async (method, cursor) => {
+    const params = cursor === undefined ? {} : { cursor }
+    const result = await trackDelivery(signal, (stop) =>
+      link.client.request({ method, params }, page, { timeout: pageMs, signal: stop }),
+    )
+    const answer = link.answerFor(result)
+    if ('tooLarge' in answer)
+      throw new UpstreamFault('response_too_large', 'A list of the server is too large to read.')
+    return isJsonObject(answer.result) ? answer.result : {}
+  }
   const described = link.era === 'modern' ? await describe(link, signal) : null
   const facts = described?.facts ?? link.facts
-  const found = await collectCatalog(tolerant(ask), facts, known, projectId)
+  const found = await collectCatalog(ask, facts, known, projectId)
   const protocol = described ? { ...link.protocol, discover: described.discover } : link.protocol
   return { ...found, protocol, probed: link.probed || described !== null }
 }
@@ -99,18 +103,3 @@ async function describe(
   }
   return { discover: described, facts }
 }
-
-/** Some servers declare lists that they do not implement: "method not found" means an empty list. */
-function tolerant(ask: AskPage): AskPage {
-  return async (method, cursor) => {
-    try {
-      return await ask(method, cursor)
-    } catch (error) {
-      const fault = faultOf(error)
-      if (fault instanceof UpstreamFault && fault.facts.rpcCode === methodNotFound) return {}
-      throw fault
-    }
-  }
-}
-
-const methodNotFound = -32601

@@ -10,6 +10,7 @@ import {
 } from './catalog.ts'
 import { cleanLine, cleanSchema, cleanText } from './clean.ts'
 import { paramHeaderFault } from './param-headers.ts'
+import { repairSchema, type Repaired } from './repair.ts'
 
 /** An entry to store, with a note when a part of it was dropped; or the reason why it is left out. */
 export type Read<Entry> = { entry: Entry; note?: string } | { fault: string }
@@ -18,8 +19,8 @@ const entryLimits = { maxBytes: 320 * 1024, maxDepth: 48 }
 const maxTitle = 200
 const maxDescription = 8000
 const maxUri = 2048
-/** The specification allows 128 characters; some servers use a slash or a dot. */
-const legalName = /^[A-Za-z0-9_./-]{1,128}$/
+/** In characters, of any script: models and clients get a legal name in its place. */
+const maxName = 128
 
 /** `known` is the stored tool of the same name: an unchanged tool is not compiled again. */
 export function readTool(
@@ -30,30 +31,49 @@ export function readTool(
   const checked = checkEntry(raw)
   if ('fault' in checked) return checked
   const { entry, name } = checked
-  const { inputSchema, outputSchema } = entry
-  if (!isJsonObject(inputSchema)) return { fault: 'has no inputSchema' }
-  const fault = paramHeaderFault(inputSchema)
+  const input = inputSchemaOf(entry['inputSchema'] ?? null)
+  const output = isJsonObject(entry['outputSchema']) ? repairSchema(entry['outputSchema']) : null
+  const fault = paramHeaderFault(input.schema)
   if (fault) return { fault }
   const tool: Omit<UpstreamTool, 'hash'> = {
     name,
     title: titleOf(entry),
     description: textOf(entry['description'], maxDescription),
-    inputSchema: cleanSchema(inputSchema),
-    outputSchema: isJsonObject(outputSchema) ? cleanSchema(outputSchema) : null,
+    inputSchema: cleanSchema(input.schema),
+    outputSchema: output && cleanSchema(output.schema),
     annotations: cleanedObject(entry['annotations']),
     ...extras(entry),
   }
   const hash = toolHash(tool)
-  if (known?.hash === hash) return { entry: { ...tool, hash } }
-  const input = compileSchema(tool.inputSchema, projectId)
-  if (!input.ok) return { fault: `has an inputSchema that ${input.issue.message}` }
-  const output = tool.outputSchema ? compileSchema(tool.outputSchema, projectId) : { ok: true as const }
-  if (output.ok) return { entry: { ...tool, hash } }
-  const bare = { ...tool, outputSchema: null }
-  return {
-    entry: { ...bare, hash: toolHash(bare) },
-    note: `has an outputSchema that ${output.issue.message}; it is left out`,
+  const notes = [repairNote('inputSchema', input.changed), repairNote('outputSchema', output?.changed ?? [])]
+  const read = (made: UpstreamTool, more: string[] = []): Read<UpstreamTool> => {
+    const note = [...notes.filter((one) => one !== ''), ...more].join('; ')
+    return { entry: made, ...(note ? { note } : {}) }
   }
+  if (known?.hash === hash) return read({ ...tool, hash })
+  const compiled = compileSchema(tool.inputSchema, projectId)
+  if (!compiled.ok) return { fault: `has an inputSchema that ${compiled.issue.message}` }
+  const result = tool.outputSchema ? compileSchema(tool.outputSchema, projectId) : { ok: true as const }
+  if (result.ok) return read({ ...tool, hash })
+  const bare = { ...tool, outputSchema: null }
+  const leftOut = `has an outputSchema that ${result.issue.message}; it is left out`
+  return read({ ...bare, hash: toolHash(bare) }, [leftOut])
+}
+
+/** Arguments are an object, whatever the schema says. A tool without a schema takes every object. */
+function inputSchemaOf(given: Json): Repaired {
+  if (!isJsonObject(given)) return { schema: { type: 'object' }, changed: ['type'] }
+  const { schema, changed } = repairSchema(given)
+  if (schema['type'] === 'object') return { schema, changed }
+  const isSaid = schema['type'] !== undefined
+  return {
+    schema: { ...schema, type: 'object' },
+    changed: isSaid ? [...new Set([...changed, 'type'])] : changed,
+  }
+}
+
+function repairNote(what: string, changed: string[]): string {
+  return changed.length > 0 ? `has an ${what} that was repaired (${changed.slice(0, 10).join(', ')})` : ''
 }
 
 export function readPrompt(raw: unknown): Read<UpstreamPrompt> {
@@ -105,8 +125,9 @@ function checkEntry(raw: unknown): { entry: JsonObject; name: string } | { fault
   const entry = asEntry(raw)
   if ('fault' in entry) return entry
   const name = entry.entry['name']
-  if (typeof name !== 'string' || !legalName.test(name))
-    return { fault: 'has a name that is not 1 to 128 of A-Z a-z 0-9 _ . / -' }
+  if (typeof name !== 'string' || name.trim() === '' || name.length > maxName)
+    return { fault: `has no name of at most ${maxName} characters` }
+  if (cleanLine(name, maxName) !== name.trim()) return { fault: 'has a name with hidden characters' }
   return { ...entry, name }
 }
 

@@ -1,8 +1,10 @@
 /** Refreshes an upstream: reads its lists and stores the catalog, or the reason why there is no newer one. */
+import { writeJson } from '../../../core/json.ts'
 import { withinTime } from '../../../core/abort.ts'
 import { notFound } from '../../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
+import { isRefused } from '../../../store/db/storage-error.ts'
 import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
@@ -10,7 +12,7 @@ import type { Services } from '../../access/index.ts'
 import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
-import { faultOf, type FaultCode, type UpstreamFault } from '../fault.ts'
+import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
 import { followerOf } from '../follower.ts'
 import { loadCatalogs, loadRows, cacheCatalog, rowColumns, stateOf } from '../state.ts'
 import type { UpstreamRow, UpstreamState, UpstreamStatus } from '../state.ts'
@@ -86,9 +88,17 @@ export async function refreshHeld(services: Services, held: Held, signal: AbortS
     if (signal?.aborted) throw error
     return writeFailure(services, held, row, faultOf(error))
   }
-  await writeSuccess(services, held, row, known, found)
+  try {
+    await writeSuccess(services, held, row, known, found)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    services.log.error({ err: error, id: row.id }, 'the database refused to store the catalog of an upstream')
+    return writeFailure(services, held, row, new UpstreamFault('invalid_response', notStored, {}, error))
+  }
   await followerOf(services)?.follow(row.id)
 }
+
+const notStored = 'What the server offers could not be stored: the database refused it.'
 
 async function writeSuccess(
   services: Services,
@@ -98,7 +108,7 @@ async function writeSuccess(
   { catalog, protocol, probed, ttlMs }: Discovery,
 ): Promise<void> {
   const isNew = catalog.hash !== row.catalogHash
-  const text = isNew ? JSON.stringify(catalog) : null
+  const text = isNew ? writeJson(catalog) : null
   const wait = Math.min(Math.max(ttlMs ?? defaultIntervalMs, shortestMs), longestMs)
   const listener = followerOf(services)?.name ?? null
   await commitState(services, held, {

@@ -3,7 +3,7 @@
  * of their delivery is told as egress tells it: `sent` of an EgressError.
  */
 import { onAbort } from '../../../core/abort.ts'
-import { isJsonObject, tryParseJson } from '../../../core/json.ts'
+import { isJsonObject, tryParseJson, writeJson } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import { EgressError, type Egress } from '../../egress/index.ts'
 import { UpstreamFault } from '../fault.ts'
@@ -44,7 +44,7 @@ export function connectorFetch(services: ConnectorServices, place: ConnectorPlac
       if (answer === tooLarge)
         throw new EgressError('TOO_LARGE', 'A message of the server is too large for the connector.', true)
       // JSON text of an object with `result` or `error`.
-      const body = `{"jsonrpc":"2.0","id":${JSON.stringify(message['id'])},${answer.slice(1)}`
+      const body = `{"jsonrpc":"2.0","id":${writeJson(message['id'])},${answer.slice(1)}`
       return new Response(body, { headers: { 'content-type': 'application/json' } })
     } finally {
       void dropMessage(services, id).catch(() => {})

@@ -1,6 +1,6 @@
 /** Messages on their way to connectors: rows, so that a connector at any replica serves the calls of all of them. */
 import { randomUUID } from 'node:crypto'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
@@ -84,7 +84,7 @@ export async function putRequest(
   at: Date,
 ): Promise<string | null> {
   const id = randomUUID()
-  const message = JSON.stringify({ ...request, id })
+  const message = writeJson({ ...request, id })
   const isPut = await put(services, place, { id, message, answer: null, at })
   return isPut ? id : null
 }
@@ -99,7 +99,7 @@ export async function cancel(
   const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }
   // Nobody waits for an answer.
   const at = await connectedAt(services, place)
-  if (at) await put(services, place, { id: randomUUID(), message: JSON.stringify(message), answer: '', at })
+  if (at) await put(services, place, { id: randomUUID(), message: writeJson(message), answer: '', at })
 }
 
 async function put(

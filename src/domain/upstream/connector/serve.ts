@@ -1,7 +1,7 @@
 /** Operations of connectors: to connect, take messages, answer them, say that lists changed, and leave. */
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { onAbort } from '../../../core/abort.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { elapsedSince, momentNow } from '../../../core/stopwatch.ts'
 import { atomically, nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -77,7 +77,7 @@ export async function answerMessage(
   const kept = answer && ('result' in answer ? { result: answer['result'] } : { error: answer['error'] })
   if (kept && Object.values(kept)[0] === undefined)
     throw invalidAt(['answer'], 'must have a "result" or an "error"')
-  await answerTaken(ctx, place, { instance, id, answer: kept ? JSON.stringify(kept) : tooLarge })
+  await answerTaken(ctx, place, { instance, id, answer: kept ? writeJson(kept) : tooLarge })
 }
 
 /** Says that the lists of the server changed: the upstreams behind the connector are read again. */

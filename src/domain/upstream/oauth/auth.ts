@@ -133,14 +133,34 @@ export async function runFlow(
     publicUrl: services.publicUrl(),
     login,
   })
-  await authorize(provider, {
-    serverUrl: target.url,
-    fetchFn: authFetch(services, secrets),
-    ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
-    ...(scope === null ? {} : { scope }),
-    ...(returned ? { authorizationCode: returned.code } : {}),
-    ...(returned?.iss === undefined ? {} : { iss: returned.iss }),
-  })
+  try {
+    await authorize(provider, {
+      serverUrl: target.url,
+      fetchFn: authFetch(services, secrets),
+      ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
+      ...(scope === null ? {} : { scope }),
+      ...(returned ? { authorizationCode: returned.code } : {}),
+      ...(returned?.iss === undefined ? {} : { iss: returned.iss }),
+    })
+  } catch (error) {
+    throw flowFault(error)
+  }
+}
+
+/** What is no MCP message here is an answer of the authorization server. */
+function flowFault(error: unknown): UpstreamFault {
+  const fault = faultOf(error)
+  if (fault.code !== 'invalid_response') return fault
+  const registers = !(error instanceof Error && /dynamic client registration/i.test(error.message))
+  return new UpstreamFault(
+    'authorization_failed',
+    registers
+      ? 'The answer of the authorization server could not be read.'
+      : 'The authorization server does not register clients by itself. Register Gatehouse there, and set the client id ' +
+          'and the issuer of this upstream (auth.authorizationCode).',
+    {},
+    error,
+  )
 }
 
 /** Configured scopes win over the scopes that the server asks for; those are limited to `allowedScopes`. */

@@ -1,5 +1,6 @@
 /** An open login: the content that its row seals, the format of its state, and its audit entries. */
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
+import { readJson } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import { record } from '../../audit/index.ts'
 import { unseal } from '../../secrets/index.ts'
@@ -19,7 +20,7 @@ export interface SealedLogin {
 
 /** Decrypts what was sealed for a login of this upstream. */
 export function openSealed(services: Services, id: string, sealed: string): SealedLogin {
-  return JSON.parse(unseal(services.masterKey, sealed, sealContext(id))) as SealedLogin
+  return readJson(unseal(services.masterKey, sealed, sealContext(id))) as SealedLogin
 }
 
 /** Whether a text has the format of a login's state. */

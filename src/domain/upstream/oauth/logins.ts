@@ -3,6 +3,7 @@
  * once.
  */
 import { eq } from 'drizzle-orm'
+import { writeJson } from '../../../core/json.ts'
 import { AppError } from '../../../core/errors.ts'
 import { newToken, sha256Hex } from '../../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
@@ -55,7 +56,7 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
       upstreamId: row.id,
       projectId: row.projectId,
       configVersion: row.configVersion,
-      sealed: seal(ctx.masterKey, JSON.stringify(sealed), sealContext(row.id)),
+      sealed: seal(ctx.masterKey, writeJson(sealed), sealContext(row.id)),
       startedBy: ctx.principal.id,
       expiresAt: nowPlus(loginMs),
     })

@@ -15,6 +15,7 @@ import { EgressError } from '../../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../../secrets/index.ts'
 import type { UpstreamAuth } from '../config.ts'
 import { UpstreamFault } from '../fault.ts'
+import { readAuthAnswer } from './auth-answer.ts'
 import type { IssuedClient, IssuedTokens, TokenStore, StoredTokens } from './tokens.ts'
 import { untracked, wireFetch } from '../wire/wire.ts'
 
@@ -81,7 +82,8 @@ export function authFetch(
     try {
       if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)
       const redirect = posts ? { redirect: 'manual' as const } : {}
-      return await untracked(() => fetch(input, { ...init, ...redirect, signal }))
+      const response = await untracked(() => fetch(input, { ...init, ...redirect, signal }))
+      return await readAuthAnswer(response)
     } catch (error) {
       if (error instanceof SecretRefusedError) throw new UpstreamFault('secret_refused', error.message)
       // After any error but a TypeError the SDK tries the next metadata URL; a refused address must end the search.
@@ -116,7 +118,7 @@ export function providerOf(parts: FlowParts): OAuthClientProvider {
     saveAuthorizationServerUrl: (issuer: string) => assertIssuer(auth.issuer, issuer),
     validateResourceURL: async (_server: string | URL, named?: string) =>
       // The SDK sends a string unchanged, but appends a slash to a URL, which the server may not recognize.
-      resourceOf(parts.resource, named) as unknown as URL,
+      auth.omitResource ? undefined : (resourceOf(parts.resource, named) as unknown as URL),
   }
   return auth.kind === 'authorization_code'
     ? { ...shared, ...interactive(parts, auth) }
@@ -232,7 +234,10 @@ function assertIssuer(expected: string | null, found: string): void {
 /** The `resource` to request tokens for: as the server's metadata spells it, when it covers the upstream's own URL. */
 function resourceOf(own: string, named: string | undefined): string {
   if (named === undefined) return own
-  if (URL.canParse(named) && checkResourceAllowed({ requestedResource: own, configuredResource: named }))
+  const covered = new URL(own)
+  // A slash at the end makes no difference.
+  if (!covered.pathname.endsWith('/')) covered.pathname += '/'
+  if (URL.canParse(named) && checkResourceAllowed({ requestedResource: covered, configuredResource: named }))
     return named
   throw new UpstreamFault(
     'authorization_failed',

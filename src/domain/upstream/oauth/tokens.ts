@@ -1,6 +1,7 @@
 /** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
+import { readJson, writeJson } from '../../../core/json.ts'
 import { atomically, jsonb, nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { upstreamTokens } from '../../../store/db/tables/upstreams.ts'
@@ -154,8 +155,8 @@ function openTokens({ masterKey }: Services, id: string, row: TokenRow): StoredT
   const context = contextOf(id)
   return {
     ...nothing,
-    ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
-    client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
+    ...(row.sealed ? (readJson(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
+    client: row.client ? (readJson(unseal(masterKey, row.client, context)) as IssuedClient) : null,
     metadataUrl: row.metadataUrl,
     version: row.version,
     leftMs: row.leftMs,
@@ -170,7 +171,7 @@ function saveTokens(
   change: StoredChange,
   asker: number | null,
 ): Promise<boolean> {
-  const sealed = (value: object) => seal(services.masterKey, JSON.stringify(value), contextOf(id))
+  const sealed = (value: object) => seal(services.masterKey, writeJson(value), contextOf(id))
   return atomically(services.db, async (tx) => {
     const [row] = await query<TokenRow>(
       tx,

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { onAbort } from '../../../core/abort.ts'
-import { hashJson, type Json, type JsonObject } from '../../../core/json.ts'
+import { hashJson, type Json, type JsonObject, readJson, writeJson } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
@@ -11,7 +11,7 @@ import { EgressError } from '../../egress/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import type { UpstreamConfig } from '../config.ts'
-import { faultOf, isOwnError, UpstreamFault } from '../fault.ts'
+import { faultOf, isOwnError, mayHaveLostSession, UpstreamFault } from '../fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
 import { wakeUpstreams } from '../save.ts'
@@ -82,8 +82,8 @@ export async function askUpstream<Result>(
     if ('result' in attempt) return attempt.result
     const { fault, link } = attempt
     if (request.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
-    if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
-      services.connections.retire(link)
+    if (link && (isStale(fault, link) || mayHaveLostSession(fault))) {
+      link.giveUp()
       if (isStale(fault, link)) protocol = link.era === 'modern' ? null : protocol
     }
     if (fault.code === 'insufficient_scope' && tries < maxTries && !delivery.mayHaveRun) {
@@ -195,7 +195,7 @@ async function ownLink(
   const link = await openLink(services, target, {
     protocol: shared.protocol,
     auth: authFor(services, row, target),
-    capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
+    capabilities: readJson(writeJson(capabilities)) as ClientCapabilities,
     timeoutMs,
     ...(signal ? { signal } : {}),
   })
@@ -218,18 +218,8 @@ function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, 
  * Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. Calls that fail in
  * the time after that schedule none: each would begin the refresh anew.
  */
-function scheduleRefresh(
-  services: Services,
-  { id, status }: UpstreamRow,
-  { code, facts }: UpstreamFault,
-): void {
-  const serious =
-    code === 'unreachable' ||
-    code === 'connection_lost' ||
-    code === 'authorization_required' ||
-    code === 'authorization_failed' ||
-    (code === 'http_error' && (facts.status ?? 0) >= 500)
-  if (!serious || status !== 'CONNECTED') return
+function scheduleRefresh(services: Services, { id, status }: UpstreamRow, fault: UpstreamFault): void {
+  if (!mayHaveLostSession(fault) || status !== 'CONNECTED') return
   const work = async () => {
     await wakeUpstreams(services, sql`id = ${id} and status = 'CONNECTED'`)
     await pause(betweenFailuresMs, undefined, { ref: false })

@@ -38,7 +38,7 @@ export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean 
   const { status, rpcCode } = fault.facts
   if (rpcCode === unsupportedVersion) return true
   if (fault.code !== 'http_error' && fault.code !== 'upstream_error') return false
-  return status === 404 || status === 400 || (link.era === 'modern' && status === 405)
+  return status === 404 || status === 410 || status === 400 || (link.era === 'modern' && status === 405)
 }
 
 /** `UnsupportedProtocolVersionError` of the specification. */

@@ -1,7 +1,8 @@
 /** Calls a tool of an upstream. Every outcome is a result that a model can read. */
 import type { CallToolResult, Progress, Tool as WireTool } from '@modelcontextprotocol/client'
 import type { ToolResult } from '../../../core/content.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, packed } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
@@ -51,11 +52,13 @@ const progressEveryMs = 20
 export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
   const delivery: Delivery = { mayHaveRun: false, mayStart: call.mayStart }
   try {
-    const { answer, tool } = await askUpstream(services, call, delivery, async (link, options) => {
+    const { input, answer, tool } = await askUpstream(services, call, delivery, async (link, options) => {
       const found = await findTool(services, options.row, call.tool)
-      return { answer: await send(link, call, found, options), tool: found }
+      const result = await send(link, call, found, options)
+      if (isInputRequired(result)) return { input: result }
+      return { answer: link.answerFor(result), tool: found }
     })
-    if (isInputRequired(answer)) return asked(call, answer)
+    if (input) return asked(call, input)
     const result = resultOf(
       answer,
       tool?.outputSchema ?? null,
@@ -92,7 +95,7 @@ async function send(
     _meta: { ...call.trace, 'gatehouse/call_id': callId, ...relayedMeta(link, relay) },
     ...relayedInput(link, relay),
   }
-  return link.client.callTool(params as Parameters<typeof link.client.callTool>[0], {
+  return link.client.callTool(packed(params) as Parameters<typeof link.client.callTool>[0], {
     timeout: timeoutMs,
     maxTotalTimeout: progressExtends ? timeoutMs * 10 : timeoutMs,
     resetTimeoutOnProgress: progressExtends,
@@ -100,7 +103,9 @@ async function send(
     allowInputRequired: true,
     headers: { 'Idempotency-Key': callId },
     // The SDK finds the arguments that are sent as headers by the schema. Without an outputSchema it checks no result.
-    ...(tool ? { toolDefinition: { name: tool.name, inputSchema: tool.inputSchema } as WireTool } : {}),
+    ...(tool
+      ? { toolDefinition: { name: tool.name, inputSchema: packed(tool.inputSchema) } as WireTool }
+      : {}),
     ...(call.onProgress ? { onprogress: paced(call.onProgress.bind(call)) } : {}),
   })
 }
@@ -121,7 +126,7 @@ function paced(report: (progress: UpstreamProgress) => void): (progress: Progres
     report({
       progress,
       ...(total === undefined ? {} : { total }),
-      ...(message === undefined ? {} : { message: message.slice(0, 1000) }),
+      ...(message === undefined ? {} : { message: shortText(message, 1000) }),
     })
   }
 }

@@ -1,5 +1,6 @@
 /** Removes secrets that were sent to a server from every message that it sends back. */
 import type { Transport } from '@modelcontextprotocol/client'
+import { unpacked } from '../../../core/json.ts'
 import { scrubber } from '../../../core/scrub.ts'
 
 /** Values that were sent over one connection and must not be shown: secrets and tokens. */
@@ -26,7 +27,7 @@ export function hiddenValues(initial: Iterable<string>): Hidden {
   }
 }
 
-/** Cleans each message before the transport's client receives it. Call it before the client is connected. */
+/** Cleans each message before the transport's client receives it, and puts the digits of its numbers back. Call it before the client is connected. */
 export function cleanMessages(transport: Transport, hidden: Hidden): void {
   let handler: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
@@ -39,7 +40,14 @@ export function cleanMessages(transport: Transport, hidden: Hidden): void {
   const cleaned: NonNullable<Transport['onmessage']> = (message, extra) => {
     const { id, method } = message as { id?: unknown; method?: unknown }
     const envelope = { ...(id === undefined ? {} : { id }), ...(method === undefined ? {} : { method }) }
-    handler?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
+    handler?.(
+      {
+        ...hidden.clean(unpacked(message) as typeof message),
+        ...envelope,
+        jsonrpc: message.jsonrpc,
+      } as typeof message,
+      extra,
+    )
   }
 }
 

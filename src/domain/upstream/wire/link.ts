@@ -13,11 +13,12 @@ import {
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
 import { onAbort, withinTime } from '../../../core/abort.ts'
-import type { JsonObject } from '../../../core/json.ts'
+import type { Json, JsonObject } from '../../../core/json.ts'
 import type { Pooled } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
 import { connectorIn } from '../config.ts'
 import { connectorFetch } from '../connector/fetch.ts'
+import { readAnswers, type Answer, type Answers } from './answers.ts'
 import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from '../catalog/collect.ts'
 import type { Era, UpstreamTransport, NegotiatedProtocol } from '../state.ts'
@@ -35,7 +36,11 @@ export interface Link extends Pooled {
   facts: ServerFacts
   /** The secrets and tokens that were sent over it. */
   hidden: Hidden
-  /** Calls back once when the connection closes; at once when it is already closed. */
+  /** What the server answered, for a result of the client. */
+  answerFor(result: unknown): Answer
+  /** Gives up the connection, whose session may be gone: it gets no new requests, and closes when the last one has ended. */
+  giveUp(): void
+  /** Calls back once when the connection closes or is given up; at once when that has happened. */
   onDown(listener: () => void): void
   /** Calls back with the URI of each resource that the server reports as updated. Returns a function that ends this. */
   onUpdated(listener: (uri: string) => void): () => void
@@ -65,7 +70,7 @@ const acceptAll: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 }
 
-/** The transport reopens its streams this often and at these intervals, in milliseconds. */
+/** The transport reopens its streams this often and at these intervals at least, in milliseconds. */
 const reconnectionOptions = {
   initialReconnectionDelay: 200,
   maxReconnectionDelay: 1500,
@@ -109,12 +114,14 @@ async function openHttp(
   signal: AbortSignal,
 ): Promise<Link> {
   const hidden = hiddenValues(target.secrets)
-  const stream = watchStream(fetchFor(services, target, hidden))
+  const answers = answersFrom(services, target, hidden)
+  const stream = watchStream(answers)
   const transport = new StreamableHTTPClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
     fetch: stream.fetch,
     reconnectionOptions,
+    reconnectionScheduler: stream.schedule,
     onInsufficientScope: 'throw',
   })
   cleanMessages(transport, hidden)
@@ -130,7 +137,7 @@ async function openHttp(
   const endSession = era === 'legacy' ? () => transport.terminateSession() : async () => {}
   const { link, markClosed } = linkOf(
     client,
-    { era, transport: 'streamable-http', hidden },
+    { era, transport: 'streamable-http', hidden, answers },
     options,
     endSession,
   )
@@ -150,10 +157,11 @@ async function openSse(
   signal: AbortSignal,
 ): Promise<Link> {
   const hidden = hiddenValues(target.secrets)
+  const answers = answersFrom(services, target, hidden)
   const transport = new SSEClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
-    fetch: fetchFor(services, target, hidden),
+    fetch: answers.fetch,
   })
   cleanMessages(transport, hidden)
   const client = clientFor(options)
@@ -167,15 +175,15 @@ async function openSse(
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close().catch(() => {})
   }
-  return linkOf(client, { era: 'legacy', transport: 'sse', hidden }, options, async () => {}).link
+  return linkOf(client, { era: 'legacy', transport: 'sse', hidden, answers }, options, async () => {}).link
 }
 
-function fetchFor(services: Services, target: UpstreamTarget, hidden: Hidden): typeof globalThis.fetch {
+function answersFrom(services: Services, target: UpstreamTarget, hidden: Hidden): Answers {
   const { projectId } = target
   const name = connectorIn(target.url.href)
   const way = name === null ? services.egress : { fetch: connectorFetch(services, { projectId, name }) }
-  const fetch = wireFetch(way, Math.max(services.limits.maxResponseBytes, maxCatalogBytes))
-  return hidingCredentials(fetch, hidden)
+  const maxBytes = Math.max(services.limits.maxResponseBytes, maxCatalogBytes)
+  return readAnswers(hidingCredentials(wireFetch(way, maxBytes), hidden), hidden, maxBytes)
 }
 
 function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Client {
@@ -224,18 +232,22 @@ async function orAbort(
 /** `markClosed` marks the connection as closed, so that it gets no new requests. */
 function linkOf(
   client: Client,
-  { hidden, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden },
+  { hidden, answers, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden; answers: Answers },
   options: LinkOptions,
   endSession: () => Promise<void>,
 ): { link: Link; markClosed(): void } {
   let down = false
+  let closed = false
   const listeners = new Set<() => void>()
   const markClosed = () => {
     down = true
     for (const listener of listeners) listener()
     listeners.clear()
   }
-  client.onclose = markClosed
+  client.onclose = () => {
+    closed = true
+    markClosed()
+  }
   const updateListeners = new Set<(uri: string) => void>()
   client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => {
     for (const updated of updateListeners) updated(uri)
@@ -249,10 +261,12 @@ function linkOf(
     probed: options.protocol === null,
     hidden,
     facts: {
-      server: server ? { name: server.name, version: server.version } : null,
+      server: server?.name ? { name: server.name, version: server.version } : null,
       instructions: client.getInstructions() ?? null,
       capabilities: (client.getServerCapabilities() ?? {}) as JsonObject,
     },
+    answerFor: (result) => answers.take(result) ?? { result: result as Json },
+    giveUp: markClosed,
     onDown(listener) {
       if (down) listener()
       else listeners.add(listener)
@@ -262,7 +276,7 @@ function linkOf(
       return () => void updateListeners.delete(listener)
     },
     async close() {
-      if (!down)
+      if (!closed)
         await Promise.race([endSession().catch(() => {}), pause(endSessionMs, undefined, { ref: false })])
       await client.close().catch(() => {})
     },

@@ -1,9 +1,10 @@
-/** Requests that are relayed beside tool calls: resources, prompts and completions, passed on unchanged. */
+/** Requests that are relayed beside tool calls: resources, prompts and completions. */
 import { z } from 'zod'
-import { jsonTooBig, type JsonObject } from '../../../core/json.ts'
+import { jsonTooBig, type Json, type JsonObject } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import { askUpstream, type UpstreamRequest, type InputRequired } from './ask.ts'
 import { inputRequired, isInputRequired } from './call.ts'
+import { readCompletion, readPromptResult, readResourceResult } from './content.ts'
 import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 
@@ -21,7 +22,9 @@ export function readResource(
   services: Services,
   request: UpstreamRequest & { uri: string },
 ): Promise<UpstreamReading> {
-  return read(services, request, 'resources/read', { uri: request.uri })
+  return read(services, request, 'resources/read', { uri: request.uri }, (raw) =>
+    readResourceResult(raw, request.uri),
+  )
 }
 
 /** `prompts/get` with the upstream's own name. Never throws. */
@@ -30,7 +33,13 @@ export function getPrompt(
   request: UpstreamRequest & { name: string; arguments?: Record<string, string> },
 ): Promise<UpstreamReading> {
   const { name, arguments: args } = request
-  return read(services, request, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
+  return read(
+    services,
+    request,
+    'prompts/get',
+    { name, ...(args ? { arguments: args } : {}) },
+    readPromptResult,
+  )
 }
 
 /** `completion/complete`; `params` are those of the protocol. Never throws. */
@@ -38,7 +47,7 @@ export function completeArgument(
   services: Services,
   request: UpstreamRequest & { params: JsonObject },
 ): Promise<UpstreamReading> {
-  return read(services, request, 'completion/complete', request.params)
+  return read(services, request, 'completion/complete', request.params, readCompletion)
 }
 
 async function read(
@@ -46,6 +55,7 @@ async function read(
   request: UpstreamRequest,
   method: string,
   params: JsonObject,
+  readAs: (raw: Json) => JsonObject,
 ): Promise<UpstreamReading> {
   const { relay } = request
   try {
@@ -53,15 +63,13 @@ async function read(
       services,
       request,
       { mayHaveRun: false, mayStart: request.mayStart },
-      (link, { timeoutMs, signal }) => {
+      async (link, { timeoutMs, signal }) => {
         const rounds = method === 'completion/complete' ? {} : relayedInput(link, relay)
         const meta = { ...request.trace, ...relayedMeta(link, relay) }
         const message = { method, params: { ...params, ...rounds, _meta: meta } }
-        return link.client.request(message, anything, {
-          timeout: timeoutMs,
-          signal,
-          allowInputRequired: true,
-        })
+        const options = { timeout: timeoutMs, signal, allowInputRequired: true }
+        const result = await link.client.request(message, anything, options)
+        return isInputRequired(result) ? result : link.answerFor(result)
       },
       true,
     )
@@ -69,9 +77,11 @@ async function read(
       if (relay) return { inputRequired: inputRequired(answer) }
       throw new UpstreamFault('input_required', 'The server requests input from its caller.')
     }
-    const tooBig = jsonTooBig(answer, { maxBytes: services.limits.maxResponseBytes, maxDepth })
-    if (tooBig) throw new UpstreamFault('response_too_large', `The response of the server ${tooBig}.`)
-    return { result: answer as JsonObject }
+    const limits = { maxBytes: services.limits.maxResponseBytes, maxDepth }
+    const tooBig = 'tooLarge' in answer ? 'is too large to be read' : jsonTooBig(answer.result, limits)
+    if (tooBig || 'tooLarge' in answer)
+      throw new UpstreamFault('response_too_large', `The response of the server ${tooBig}.`)
+    return { result: readAs(answer.result) }
   } catch (error) {
     const { code, message, facts } = faultOf(error)
     return { fault: { code, message, rpcCode: facts.rpcCode ?? null, rpcData: facts.rpcData ?? null } }

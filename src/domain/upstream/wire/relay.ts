@@ -7,7 +7,7 @@ import {
   type ElicitResult,
   type ListRootsResult,
 } from '@modelcontextprotocol/client'
-import type { JsonObject } from '../../../core/json.ts'
+import { type JsonObject, packed } from '../../../core/json.ts'
 import type { Link } from './link.ts'
 
 /** The levels of log messages, the least severe first (RFC 5424, as MCP uses them). */
@@ -69,13 +69,15 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
       client.setRequestHandler(
         'elicitation/create',
         async ({ params }) =>
-          (await ask('elicitation/create', params).catch(() => ({ action: 'decline' }))) as ElicitResult,
+          packed(
+            await ask('elicitation/create', params).catch(() => ({ action: 'decline' })),
+          ) as ElicitResult,
       )
     if (capabilities['sampling'])
       client.setRequestHandler(
         'sampling/createMessage',
         async ({ params }) =>
-          (await ask('sampling/createMessage', params).catch(declined)) as CreateMessageResult,
+          packed(await ask('sampling/createMessage', params).catch(declined)) as CreateMessageResult,
       )
     if (capabilities['roots'])
       client.setRequestHandler(

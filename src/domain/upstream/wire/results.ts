@@ -1,58 +1,59 @@
 /** Turns an upstream's response to a call into a tool result: every block kept, within the configured limits. */
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { errorResult, type ContentBlock, type ToolResult } from '../../../core/content.ts'
-import { issuesIn } from '../../../core/json-schema.ts'
 import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../../core/json.ts'
+import { keptOutput, outputFault, ranResult, textIn } from '../../../core/output.ts'
 import type { FaultCode, UpstreamFault } from '../fault.ts'
+import type { Answer } from './answers.ts'
+import { readToolResult } from './content.ts'
 
 const maxDepth = 64
 const maxBlocks = 500
 
 /**
- * A result that is too large, or that does not fit the tool's outputSchema, becomes an error, so that no part of it is
- * used.
+ * A result that is too large, or that does not fit the tool's outputSchema, becomes an error, which says that the call ran and
+ * has its text as far as it can be kept.
  */
 export function resultOf(
-  answer: CallToolResult,
+  answer: Answer,
   outputSchema: JsonObject | null,
   projectId: string,
   maxBytes: number,
 ): ToolResult {
-  const tooBig = jsonTooBig(answer, { maxBytes, maxDepth })
-  if (tooBig) return errorResult('response_too_large', `The result of the server ${tooBig}.`)
-  const content = (answer.content ?? []) as ContentBlock[]
-  const { structuredContent, _meta: meta } = answer
-  const isError = answer.isError === true
-  const fault = isError ? null : outputFault(outputSchema, projectId, structuredContent as Json | undefined)
-  if (fault) return errorResult('output_schema_violation', fault)
+  if ('tooLarge' in answer) return ranResult('response_too_large', 'is too large to be read', answer.tooLarge)
+  const read = readToolResult(answer.result)
+  const tooBig = jsonTooBig(answer.result, { maxBytes, maxDepth })
+  if (tooBig && read.isError)
+    return errorResult(
+      'response_too_large',
+      `The call ran and failed, and its error ${tooBig}.`,
+      keptOutput(textIn(read)),
+    )
+  if (tooBig) return ranResult('response_too_large', tooBig, textIn(read))
+  const { content, structuredContent, ...rest } = read
+  const fault = read.isError ? null : faultIn(outputSchema, projectId, structuredContent)
+  if (fault) return ranResult('output_schema_violation', fault, textIn(read))
   const left = content.length - maxBlocks
   const note: ContentBlock[] =
     left > 0 ? [{ type: 'text', text: `[… ${left} more blocks were left out …]` }] : []
+  // Null is a value only where a schema says so.
+  const isAbsent = (structuredContent ?? null) === null && (read.isError || !outputSchema)
   return {
     content: [...content.slice(0, maxBlocks), ...note],
-    ...(structuredContent === undefined ? {} : { structuredContent: structuredContent as Json }),
-    isError,
-    ...(isJsonObject(meta) && Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+    ...(isAbsent || structuredContent === undefined ? {} : { structuredContent }),
+    ...rest,
   }
+}
+
+function faultIn(outputSchema: JsonObject | null, projectId: string, value: Json | undefined): string | null {
+  if (!outputSchema) return null
+  if (value === undefined) return 'has no structured content, which its outputSchema requires'
+  return outputFault(outputSchema, projectId, value)
 }
 
 /** Whether the server, another Gatehouse, says itself that it does not know the outcome. */
 export function isUnknown({ isError, structuredContent }: ToolResult): boolean {
   const error = isJsonObject(structuredContent) ? structuredContent['error'] : undefined
   return isError && isJsonObject(error) && error['code'] === 'outcome_unknown'
-}
-
-function outputFault(
-  outputSchema: JsonObject | null,
-  projectId: string,
-  value: Json | undefined,
-): string | null {
-  if (!outputSchema) return null
-  if (value === undefined) return 'The tool has an outputSchema, but its output has no structured content.'
-  const issues = issuesIn(outputSchema, projectId, value)
-  if (issues.length === 0) return null
-  const where = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
-  return `The tool's output does not fit its outputSchema: ${where}`
 }
 
 /** Faults of the transport, not of the tool: for these the message says whether the call may have taken effect. */

@@ -93,6 +93,11 @@ export function untracked<Result>(work: () => Promise<Result>): Promise<Result> 
   return currentTracker.without(work)
 }
 
+/** Whether this runs for one call, and not for the connection. */
+export function isTracked(): boolean {
+  return currentTracker.get() !== null
+}
+
 /**
  * A message larger than `maxBytes`, or nested too deep, fails with TOO_LARGE while it is read; the length of a stream is not
  * limited.
@@ -165,9 +170,20 @@ function bounded(response: Response, maxBytes: number, tracker: Tracker | null):
     tracker.streamEnded(resumable && !large, reason)
   }
   response.body.pipeTo(counted.writable).then(() => ended(), ended)
-  const { status, statusText, headers } = response
-  const made = new Response(counted.readable, { status, statusText, headers })
-  return Object.defineProperties(made, {
+  return remade(response, counted.readable)
+}
+
+/** The response with another body, and with the status and further headers of `change`. */
+export function remade(
+  response: Response,
+  body: BodyInit,
+  change: { status?: number; headers?: Record<string, string> } = {},
+): Response {
+  const headers = new Headers(response.headers)
+  for (const [name, value] of Object.entries(change.headers ?? {})) headers.set(name, value)
+  const status = change.status ?? response.status
+  const statusText = status === response.status ? response.statusText : ''
+  return Object.defineProperties(new Response(body, { status, statusText, headers }), {
     url: { value: response.url },
     redirected: { value: response.redirected },
   })

@@ -1,6 +1,6 @@
 /** Asks the process that uses the directory of the embedded database. */
 import type { Socket } from 'node:net'
-import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, tryParseJson, writeJson } from '../../../core/json.ts'
 import { UnusableDatabaseError } from '../storage-error.ts'
 import { lockPathOf, ownerOf } from './directory-lock.ts'
 import { connectToOwner } from './lock-owner.ts'
@@ -25,7 +25,7 @@ export async function askOwner(directory: string, request: JsonObject): Promise<
     )
   try {
     const next = linesOf(socket)
-    socket.write(`${JSON.stringify(request)}\n`)
+    socket.write(`${writeJson(request)}\n`)
     const answer = tryParseJson(await next())
     if (isJsonObject(answer)) return answer
     throw new UnusableDatabaseError(

@@ -1,6 +1,7 @@
 /** Copies the directory of the embedded database, whether a process uses it or not. */
 import { copyFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readJson } from '../../../core/json.ts'
 import { copyFolder } from '../copy-folder.ts'
 import { UnusableDatabaseError } from '../storage-error.ts'
 import { reachOwner } from './ask-owner.ts'
@@ -43,7 +44,7 @@ async function copyFrom(directory: string, into: string) {
     const next = linesOf(socket)
     const ask = async (word: string) => {
       socket.write(`${word}\n`)
-      return JSON.parse((await next()) || 'null') as object | null
+      return readJson((await next()) || 'null') as object | null
     }
     const begun = await ask(backupWords.begin)
     if (begun && 'busy' in begun) throw new UnusableDatabaseError('Another backup is running.')

@@ -1,6 +1,7 @@
 /** Opens the embedded database: on a directory, or in memory. */
 import type { Socket } from 'node:net'
-import { PGlite } from '@electric-sql/pglite'
+import { PGlite, types } from '@electric-sql/pglite'
+import { readForeignJson } from '../../../core/json.ts'
 import { embeddedHealth } from '../health.ts'
 import type { Connection, DatabaseAddress } from '../connection.ts'
 import { lockDirectory } from './directory-lock.ts'
@@ -12,7 +13,10 @@ import { serveProcesses, type AnswerProcess } from './serve-processes.ts'
  * A quarter of PostgreSQL's default: the process holds the buffers itself, and the system caches the files beneath them.
  * The resident memory is a hundred megabytes smaller, at the same speed.
  */
-const embedded = { startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'] }
+const embedded = {
+  startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'],
+  parsers: { [types.JSON]: readForeignJson, [types.JSONB]: readForeignJson },
+}
 
 /** Connects; see `connect`. */
 export async function connectEmbedded(
@@ -44,6 +48,7 @@ function connectionOver(client: PGlite, unlock: () => Promise<void> = async () =
     db,
     leaseDb: db,
     kind: 'pglite',
+    schema: 'public',
     statementCount: () => statements,
     openSession: null,
     openPooled: null,

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { readJson, writeJson } from '../../../core/json.ts'
 import { clearPresence, isAlive, showPresence, type Owner } from './lock-owner.ts'
 
 /** The directory is in use by another running process. The message names the process and says what to do. */
@@ -60,7 +61,7 @@ async function create(path: string, answer: (socket: Socket) => void): Promise<(
     const file = await open(path, 'wx')
     // Other processes wait while a lock has no owner. The owner listens before it is named in the file.
     const presence = await showPresence(path, answer)
-    await file.writeFile(JSON.stringify(presence.owner))
+    await file.writeFile(writeJson(presence.owner))
     await file.close()
     return async () => {
       await rm(path, { force: true })
@@ -90,7 +91,7 @@ export async function ownerOf(path: string): Promise<Owner | null> {
 /** Earlier releases wrote only their process id. */
 function parse(text: string): Owner {
   try {
-    const found = JSON.parse(text) as Owner | number
+    const found = readJson(text) as Owner | number
     return typeof found === 'number' ? { pid: found, boot: null, socket: null } : found
   } catch {
     return invalidOwner

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
+import { writeJson } from '../../../core/json.ts'
 
 /** What a copy needs beside the files. */
 export interface BackupEnd {
@@ -27,7 +28,7 @@ const copyMs = 60 * 60_000
 export function serveBackups(client: PGlite): (socket: Socket, next: () => Promise<string>) => Promise<void> {
   let isBusy = false
   return async (socket, next) => {
-    const say = (value: object) => void socket.write(`${JSON.stringify(value)}\n`)
+    const say = (value: object) => void socket.write(`${writeJson(value)}\n`)
     if (isBusy) return say({ busy: true })
     isBusy = true
     socket.setTimeout(copyMs)
@@ -50,7 +51,7 @@ async function endBackup(client: PGlite): Promise<BackupEnd> {
   )
   const state = await client
     .query<Pick<BackupEnd, 'schema' | 'incarnation'>>(
-      `select (select max(created_at)::float8 from drizzle.__drizzle_migrations) as schema, incarnation from installation`,
+      `select (select max(made_at)::float8 from gatehouse_migrations) as schema, incarnation from installation`,
     )
     .catch(() => null)
   return { ...ended.rows[0]!, schema: null, incarnation: null, ...state?.rows[0] }

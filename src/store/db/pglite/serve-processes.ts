@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
-import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, tryParseJson, writeJson } from '../../../core/json.ts'
 import { backupWords, serveBackups } from './serve-backups.ts'
 
 /** Answers a request of another process. */
@@ -30,7 +30,7 @@ export function serveProcesses(client: PGlite, answer: () => AnswerProcess | nul
       const answerOf = answer()
       if (!isJsonObject(request) || !answerOf) return
       socket.setTimeout(answerMs)
-      socket.write(`${JSON.stringify(await answerOf(request))}\n`)
+      socket.write(`${writeJson(await answerOf(request))}\n`)
     }
   }
 }

@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import type { Database } from '../database.ts'
 import { shareCommits } from '../shared-commits.ts'
-import { ConnectionLostError } from '../storage-error.ts'
+import { ConnectionLostError, sqlState } from '../storage-error.ts'
 import { commit, plain, type Run } from './commit.ts'
 import type { SessionPool } from './pool.ts'
 import { sharedCommits } from './shared-commit.ts'
@@ -25,22 +25,30 @@ interface Query extends PromiseLike<unknown[]> {
 /** The query builder over the pool. Statements are prepared. */
 export function databaseOver(pool: SessionPool): Database {
   const begin: Client['begin'] = (work) => pool.withSession((session) => transaction(session, work))
-  const db = databaseOf({ ...statementsOver(repeatingReads(pool.run.bind(pool)), true), begin })
+  const db = databaseOf({ ...statementsOver(repeating(pool.run.bind(pool)), true), begin })
   return shareCommits(db, databaseOf({ ...statementsOver(sharedCommits(pool), true), begin }))
 }
 
-/** How often a read whose connection was lost is sent again. */
+/** How often a statement is sent again. */
 const maxRepeats = 3
 
-/** Sends a read again when its connection was lost. A write is not sent again: it may have been executed. */
-function repeatingReads(run: Run): Run {
+/** Another transaction was preferred: a serialization failure, a deadlock. Nothing was written. */
+const preferred = /^(40001|40P01)$/
+
+/**
+ * Sends a statement again that another transaction has ended, and a read whose connection was lost. A write whose connection was
+ * lost is not sent again: it may have been executed.
+ */
+function repeating(run: Run): Run {
   return async (text, parameters, options) => {
     for (let repeats = 0; ; repeats++) {
       try {
         return await run(text, parameters, options)
       } catch (error) {
         const isRead = /^\s*(select|with)\b/i.test(text) && !writing.test(text)
-        if (!(error instanceof ConnectionLostError) || !isRead || repeats === maxRepeats) throw error
+        const isHarmless =
+          preferred.test(sqlState(error) ?? '') || (error instanceof ConnectionLostError && isRead)
+        if (!isHarmless || repeats === maxRepeats) throw error
       }
     }
   }

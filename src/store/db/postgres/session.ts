@@ -3,12 +3,15 @@
  * in use ends: it writes to the closed socket, or keeps half a message for the next one. So every connection has a
  * client of its own, which is discarded with its socket. See docs/decisions/0016.
  */
-import { connect as connectSocket, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
+import { readForeignJson, writeJson } from '../../../core/json.ts'
 import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
-import { driverAddress } from './address.ts'
+import { readAddress, type Address, type ServerAddress } from './address.ts'
 import { firstHost } from './first-host.ts'
+import { sessionSettings } from '../session-settings.ts'
+import { openSocket } from './socket.ts'
 
 /** How one statement is sent. */
 export interface StatementOptions {
@@ -20,6 +23,8 @@ export interface StatementOptions {
 
 export interface SessionOptions {
   url: string
+  /** The name of the setting that has the URL. Default: DATABASE_URL. */
+  setting?: string
   applicationName: string
   /** Server settings of the session, such as `lock_timeout`. */
   settings: Readonly<Record<string, string>>
@@ -76,20 +81,21 @@ const watchMs = 1000
  * it takes too long.
  */
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { hosts } = prepareClient(options)
+  const address = readAddress(options.url)
   return firstHost(
-    hosts,
-    (host) => openOn(host, options),
+    address.servers,
+    (server) => openOn(server, address, options),
     (late) => late.destroy(),
   ).catch((error: unknown) => {
-    throw new NoConnectionError('No connection to the database could be opened.', error)
+    const { setting = 'DATABASE_URL' } = options
+    throw new NoConnectionError(`No connection to the database that ${setting} names could be opened.`, error)
   })
 }
 
-async function openOn(host: Address, options: SessionOptions): Promise<Session> {
-  const socket = await openSocket(host, options.connectMs)
+async function openOn(to: ServerAddress, address: Address, options: SessionOptions): Promise<Session> {
+  const socket = await openSocket(to, address.tls, options.connectMs)
   const server = { pid: null as number | null }
-  const session = sessionOver(prepareClient(options).client(socket), socket, options, server)
+  const session = sessionOver(clientOver(socket, address, options), socket, options, server)
   const late = setTimeout(session.destroy, options.connectMs)
   try {
     const [row] = (await session.run(hello(options.settings), [], { prepare: false, values: false })) as {
@@ -99,7 +105,7 @@ async function openOn(host: Address, options: SessionOptions): Promise<Session> 
     server.pid = row!.pid
     if (row!.standby)
       throw new NoConnectionError(
-        'The database server is a standby or read-only: nothing can be written to it.',
+        'The database server is a standby, or default_transaction_read_only is on: nothing can be written to it.',
       )
     clearTimeout(late)
     await options.admit?.(session)
@@ -121,17 +127,23 @@ export const helloBegins =
 
 /** Whether the server is a standby, and the settings, which poolers refuse as startup parameters. */
 function hello(settings: SessionOptions['settings']): string {
-  const set = Object.entries(settings).map(([name, value]) => `, set_config('${name}', '${value}', false)`)
-  return `${helloBegins}, pg_backend_pid() as pid${set.join('')}`
+  return `${helloBegins}, pg_backend_pid() as pid, ${sessionSettings(settings)}`
 }
 
 type Client = postgres.Sql & { onClosed(act: () => void): void }
 
-/** The client of the driver, which uses the one socket that it is given. */
-function prepareClient(options: SessionOptions) {
-  let socket: Socket | null = null
+/** The client of the driver, which uses this socket and no other one. */
+function clientOver(own: Socket, address: Address, options: SessionOptions): Client {
+  let socket: Socket | null = own
   const closed: (() => void)[] = []
-  const sql = postgres(driverAddress(options.url), {
+  const sql = postgres({
+    // The socket is connected, and secure where that is demanded. Without these the driver would read its variables.
+    host: 'localhost',
+    port: 5432,
+    ssl: false,
+    database: address.database,
+    user: address.user,
+    pass: address.password ?? '',
     max: 1,
     onnotice: () => {},
     onclose: () => closed.splice(0).forEach((act) => act()),
@@ -141,56 +153,23 @@ function prepareClient(options: SessionOptions) {
     max_lifetime: 0,
     // Gatehouse uses no array types that the driver would have to look up.
     fetch_types: false,
+    types: { json: { to: 114, from: [114, 3802], serialize: writeJson, parse: readForeignJson } },
     backoff: () => 0,
-    connection: { application_name: options.applicationName, timezone: 'UTC' },
+    connection: {
+      application_name: options.applicationName,
+      timezone: 'UTC',
+      ...(address.options === null ? {} : { options: address.options }),
+    },
     socket: () => {
       const one = socket
       socket = null
       if (!one || one.destroyed) throw new ConnectionLostError()
       return one
     },
-  } as postgres.Options<{}>)
+  } as unknown as postgres.Options<{}>)
   // Drizzle reads timestamps as text, and configures the client for that when it is created.
   drizzle(sql)
-  const { host, port, path } = sql.options as typeof sql.options & { path?: unknown }
-  return {
-    hosts: (typeof path === 'string'
-      ? [{ path }]
-      : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 }))) as Address[],
-    client(own: Socket): Client {
-      socket = own
-      return Object.assign(sql, { onClosed: (act: () => void) => void closed.push(act) })
-    },
-  }
-}
-
-type Address = { path: string } | { host: string; port: number }
-
-function openSocket(address: Address, connectMs: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connectSocket({
-      ...address,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 10_000,
-    })
-    // TLS verifies the certificate against this host.
-    Object.assign(socket, address)
-    const late = setTimeout(
-      () => socket.destroy(new Error(`No connection within ${connectMs} ms.`)),
-      connectMs,
-    )
-    socket.once('error', (error) => {
-      clearTimeout(late)
-      reject(error)
-    })
-    socket.once('connect', () => {
-      clearTimeout(late)
-      // The driver listens a timer later. A connection that is reset before would end the process.
-      socket.on('error', () => {})
-      resolve(socket)
-    })
-  })
+  return Object.assign(sql, { onClosed: (act: () => void) => void closed.push(act) })
 }
 
 function sessionOver(

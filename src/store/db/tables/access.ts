@@ -1,17 +1,7 @@
 /** Projects (the tenants), their API keys, subjects of identity providers, sessions and idempotency keys. */
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId } from './columns.ts'
+import { bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId } from './columns.ts'
 
 export const projects = pgTable('projects', {
   id: text('id').primaryKey(),

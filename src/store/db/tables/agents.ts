@@ -1,6 +1,6 @@
 /** Agents: a model, instructions and tools. */
-import { index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, projectId, updatedAt } from './columns.ts'
+import { index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, projectId, updatedAt } from './columns.ts'
 
 export const agents = pgTable(
   'agents',

@@ -1,8 +1,8 @@
 /** Approvals, and grants: verdicts that also hold for later calls. */
 import { sql } from 'drizzle-orm'
-import { index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { vectorOfIdentifier } from '../search.ts'
-import { createdAt, moment, projectId, searchColumn } from './columns.ts'
+import { createdAt, jsonb, moment, projectId, searchColumn } from './columns.ts'
 
 /** The ids of those who voted, as a list of JSON. */
 export const voters = sql`jsonb_path_query_array(votes, '$[*].by')`

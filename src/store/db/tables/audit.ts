@@ -1,7 +1,7 @@
 /** The audit log: who did what. Rows are inserted and never changed. */
 import { sql } from 'drizzle-orm'
-import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
-import { createdAt, projectId } from './columns.ts'
+import { index, pgTable, text } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, projectId } from './columns.ts'
 
 export const auditEntries = pgTable(
   'audit_entries',

@@ -1,5 +1,9 @@
 /** Columns that many tables share. */
 import { bigint, customType, integer, text, timestamp } from 'drizzle-orm/pg-core'
+import { writeJson } from '../../../core/json.ts'
+
+/** JSON as the drivers read it, with all digits; Drizzle's own column would write numbers that it does not know as texts. */
+export const jsonb = customType<{ data: unknown }>({ dataType: () => 'jsonb', toDriver: writeJson })
 
 /** A timestamp with millisecond precision, as a JavaScript Date has: with more digits a cursor could skip a row. */
 export const moment = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' })

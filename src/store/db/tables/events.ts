@@ -1,7 +1,7 @@
 /** The event log: one row is both an event of its generation and an event of the project's feed. */
 import { sql } from 'drizzle-orm'
-import { bigint, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, projectId } from './columns.ts'
+import { bigint, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, projectId } from './columns.ts'
 
 export const events = pgTable(
   'events',

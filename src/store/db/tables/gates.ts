@@ -1,6 +1,6 @@
 /** Changes of gates that a second person must confirm. */
-import { index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId } from './columns.ts'
+import { index, integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId } from './columns.ts'
 
 export const gateChanges = pgTable(
   'gate_changes',

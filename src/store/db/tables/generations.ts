@@ -5,13 +5,21 @@ import {
   doublePrecision,
   index,
   integer,
-  jsonb,
   pgTable,
   primaryKey,
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
-import { count, createdAt, moment, projectId, searchColumn, updatedAt, workColumns } from './columns.ts'
+import {
+  count,
+  createdAt,
+  jsonb,
+  moment,
+  projectId,
+  searchColumn,
+  updatedAt,
+  workColumns,
+} from './columns.ts'
 
 export const threads = pgTable(
   'threads',
@@ -200,6 +208,8 @@ export const steps = pgTable(
     notice: text('notice'),
     /** What was left out of the history that was sent to the model; null: nothing. */
     elided: jsonb('elided'),
+    /** The tools that were left out of the request: name, tool id, version and reason; null: none. */
+    leftOut: jsonb('left_out'),
     /** When the request of the successful attempt was sent; null in older rows. */
     startedAt: moment('started_at'),
     /** When the first part of its response arrived; null in older rows. */

@@ -1,7 +1,7 @@
 /** Retention: what is removed when, what was removed, and what must not be. */
 import { sql } from 'drizzle-orm'
-import { bigint, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { bigint, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { count, createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 /**
  * The retention of a project, a work row: whoever holds it sweeps. Its lock orders removals, legal holds and changes of the

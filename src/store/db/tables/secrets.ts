@@ -1,6 +1,6 @@
 /** Encrypted secret values. The API never returns them. */
-import { jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, projectId, updatedAt } from './columns.ts'
+import { pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, projectId, updatedAt } from './columns.ts'
 
 export const secrets = pgTable(
   'secrets',

@@ -1,7 +1,7 @@
 /** Tools, every version of every tool, and tool calls. */
 import { sql } from 'drizzle-orm'
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 export const tools = pgTable(
   'tools',
@@ -62,6 +62,8 @@ export const toolCalls = pgTable(
     status: text('status').notNull(),
     /** The arguments of the model or caller, presets removed. */
     arguments: jsonb('arguments'),
+    /** In which order people see them: a KeyOrder; null: that of jsonb. */
+    argumentOrder: jsonb('argument_order'),
     /** The text of the model when it was not valid JSON. */
     rawArguments: text('raw_arguments'),
     /** Files attached to the call: a list of Attachment; null: none. */

@@ -1,7 +1,7 @@
 /** Upstream MCP servers: state and catalog, OAuth tokens, and pending logins. */
 import { sql } from 'drizzle-orm'
-import { index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { index, integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 /** One row for each mcp tool, with the tool's id. `wake_at` is when it is discovered again. */
 export const upstreams = pgTable(

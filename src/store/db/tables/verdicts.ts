@@ -1,17 +1,7 @@
 /** Verdicts from outside the page: tries of one-time codes, and Slack integrations with their users and messages. */
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core'
-import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 /** How often codes were tried: one row for each link with which somebody tried one. The code is stored nowhere. */
 export const verdictTries = pgTable(

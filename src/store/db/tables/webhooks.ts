@@ -1,17 +1,7 @@
 /** Webhooks: endpoints that get events, their places in the log, and deliveries that failed. */
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core'
-import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+import { bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { count, createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 export const webhooks = pgTable(
   'webhooks',

@@ -172,7 +172,6 @@ const fields: [string, string, string][] = [
     sending({}, { configuration: { acceptedOutputModes: [1] } }),
     'params.configuration.acceptedOutputModes.0',
   ],
-  ['a NUL in the id', sending({ messageId: '\0' }), 'input'],
   ['a huge task to get', rpc('GetTask', { id: 'x'.repeat(201) }), 'params.id'],
   ['no task to get', rpc('GetTask', {}), 'params.id'],
   ['a number as task to cancel', rpc('CancelTask', { id: 1 }), 'params.id'],

@@ -12,6 +12,15 @@ const issued: Issued = {
 
 type Body = Record<string, any>
 
+/** A Gemini tool whose argument has this schema. */
+function declared(argument: object) {
+  return {
+    tools: [
+      { functionDeclarations: [{ name: 'f', parameters: { type: 'object', properties: { argument } } }] },
+    ],
+  }
+}
+
 function schema(type = 'object') {
   return { type, properties: {} }
 }
@@ -132,6 +141,10 @@ describe('Gemini', () => {
     ],
     ['a forged signature', contents([{ ...call, thoughtSignature: 'x' }], [answer]), /Corrupted/],
     ['an answer of nothing', contents([{ text: 'x' }], [answer]), /immediately after/],
+    ['a field that it does not know', declared({ oneOf: [] }), /Unknown name "oneOf"/],
+    ['a list of types', declared({ type: ['string', 'null'] }), /not repeating/],
+    ['a value that is no text', declared({ enum: [1] }), /TYPE_STRING/],
+    ['a required name without a property', declared({ required: ['a'] }), /not defined/],
   ])('%s is refused', (_, change, fault) => {
     expect(faultOf('google', { ...good, ...change }, issued)).toMatch(fault)
   })

@@ -158,6 +158,76 @@ describe.each(wires)('on the %s wire', (wire) => {
     expect(usage.estimated).toBe(true)
     expect(usage.inputTokens).toBeGreaterThan(0)
   })
+
+  const [input, output] = [778_899, 445_566]
+  test('arguments that are an object, where the wire has a text, are read with all digits', async () => {
+    if (wire !== 'compatible' && wire !== 'openai') return
+    const text = '{"id":2512292042121000001,"function":{"arguments":{"a":1}}}'
+    const frames = framesOf(wire, { calls: [{ name: 'get_weather', arguments: '@' }] })
+    const whole = frames.join('').replaceAll(/"(arguments|delta)":"@"/g, `"$1":${text}`)
+    expect(whole).toContain(`"arguments":${text}`)
+    provider.script({ chunks: [whole] })
+    const { answer } = await attemptOf(await open(wire), requestOf('hi'))
+    expect(callsOf(answer.parts)[0]!.input).toBe(text)
+  })
+
+  /** A response with these JSON texts in place of its counts. */
+  const countedAs = (sent: string, got: string) =>
+    framesOf(wire, { text: 'Hello there.', usage: { input, output } }).map((frame) =>
+      frame.replaceAll(String(input), sent).replaceAll(String(output), got),
+    )
+  const usageOf = async (frames: string[]) => {
+    provider.script({ chunks: frames })
+    const { answer, text } = await attemptOf(await open(wire), requestOf('hi'))
+    expect(text).toBe('Hello there.')
+    return answer.usage
+  }
+
+  test.each([
+    '10.5',
+    '1e21',
+    '-3',
+    'null',
+    '"many"',
+    '""',
+    '[]',
+    '{}',
+    'true',
+    '9007199254740993',
+    '5000000000',
+  ])('a count of %s is not known, and no reason to fail', async (count) => {
+    for (const frames of [countedAs(count, count), countedAs('12', count), countedAs(count, '34')]) {
+      const usage = await usageOf(frames)
+      expect(usage.estimated).toBe(true)
+      for (const one of [usage.inputTokens, usage.outputTokens]) {
+        expect(Number.isInteger(one)).toBe(true)
+        expect(one).toBeGreaterThan(0)
+        expect(one).toBeLessThan(100)
+      }
+    }
+  })
+
+  test('counts that are texts are read, and so are large ones', async () => {
+    expect(await usageOf(countedAs('"12"', '"34"'))).toMatchObject({ inputTokens: 12, outputTokens: 34 })
+    expect(await usageOf(countedAs('99000000', '1000000'))).toMatchObject({
+      inputTokens: 99_000_000,
+      outputTokens: 1_000_000,
+    })
+  })
+
+  test.each(['null', '[]', '"none"', '7', '{}'])('the usage as a whole may be %s', async (whole) => {
+    const frames = framesOf(wire, { text: 'Hello there.' }).map((frame) =>
+      frame.replace(/"(usage|usageMetadata)":\{[^}]*\}/, `"$1":${whole}`),
+    )
+    expect(await usageOf(frames)).toMatchObject({ estimated: true })
+  })
+
+  test('usage that is no count of the provider stays what it is', async () => {
+    const args = '{"usage":{"input_tokens":"7.5","usageMetadata":{"promptTokenCount":-1}}}'
+    provider.script({ chunks: framesOf(wire, { calls: [{ name: 'get_weather', arguments: args }] }) })
+    const { answer } = await attemptOf(await open(wire), requestOf('hi'))
+    expect(JSON.parse(callsOf(answer.parts)[0]!.input)).toEqual(JSON.parse(args))
+  })
 })
 
 const inStream: [Wire, string, object][] = [

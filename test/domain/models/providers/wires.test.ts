@@ -42,7 +42,84 @@ const oslo = '{"city":"Oslo"}'
 const rome = '{"city":"Rome"}'
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
+/** A schema of a foreign server with all that providers refuse. */
+const foreign: ModelTool = {
+  name: 'foreign',
+  description: null,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      'StartTime<': { type: 'string' },
+      list: { type: 'array' },
+      tuple: { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false },
+      pair: { type: 'array', prefixItems: [{ type: 'string' }], items: false },
+      name: { type: 'string', pattern: '^\\p{L}+$' },
+      near: { type: 'string', pattern: '^(?!x)' },
+      inner: { type: 'object', properties: { größe: { type: 'number' } }, required: ['größe'] },
+      mixed: { enum: ['a', 1, true, null, ['b']] },
+      wrong: { type: 'array', items: { type: 'string' }, enum: ['a', 'b'] },
+      thing: { const: { a: 1 } },
+      anything: true,
+      nothing: false,
+      each: { oneOf: [{ type: 'string' }, { type: 'object', required: ['q'] }] },
+      every: { allOf: [{ $ref: '#/properties/inner' }, { properties: { 'q q': {} }, required: ['q q'] }] },
+      same: { $ref: '#/properties/StartTime<' },
+      tree: { $ref: '#' },
+      [`a${'b'.repeat(70)}`]: { type: 'string' },
+    },
+    required: ['StartTime<'],
+    if: { required: ['list'] },
+    dependentSchemas: { list: { required: ['tuple'] } },
+    anyOf: [{ properties: { 'or this': { type: 'array' } } }],
+  },
+}
+
 describe.each(wires)('on the %s wire', (wire, model) => {
+  test('names that it refuses are mapped in the schema, back in a call, and again in the history', async () => {
+    const port = await open(wire, model)
+    provider.script({ text: 'hi' })
+    await attemptOf(port, requestOf('hi', { tools: [foreign] }))
+    const tool = JSON.stringify(lastBody()['tools'])
+    const mapped = (start: string) => new RegExp(`"(${start}_[0-9a-f]{8})":`).exec(tool)![1]!
+    const [start, size] = [mapped('StartTime_'), mapped('gr__e')]
+    expect(tool).not.toMatch(/StartTime<|größe|or this/)
+
+    const input = JSON.stringify({ [start]: '9', inner: { [size]: 1 }, list: [{ [size]: 2 }] })
+    provider.script({ calls: [{ name: 'foreign', arguments: input }] })
+    const { answer } = await attemptOf(port, requestOf('go', { tools: [foreign] }))
+    const [call] = callsOf(answer.parts)
+    const own = { 'StartTime<': '9', inner: { größe: 1 }, list: [{ größe: 2 }] }
+    expect(JSON.parse(call!.input)).toEqual(own)
+
+    provider.script({ text: 'done' })
+    const messages = [userMessage('go'), ...answered(answer)]
+    await attemptOf(port, { ...requestOf('go', { tools: [foreign] }), messages })
+    const sent = JSON.stringify(lastBody())
+    expect(sent).toContain(start)
+    expect(sent).not.toMatch(/StartTime<|größe/)
+  })
+
+  test('a name that it refuses never becomes one that the tool has', async () => {
+    const port = await open(wire, model)
+    const shownNames = async (properties: JsonObject) => {
+      provider.script({ text: 'hi' })
+      const tools = [{ name: 'pair', description: null, inputSchema: { type: 'object', properties } }]
+      await attemptOf(port, requestOf('hi', { tools }))
+      return JSON.stringify(lastBody()['tools']).match(/a_b_[0-9a-f]{8}/g)!
+    }
+    const leaf = { type: 'string' }
+    const [plain] = await shownNames({ 'a b': leaf })
+    const shown = await shownNames({ 'a b': leaf, 'a/b': leaf, [plain!]: leaf })
+    expect(new Set(shown).size).toBe(3)
+    const schema = { type: 'object', properties: { [plain!]: leaf, 'a b': leaf } }
+    const other = (await shownNames(schema.properties)).find((name) => name !== plain)!
+    const input = JSON.stringify({ [plain!]: 'legal', [other]: 'mapped' })
+    provider.script({ calls: [{ name: 'pair', arguments: input }] })
+    const tools = [{ name: 'pair', description: null, inputSchema: schema }]
+    const { answer } = await attemptOf(port, requestOf('go', { tools }))
+    expect(JSON.parse(callsOf(answer.parts)[0]!.input)).toEqual({ [plain!]: 'legal', 'a b': 'mapped' })
+  })
+
   test('text streams as deltas, and the finish has all of it with the usage', async () => {
     provider.script({
       text: ['Hello ', 'wörld ', '🌍'],

@@ -1,8 +1,8 @@
 /** Every argument of a question, with what its schema says about it, and how many have been on the screen. */
 import { useState } from 'react'
+import { isJsonNumber, isObject, writeJson } from '../../../../src/core/exact-json.ts'
 import { Folded } from '../folded.tsx'
 import { JsonText, Value } from '../json-view.tsx'
-import { isObject, ordered } from '../ordered.ts'
 import { fieldOf } from '../schema-form-model.ts'
 import { Foreign, JsonPieces, largest, marked, sizeText } from '../text.tsx'
 import { t } from '../../texts/texts.tsx'
@@ -43,18 +43,18 @@ export function ArgumentSheet({ names, values, schema, seen, refOf }: Props) {
           </div>
         ))}
       </dl>
-      {names.length > 0 && <AsJson values={values} schema={schema} />}
+      {names.length > 0 && <AsJson values={values} />}
     </section>
   )
 }
 
 /** The same as JSON, to copy it. It counts nothing as seen: what is folded here is one text. */
-function AsJson({ values, schema }: { values: Record<string, unknown>; schema: Schema | null }) {
+function AsJson({ values }: { values: Record<string, unknown> }) {
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="sheet-json" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="small">{t('As JSON')}</summary>
-      {isOpen && <JsonText value={ordered(values, schema)} />}
+      {isOpen && <JsonText value={values} />}
     </details>
   )
 }
@@ -92,8 +92,8 @@ function SheetValue({ value }: { value: unknown }) {
         <Rest length={value.length} />
       </div>
     )
-  if (typeof value !== 'object' || value === null) return <Value value={value} />
-  const text = JSON.stringify(value, null, 2)
+  if (typeof value !== 'object' || value === null || isJsonNumber(value)) return <Value value={value} />
+  const text = writeJson(value, 2)
   return (
     <div className="long mono" dir="ltr">
       <JsonPieces text={text.slice(0, largest)} />

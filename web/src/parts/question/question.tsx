@@ -7,7 +7,6 @@ import { CopyId } from '../copy-id.tsx'
 import { Fact } from '../fact.tsx'
 import { Icon } from '../icons.tsx'
 import { Ago, Countdown, Moment } from '../moments.tsx'
-import { orderedNames } from '../ordered.ts'
 import { Principal } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
 import { Foreign, LongText } from '../text.tsx'
@@ -106,7 +105,7 @@ export function QuestionPane({ question, onDecided, reload, back, takesFocus = f
 function Sheet({ question, children }: { question: Question; children(isAllSeen: boolean): ReactNode }) {
   const { arguments: values, question: asked } = question
   const schema = asked?.inputSchema ?? null
-  const names = useMemo(() => orderedNames(values, schema), [values, schema])
+  const names = useMemo(() => Object.keys(values), [values])
   const { seen, refOf } = useSeen(names)
   return (
     <>

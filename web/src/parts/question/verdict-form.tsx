@@ -1,5 +1,5 @@
 /** The verdict about a pending question: approve, reject, or approve with other arguments. */
-import { useEffect, useRef, useState, type RefObject } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, type RefObject } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { wordsOf } from '../badge.tsx'
 import { KeyHint } from '../key-hint.tsx'
@@ -10,10 +10,12 @@ import { toast } from '../toasts.tsx'
 import { ClaimActions } from './claim.tsx'
 import { decideMutation, type DecideResult, type Question } from './documents.ts'
 import { editable, readEdit, type Edit } from './edit.ts'
-import { EditArguments } from './edit-arguments.tsx'
 import { GrantFields, grantInput, noGrant, type GrantChoice } from './grant-fields.tsx'
 import { armMs, useArmed } from './use-armed.ts'
 import { t } from '../../texts/texts.tsx'
+
+/** Most questions are decided as they are: the form for any schema is loaded by those who edit. */
+const EditArguments = lazy(async () => ({ default: (await import('./edit-arguments.tsx')).EditArguments }))
 
 /** What is said with a verdict: to the model, and to other approvers. */
 interface Words {
@@ -75,14 +77,16 @@ export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, r
           {t('Edit the arguments')} <KeyHint keys="e" />
         </button>
       ) : (
-        <EditArguments
-          schema={question.question?.inputSchema ?? openSchema}
-          state={form}
-          edit={edit}
-          issues={verdict.issues}
-          onChange={setForm}
-          onCancel={() => setForm(null)}
-        />
+        <Suspense>
+          <EditArguments
+            schema={question.question?.inputSchema ?? openSchema}
+            state={form}
+            edit={edit}
+            issues={verdict.issues}
+            onChange={setForm}
+            onCancel={() => setForm(null)}
+          />
+        </Suspense>
       )}
       {verdict.refusal && (
         <p className="tone-bad" role="alert">

@@ -128,6 +128,10 @@ const stepRow = graphql(
       reasoning
       notice
       elided
+      leftOut {
+        name
+        reason
+      }
       model {
         name
         isAi

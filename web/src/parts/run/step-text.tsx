@@ -1,9 +1,10 @@
 /** What a model wrote in one step, its reasoning, and what Gatehouse said to it. */
 import { LongText } from '../text.tsx'
+import { LeftOut } from '../left-out.tsx'
 import type { StepRow } from './run-documents.ts'
 import { t } from '../../texts/texts.tsx'
 
-export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
+export function StepText({ step: { text, reasoning, notice, elided, leftOut } }: { step: StepRow }) {
   return (
     <>
       {notice !== null && (
@@ -20,6 +21,12 @@ export function StepText({ step: { text, reasoning, notice, elided } }: { step: 
               .join(', '),
           })}
         </p>
+      )}
+      {leftOut.length > 0 && (
+        <div className="run-note">
+          <p>{t('The model did not get these tools:')}</p>
+          <LeftOut tools={leftOut} />
+        </div>
       )}
       {reasoning !== '' && (
         <details className="run-reasoning">

@@ -1,4 +1,5 @@
 /** An agent while it is edited: fields as texts, and the inputs of createAgent and updateAgent that they mean. Pure. */
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import type { Issue } from '../../api/outcome.ts'
 import { parseExactly } from '../../parts/exact-json.ts'
 import { changedNames } from '../../parts/rebase.ts'
@@ -124,7 +125,7 @@ export function draftOfAgent(agent: AgentDetail): AgentDraft {
     timeoutMs: String(agent.timeoutMs),
     clientTimeoutMs: String(agent.clientTimeoutMs),
     onClientTimeout: agent.onClientTimeout,
-    outputSchema: agent.outputSchema ? JSON.stringify(agent.outputSchema, null, 2) : '',
+    outputSchema: agent.outputSchema ? writeJson(agent.outputSchema, 2) : '',
     mcpEnabled: mcp.enabled,
     errorProfile: mcp.errorProfile,
   }

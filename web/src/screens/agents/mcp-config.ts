@@ -1,4 +1,5 @@
 /** The entry for clients that read `mcpServers`. Pure. */
+import { writeJson } from '../../../../src/core/exact-json.ts'
 export function mcpConfig(agentName: string, url: string): string {
   const name =
     agentName
@@ -6,5 +7,5 @@ export function mcpConfig(agentName: string, url: string): string {
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-+|-+$/g, '') || 'gatehouse'
   const server = { type: 'http', url, headers: { Authorization: 'Bearer gh_…' } }
-  return JSON.stringify({ mcpServers: { [name]: server } }, null, 2)
+  return writeJson({ mcpServers: { [name]: server } }, 2)
 }

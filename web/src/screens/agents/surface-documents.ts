@@ -9,6 +9,10 @@ export const surfaceQuery = graphql(
       agent(id: $id) {
         id
         collidingNames
+        leftOut {
+          name
+          reason
+        }
         activeToolIds
         gate {
           ...AgentGate

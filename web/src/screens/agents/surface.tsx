@@ -5,6 +5,7 @@ import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
+import { LeftOut } from '../../parts/left-out.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { agentTypes } from './documents.ts'
@@ -33,6 +34,16 @@ export function Surface({ id }: { id: string }) {
               names={<span className="mono">{agent.collidingNames.join(', ')}</span>}
             />
           </p>
+        </div>
+      )}
+      {agent.leftOut.length > 0 && (
+        <div className="failure" role="alert">
+          <p>
+            {t(
+              'In its newest run its model did not get these tools. Direct calls and MCP clients use them as before.',
+            )}
+          </p>
+          <LeftOut tools={agent.leftOut} />
         </div>
       )}
       {agent.gate && agent.gate.mode !== 'NEVER' && (

@@ -1,5 +1,6 @@
 /** Trying an agent: a conversation with it, in which what it asks is answered in place. */
 import { useRef, useState, type FormEvent } from 'react'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useMutation } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -25,7 +26,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
   const send = async () => {
     if (!isReady) return
     const asked = { agentId: agent.id, prompt, ...(threadId === undefined ? {} : { threadId }) }
-    const own = pressFor(press.current, JSON.stringify(asked), randomKey)
+    const own = pressFor(press.current, writeJson(asked), randomKey)
     press.current = own
     const answer = (await mutate({ input: { ...asked, idempotencyKey: own.key } }))?.startGeneration
     if (!answer) return

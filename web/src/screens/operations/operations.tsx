@@ -2,6 +2,7 @@
 import './operations.css'
 import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
+import { currentProject } from '../../api/session.ts'
 import { PauseButton } from '../../parts/pause.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
@@ -52,7 +53,7 @@ export function Operations({ tab }: { tab: string }) {
       <header className="screen-head">
         <h1>{t('Operations')}</h1>
         <PauseButton
-          target={{}}
+          target={{ projectId: currentProject() }}
           word={t('Pause everything')}
           effect={t('No model is called and no tool call is sent in this project any more.')}
         />

@@ -1,5 +1,6 @@
 /** The start of a run as a program would write it, to be copied. The key is a variable of the shell. */
 import { useState } from 'react'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useQuery } from '../../api/query.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import type { Run } from '../../parts/run/run-feed.ts'
@@ -27,7 +28,7 @@ function Texts({ run }: { run: Run }) {
     <div className="stack">
       <h3>GraphQL</h3>
       <CopyText label={t('operation')} text={operation} />
-      <CopyText label={t('variables')} text={JSON.stringify(variables, null, 2)} />
+      <CopyText label={t('variables')} text={writeJson(variables, 2)} />
       <h3>curl</h3>
       <CopyText label={t('curl command')} text={curlOf(variables)} />
       <p className="small mute">{t('Put a key into GATEHOUSE_KEY first: export GATEHOUSE_KEY=…')}</p>
@@ -60,5 +61,5 @@ const curlOf = (variables: object) => `curl -s '${location.origin}/graphql' \\
   -H "authorization: Bearer $GATEHOUSE_KEY" \\
   -H 'content-type: application/json' \\
   --data-binary @- <<'JSON'
-${JSON.stringify({ query: operation, variables })}
+${writeJson({ query: operation, variables })}
 JSON`

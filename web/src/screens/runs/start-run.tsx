@@ -1,6 +1,7 @@
 /** Starting a run: an agent and what to do. */
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useMutation } from '../../api/query.ts'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -39,7 +40,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
   const start = async () => {
     if (!isReady) return
     setRefusal(null)
-    const about = JSON.stringify([chosen, threadId, prompt])
+    const about = writeJson([chosen, threadId, prompt])
     const key = request.about === about ? request.key : newKey()
     setRequest({ about, key })
     const input = { agentId: chosen, prompt, idempotencyKey: key, ...(threadId ? { threadId } : {}) }

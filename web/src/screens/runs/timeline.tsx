@@ -4,6 +4,7 @@
  */
 import './timeline.css'
 import { memo, useEffect, useMemo, useRef, useState } from 'react'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useNow } from '../../api/clock.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
@@ -107,7 +108,7 @@ function useScale(rows: readonly TimelineRow[], live: boolean): Scale {
   const now = useNow()
   const bars = useMemo(() => rows.flatMap((row) => row.bars), [rows])
   const next = scaleOf(bars, now, live)
-  const key = JSON.stringify(next)
+  const key = writeJson(next)
   // eslint-disable-next-line react-hooks/exhaustive-deps
   return useMemo(() => next, [key])
 }
@@ -131,7 +132,7 @@ const Row = memo(
     before.scale === after.scale &&
     before.view === after.view &&
     before.isChosen === after.isChosen &&
-    (before.row === after.row || JSON.stringify(before.row) === JSON.stringify(after.row)),
+    (before.row === after.row || writeJson(before.row) === writeJson(after.row)),
 )
 
 function GrowingRow(props: RowProps) {

@@ -1,6 +1,7 @@
 /** Starting a run out of another one, from a dialog. */
 import { useRef } from 'react'
 import { useLocation } from 'wouter'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import type { VariablesOf } from '../../api/document.ts'
 import { useMutation } from '../../api/query.ts'
 import { pressFor, randomKey, type Press } from '../../parts/press.ts'
@@ -16,7 +17,7 @@ export function useStart(onClose: () => void) {
   const form = useMutation(startMutation)
   const press = useRef<Press | null>(null)
   const start = async (input: StartInput) => {
-    const own = pressFor(press.current, JSON.stringify(input), randomKey)
+    const own = pressFor(press.current, writeJson(input), randomKey)
     press.current = own
     const started = await form.send({ input: { ...input, idempotencyKey: own.key } })
     if (!started) return

@@ -77,6 +77,7 @@ const titles: Record<string, string> = {
   CONTEXT_OVERFLOW: t('The conversation is too long for the model'),
   OUTPUT_SCHEMA_VIOLATION: t('The answer did not have the form that was asked for'),
   TEXT_ENCODED_TOOL_CALL: t('The model wrote its tool calls as text'),
+  NOT_STORED: t('What the run did could not be stored'),
   INTERNAL: t('Something failed in Gatehouse'),
 }
 

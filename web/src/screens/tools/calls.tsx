@@ -1,6 +1,7 @@
 /** The ledger of a tool: its calls, each with its attempts. */
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { serverNow } from '../../api/clock.ts'
 import { usePages } from '../../api/pages.ts'
 import { useAddress } from '../../parts/address.ts'
@@ -124,7 +125,7 @@ function CallRow({ call, onRun }: CallRowProps) {
             <Badge status={call.status} />
             <span className="mono small mute cut">
               {call.action && `${call.action} `}
-              <Foreign text={JSON.stringify(call.arguments ?? call.rawArguments)} max={160} />
+              <Foreign text={writeJson(call.arguments ?? call.rawArguments)} max={160} />
             </span>
             <span className="small mute">
               {call.startedAt && call.settledAt

@@ -145,6 +145,7 @@ const toolDetail = graphql(
           issuer
           scopes
           allowedScopes
+          omitResource
           algorithm
         }
         gates {

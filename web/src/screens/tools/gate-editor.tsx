@@ -1,5 +1,6 @@
 /** Editing one gate: it is saved only after its effect on recorded calls was looked at. */
 import { useState } from 'react'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { ask } from '../../api/client.ts'
 import { useMutation } from '../../api/query.ts'
 import { Choice } from '../../parts/fields.tsx'
@@ -89,7 +90,7 @@ function usePreview(tool: ToolDetail, own: string | null, input: PolicyInput | n
   const first = 'actions' in tool ? (tool.actions[0]?.action ?? null) : null
   const [chosen, setAction] = useState<string | null>(null)
   const action = own ?? chosen ?? first
-  const key = JSON.stringify([input, action])
+  const key = writeJson([input, action])
   const [known, setKnown] = useState<{ key: string; preview: Preview } | null>(null)
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>(null)

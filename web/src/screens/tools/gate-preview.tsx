@@ -1,4 +1,5 @@
 /** What a draft of a gate would have done with recorded calls. */
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { Foreign } from '../../parts/text.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import type { Preview } from './gate-documents.ts'
@@ -30,7 +31,7 @@ function CallList({ title, calls }: { title: string; calls: Preview['newlyStoppe
         {calls.map((call) => (
           <li key={call.id}>
             <span className="mono small cut">
-              <Foreign text={JSON.stringify(call.arguments)} max={200} />
+              <Foreign text={writeJson(call.arguments)} max={200} />
             </span>
             <span className="small mute nowrap">
               <Ago at={call.createdAt} />

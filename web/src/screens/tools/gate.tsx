@@ -1,10 +1,10 @@
 /** The gate of a tool: its fields, what it would have done with recorded calls, and saving or proposing it. */
 import { useState } from 'react'
+import { isObject } from '../../../../src/core/exact-json.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { gateInputOf } from '../../parts/gate-draft.ts'
 import { gateText } from '../../parts/gate-words.tsx'
 import type { Schema } from '../../parts/schema-form-resolve.ts'
-import { isObject } from '../../parts/schema-form-resolve.ts'
 import type { Gate, ToolDetail } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
 import { GateEditor } from './gate-editor.tsx'

@@ -31,7 +31,7 @@ export function McpFields(part: DraftProps<ToolDraft>) {
 
 function AuthFields(part: DraftProps<ToolDraft>) {
   const { authKind } = part.draft
-  const { text, choice } = fieldsOf(draftNames, part)
+  const { text, choice, check } = fieldsOf(draftNames, part)
   const secret =
     authKind === 'PRIVATE_KEY_JWT' ? t('Name of the secret with the private key') : t('Name of the secret')
   return (
@@ -50,6 +50,9 @@ function AuthFields(part: DraftProps<ToolDraft>) {
           {text('authScopes')}
           {authKind === 'AUTHORIZATION_CODE' && text('authAllowedScopes')}
           {authKind === 'PRIVATE_KEY_JWT' && text('authAlgorithm')}
+          {check('authOmitResource', {
+            hint: t('For authorization servers that refuse it, such as Microsoft Entra ID.'),
+          })}
         </>
       )}
     </div>

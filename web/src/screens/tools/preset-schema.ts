@@ -1,6 +1,7 @@
 /** Which arguments of a tool can be fixed, and the schema of those that are. Pure. */
+import { isObject } from '../../../../src/core/exact-json.ts'
 import { initialValue } from '../../parts/schema-form-values.ts'
-import { isObject, type Schema } from '../../parts/schema-form-resolve.ts'
+import type { Schema } from '../../parts/schema-form-resolve.ts'
 import type { ToolDetail } from './documents.ts'
 
 /** The schemas with the arguments of a tool, those of its actions included; null when they are hidden from this person. */

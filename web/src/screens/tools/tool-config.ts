@@ -1,4 +1,5 @@
 /** The config of a tool, as the API takes it, from the texts of its fields. Pure. */
+import { isObject } from '../../../../src/core/exact-json.ts'
 import type { Issue } from '../../api/outcome.ts'
 import { parseExactly } from '../../parts/exact-json.ts'
 import { gateInputOf } from '../../parts/gate-draft.ts'
@@ -72,6 +73,7 @@ function authOf(draft: ToolDraft) {
   const secret = draft.authSecret.trim()
   const issuer = draft.authIssuer.trim()
   const scopes = wordsOf(draft.authScopes)
+  const omitResource = draft.authOmitResource
   switch (draft.authKind) {
     case 'NONE':
       return null
@@ -80,13 +82,14 @@ function authOf(draft: ToolDraft) {
         authorizationCode: {
           scopes,
           allowedScopes: wordsOf(draft.authAllowedScopes),
+          omitResource,
           ...(clientId ? { clientId } : {}),
           ...(secret ? { clientSecret: secret } : {}),
           ...(issuer ? { issuer } : {}),
         },
       }
     case 'CLIENT_CREDENTIALS':
-      return { clientCredentials: { clientId, clientSecret: secret, issuer, scopes } }
+      return { clientCredentials: { clientId, clientSecret: secret, issuer, scopes, omitResource } }
     case 'PRIVATE_KEY_JWT':
       return {
         privateKeyJwt: {
@@ -95,6 +98,7 @@ function authOf(draft: ToolDraft) {
           privateKey: secret,
           issuer,
           scopes,
+          omitResource,
         },
       }
   }
@@ -108,8 +112,7 @@ export function objectFrom(
 ): Record<string, unknown> | null {
   try {
     const value = parseExactly(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>
+    if (isObject(value)) return value as Record<string, unknown>
     issues.push({ path: ['input', ...path], message: t('must be a JSON object') })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

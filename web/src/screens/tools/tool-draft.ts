@@ -1,4 +1,5 @@
 /** A tool while it is edited: its fields as texts. Pure. */
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { kinds, type Kind, type ToolDetail } from './documents.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -41,11 +42,12 @@ export interface ToolDraft {
   authIssuer: string
   authScopes: string
   authAllowedScopes: string
+  authOmitResource: boolean
   authAlgorithm: string
   actions: readonly string[]
 }
 
-const emptySchema = JSON.stringify({ type: 'object', properties: {}, required: [] }, null, 2)
+const emptySchema = writeJson({ type: 'object', properties: {}, required: [] }, 2)
 
 export const newDraft: ToolDraft = {
   name: '',
@@ -79,6 +81,7 @@ export const newDraft: ToolDraft = {
   authIssuer: '',
   authScopes: '',
   authAllowedScopes: '',
+  authOmitResource: false,
   authAlgorithm: 'ES256',
   actions: [],
 }
@@ -116,12 +119,13 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   authIssuer: t('Issuer'),
   authScopes: t('Scopes'),
   authAllowedScopes: t('Scopes it may ask for later'),
+  authOmitResource: t('Leave the resource out'),
   authAlgorithm: t('Algorithm'),
   actions: t('Actions'),
 }
 
 const hintOf = (value: boolean | null): Hint => (value === null ? 'none' : value ? 'yes' : 'no')
-const json = (value: unknown): string => JSON.stringify(value, null, 2)
+const json = (value: unknown): string => writeJson(value, 2)
 const joined = (values: readonly string[] | null): string => (values ?? []).join('\n')
 export const kindOf = (tool: { __typename: keyof typeof kinds }): Kind => kinds[tool.__typename]
 
@@ -166,6 +170,7 @@ export function draftOfTool(tool: ToolDetail): ToolDraft {
     authIssuer: tool.auth?.issuer ?? '',
     authScopes: (tool.auth?.scopes ?? []).join(' '),
     authAllowedScopes: (tool.auth?.allowedScopes ?? []).join(' '),
+    authOmitResource: tool.auth?.omitResource ?? false,
     authAlgorithm: tool.auth?.algorithm ?? newDraft.authAlgorithm,
   }
 }

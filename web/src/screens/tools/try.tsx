@@ -1,5 +1,6 @@
 /** Trying a tool: a form for its arguments, what its gate would say, and the result of the call. */
 import { useMemo, useRef, useState } from 'react'
+import { writeJson } from '../../../../src/core/exact-json.ts'
 import { refusalOf, type Issue } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
@@ -146,7 +147,7 @@ function useTry() {
   const press = useRef<Press | null>(null)
   const refused = refusalOf(result, error)
   const run = async (toolId: string, action: string | null, args: Record<string, unknown>) => {
-    const body = JSON.stringify([toolId, action, args])
+    const body = writeJson([toolId, action, args])
     const own = pressFor(press.current, body, randomKey)
     press.current = own
     setResult(null)

@@ -1,5 +1,6 @@
 /** Retention: after how many days what goes, what that would be now, how far it is, and legal holds. */
 import { useEffect } from 'react'
+import { writeJson } from '../../../../../src/core/exact-json.ts'
 import { serverNow } from '../../../api/clock.ts'
 import { command } from '../../../api/command.ts'
 import { graphql } from '../../../api/document.ts'
@@ -125,7 +126,7 @@ export function Retention() {
   if (isLoading) return <Skeleton />
   if (!data) return <Failure error={error} retry={reload} />
   const { retention } = data
-  const progress = JSON.stringify([retention.allRemoved, retention.lastFinishedAt])
+  const progress = writeJson([retention.allRemoved, retention.lastFinishedAt])
   const saved = Object.fromEntries(kinds.map(([kind]) => [kind, String(retention[kind] ?? 0)])) as Days
   return (
     <>

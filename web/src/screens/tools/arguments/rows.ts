@@ -1,6 +1,8 @@
 /** The schema of a tool's arguments as rows, and back. What a row has no field for stays in it. Pure. */
+import { isWhole, numberFrom } from '../../../parts/schema-form-values.ts'
+import { isJsonNumber, isObject, writeJson } from '../../../../../src/core/exact-json.ts'
 import { parseExactly } from '../../../parts/exact-json.ts'
-import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import { t } from '../../../texts/texts.tsx'
 
 export const rowTypes = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'any'] as const
@@ -111,21 +113,19 @@ function typeOf(type: unknown, values: unknown): ArgumentType | null {
 /** The values one a line; null when they would not come back as they are. */
 function linesOf(values: unknown, type: ArgumentType): string[] | null {
   if (!Array.isArray(values) || values.length === 0) return null
-  const lines = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  const lines = values.map((value) => (typeof value === 'string' ? value : writeJson(value)))
   const again = lines.map((line) => valueOf(line, type))
   const isSame = lines.every((line, at) => line === line.trim() && line !== '' && again[at] === values[at])
   return isSame && !lines.some((line) => line.includes('\n')) ? lines : null
 }
 
 /** The value of a line; undefined when it is none of the type. */
-function valueOf(line: string, type: ArgumentType): string | number | boolean | undefined {
+function valueOf(line: string, type: ArgumentType): unknown {
   if (type === 'string') return line
   if (type === 'boolean') return line === 'true' ? true : line === 'false' ? false : undefined
   if (type !== 'number' && type !== 'integer') return undefined
-  const value = Number(line)
-  return line !== '' && Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
-    ? value
-    : undefined
+  const value = numberFrom(line)
+  return isJsonNumber(value) && (type === 'number' || isWhole(value)) ? value : undefined
 }
 
 const valueLines = ({ values }: ArgumentRow): string[] =>
@@ -155,7 +155,7 @@ export function textOf({ rows, around }: ArgumentRows): string {
     required: good.filter(({ isRequired }) => isRequired).map(({ name }) => name),
     ...others,
   }
-  return JSON.stringify(schema, null, 2)
+  return writeJson(schema, 2)
 }
 
 function schemaOf(row: ArgumentRow): Schema {

@@ -1,5 +1,7 @@
 /** Arguments that a URL or an example of their JSON proposes. Pure. */
-import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { isWhole } from '../../../parts/schema-form-values.ts'
+import { isJsonNumber, isObject, readForeignJson } from '../../../../../src/core/exact-json.ts'
+import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import { newRow, type ArgumentRow, type ArgumentType } from './rows.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -23,7 +25,7 @@ export const rowsOfNames = (names: readonly string[]): ArgumentRow[] =>
 /** The rows of an example, or what is wrong with it. An example does not say what must be given. */
 export function rowsOfSample(text: string): { rows: ArgumentRow[] } | { why: string } {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readForeignJson(text)
     if (!isObject(value)) return { why: t('The example must be a JSON object.') }
     return { rows: rowsOfValue(value) }
   } catch (error) {
@@ -48,7 +50,7 @@ function schemaOf(value: unknown, depth: number, budget: { left: number }): Sche
   if (depth === 0 || budget.left-- <= 0) return {}
   if (typeof value === 'string') return { type: 'string' }
   if (typeof value === 'boolean') return { type: 'boolean' }
-  if (typeof value === 'number') return { type: Number.isInteger(value) ? 'integer' : 'number' }
+  if (isJsonNumber(value)) return { type: isWhole(value) ? 'integer' : 'number' }
   if (Array.isArray(value))
     return value.length === 0
       ? { type: 'array', items: {} }

@@ -1,6 +1,7 @@
 /** The fields of an http tool from a pasted curl command, with what it could not take over. */
 import { useState } from 'react'
 import { createPortal } from 'react-dom'
+import { writeJson } from '../../../../../src/core/exact-json.ts'
 import { useProject } from '../../../api/session.ts'
 import { command } from '../../../api/command.ts'
 import { Field } from '../../../parts/fields.tsx'
@@ -30,7 +31,7 @@ export function FromCurl({ draft, set }: Props) {
       name: draft.name || tool.name,
       method: tool.method,
       url: tool.url,
-      headers: JSON.stringify(tool.headers, null, 2),
+      headers: writeJson(tool.headers, 2),
       inputSchema: textOf({ rows: tool.rows, around: {} }),
       argumentFault: '',
     })

@@ -1,5 +1,6 @@
 /** Schemas of an OpenAPI document as JSON Schemas of their own: references are written out, within bounds. Pure. */
-import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { isObject } from '../../../../../src/core/exact-json.ts'
+import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import { t } from '../../../texts/texts.tsx'
 
 /** Why no tool can be made of an operation, as a sentence. */

@@ -1,5 +1,6 @@
 /** The tool of one operation of an OpenAPI document. Pure. */
-import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { isObject } from '../../../../../src/core/exact-json.ts'
+import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import type { CreateInput } from '../documents.ts'
 import { reference } from './credentials.ts'
 import { headersOf, type Parameter } from './openapi-headers.ts'

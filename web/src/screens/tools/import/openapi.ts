@@ -1,5 +1,6 @@
 /** An OpenAPI document as a list of operations, each with a name that a tool may have. Pure. */
-import { isObject, type Schema } from '../../../parts/schema-form-resolve.ts'
+import { isObject, readForeignJson } from '../../../../../src/core/exact-json.ts'
+import type { Schema } from '../../../parts/schema-form-resolve.ts'
 import { methods, type ToolDraft } from '../tool-draft.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -74,7 +75,7 @@ export function apiOf(text: string): Api | { why: string } {
 
 function parsed(text: string): Schema | string {
   try {
-    const root: unknown = JSON.parse(text)
+    const root: unknown = readForeignJson(text)
     return isObject(root) ? root : t('The document is not a JSON object.')
   } catch (error) {
     if (/^\s*(openapi|swagger|info|---|#|%YAML)/i.test(text))

@@ -1,8 +1,8 @@
 /**
  * Makes a schema that was cut out of another one self-contained: copies the targets of its references to its `$defs`.
  */
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
-import { mapSchemas, pointerParts, refOf, resolveRef } from './walk.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { mapSchemas, pointerParts, refOf, resolveRef } from './schema-walk.ts'
 
 const anchors = ['$anchor', '$dynamicAnchor', '$recursiveAnchor']
 
@@ -20,6 +20,17 @@ export function selfContained(part: JsonObject, whole: JsonObject): JsonObject {
   ] as const)
     if (Object.keys(container).length > 0) shown[keyword] = container
   return shown
+}
+
+/**
+ * A root schema as a part of another one, at this pointer (`#/anyOf/0`): its references, which `localRefs` has made local, mean
+ * the same there. Anchors stay.
+ */
+export function movedSchema(root: JsonObject, pointer: string): JsonObject {
+  return mapSchemas(root, ({ $ref: ref, ...siblings }) => {
+    if (typeof ref !== 'string') return siblings
+    return { ...siblings, $ref: /^#(?:\/|$)/.test(ref) ? pointer + ref.slice(1) : ref }
+  }) as JsonObject
 }
 
 interface Copy {

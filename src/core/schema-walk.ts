@@ -1,7 +1,7 @@
 /**
  * The structure of a JSON Schema: which keywords contain schemas, which contain data, and what a local reference means.
  */
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** Keywords whose value maps names to schemas. */
 const maps = new Set([
@@ -15,14 +15,21 @@ const maps = new Set([
 /** Keywords whose value is data, not a schema. */
 const data = new Set(['const', 'enum', 'default', 'examples', 'example'])
 
+/** Whether the value under this keyword maps names to schemas. */
+export const isSchemaMap = (keyword: string): boolean => maps.has(keyword)
+/** Whether the value under this keyword is data, not a schema. */
+export const isSchemaData = (keyword: string): boolean => data.has(keyword)
+
 /** Returns a copy in which `change` has replaced every schema object, innermost first. */
 export function mapSchemas(schema: Json, change: (schema: JsonObject) => JsonObject): Json {
   if (Array.isArray(schema)) return schema.map((item) => mapSchemas(item, change))
   if (!isJsonObject(schema)) return schema
+  const inner = (value: Json) => mapSchemas(value, change)
   const entries = Object.entries(schema).map(([key, value]): [string, Json] => {
     if (data.has(key)) return [key, value]
-    if (maps.has(key) && isJsonObject(value)) return [key, mapValues(value, change)]
-    return [key, mapSchemas(value, change)]
+    if (maps.has(key) && isJsonObject(value))
+      return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]))]
+    return [key, inner(value)]
   })
   return change(Object.fromEntries(entries))
 }
@@ -71,10 +78,4 @@ function findAnchor(root: JsonObject, name: string): JsonObject | undefined {
     return schema
   })
   return found
-}
-
-function mapValues(schemas: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, mapSchemas(schema, change)]),
-  )
 }

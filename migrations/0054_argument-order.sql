@@ -1,0 +1,1 @@
+ALTER TABLE "tool_calls" ADD COLUMN "argument_order" jsonb;

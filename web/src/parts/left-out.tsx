@@ -1,0 +1,17 @@
+/** The tools that a model did not get, each with the reason. */
+import { Foreign } from './text.tsx'
+
+export function LeftOut({ tools }: { tools: { name: string; reason: string }[] }) {
+  return (
+    <ul>
+      {tools.map(({ name, reason }) => (
+        <li key={name}>
+          <span className="mono">
+            <Foreign text={name} max={100} />
+          </span>
+          : <Foreign text={reason} max={500} />
+        </li>
+      ))}
+    </ul>
+  )
+}
