@@ -175,7 +175,8 @@ async function startBefore(place: Place, before: Accepted['before']): Promise<Pa
   }
   await server.ready
   const waiting = before === 'works' ? await startPaying(server.url) : null
-  expect(await server.stop()).toBe(0)
+  // How it ends is its own affair: what it left must go on either way.
+  await server.stop()
   return waiting
 }
 
