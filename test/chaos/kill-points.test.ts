@@ -34,8 +34,7 @@ const calls = [
 
 /** What the journal and the rows must contain for a call that must not be repeated. */
 const unrepeated: Record<Point, { status: string; requests: number }> = {
-  // The verdict has begun the call, and nobody knows that it was not sent.
-  'after the decision commits': { status: 'UNKNOWN', requests: 0 },
+  'after the decision commits': { status: 'SUCCEEDED', requests: 1 },
   'before dispatch': { status: 'UNKNOWN', requests: 0 },
   'during the upstream call': { status: 'UNKNOWN', requests: 1 },
   'after the answer, before the commit': { status: 'UNKNOWN', requests: 1 },

@@ -2,19 +2,15 @@
  * The common verdict in one statement: judged by what was read, and written by a statement that locks what was judged and
  * proves that it is still so.
  */
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import { jsonb } from '../../store/db/database.ts'
 import { StaleReadError } from '../../store/db/proof.ts'
 import { sharingCommits } from '../../store/db/shared-commits.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
-import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Slot } from '../../store/work/slots.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
-import { isNewest, loadCall, newestAttempt } from '../tool-calls/index.ts'
 import type { Approval } from './approval.ts'
 import { hasVote, judgeVerdict } from './apply-verdict.ts'
-import { beginningOf, giveBackUse, mayBegin, type Beginning } from './begin-call.ts'
 import { afterVerdict, type DecidedOwner } from './decided-run.ts'
 import type { PreparedVerdict } from './decision.ts'
 import type { Outcome } from './outcome.ts'
@@ -35,9 +31,8 @@ export function judgeSeen(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
 
 /**
  * Writes the verdict in one statement, if nothing that it was judged by has changed. A call or generation that goes on is
- * claimed by the statement when this process has a free slot; the call is begun by it, too, where it can prove what that
- * needs. The statement waits for no lock. StaleReadError when it wrote nothing. When the connection does not
- * tell whether it did, `decideAgain` does, under the lock.
+ * claimed by the statement when this process has a free slot. The statement waits for no lock. StaleReadError when it wrote
+ * nothing. When the connection does not tell whether it did, `decideAgain` does, under the lock.
  */
 export async function decideAtOnce(
   ctx: Ctx,
@@ -48,19 +43,13 @@ export async function decideAtOnce(
   const { owner, seen } = ready
   const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
-  let begins: Beginning | null = null
-  let begunAt = momentNow()
   try {
-    if (slot) begins = await beginningOf(ctx, ready, verdict.outcome)
-    begunAt = momentNow()
-    const proof = proofOf(ctx, ready, claim, begins)
-    const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proof)
+    const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proofOf(ctx, ready, claim))
     if (!written) {
-      if (begins) await giveBackUse(ctx, begins)
       slot?.free()
       throw new StaleReadError()
     }
-    slot?.run({ ...claimedRow(ready, verdict, written, begins), ...begunBy(begins, begunAt) })
+    slot?.run(claimedRow(ready, verdict, written))
     const isHint = claim ? (kind: string) => kind === 'news' : () => true
     ctx.pubsub.publish(written.hints.filter((hint) => isHint(hint.kind)))
     return written.approval
@@ -68,20 +57,13 @@ export async function decideAtOnce(
     if (error instanceof StaleReadError) throw error
     if (!isOutage(error)) {
       slot?.free()
-      if (begins) await giveBackUse(ctx, begins)
       throw error
     }
     // After that the statement is written, or never will be.
     const decided = decideAgain()
-    const begun = begins && { begins, begunAt }
-    if (slot) void afterLoss(ctx, slot, ready, begun, wroteVote(decided, verdict)).catch(() => {})
+    if (slot) void afterLoss(slot, ready, wroteVote(decided, verdict)).catch(() => {})
     return await decided
   }
-}
-
-interface SentBeginning {
-  begins: Beginning
-  begunAt: Moment
 }
 
 /** Whether the statement without a response has written the verdict, and not the second one; null when nobody knows. */
@@ -92,21 +74,15 @@ async function wroteVote(decided: Promise<Approval>, { votes }: JudgedVerdict): 
 
 /**
  * What becomes of the owner that the statement without a response may have claimed. If it has written nothing, another worker
- * may hold the owner under the same epoch, and the use of the tool was none.
+ * may hold the owner under the same epoch.
  */
 async function afterLoss(
-  ctx: Ctx,
   slot: Slot,
-  ready: PreparedVerdict,
-  begun: SentBeginning | null,
+  { owner, seen }: PreparedVerdict,
   writing: Promise<boolean | null>,
 ): Promise<void> {
-  const isWritten = await writing
-  // Only this process knows that the call was not sent.
-  if (begun && isWritten !== false) return runIfBegun(ctx, slot, ready, begun)
-  if (isWritten) return slot.giveBack({ id: ready.owner.id, epoch: ready.seen.owner.epoch + 1 })
-  slot.free()
-  if (begun) await giveBackUse(ctx, begun.begins)
+  if (await writing) slot.giveBack({ id: owner.id, epoch: seen.owner.epoch + 1 })
+  else slot.free()
 }
 
 /** Whether the verdict makes its owner due: a call of its own that may run, or a generation that waits. */
@@ -119,12 +95,7 @@ function wakes({ owner, seen }: PreparedVerdict, { wake, call }: Outcome): boole
  * Locks, in the order of all writers, the owner with its root, the approval with its call, and the key; each only when
  * nobody else holds it, and when it is as it was judged.
  */
-function proofOf(
-  ctx: Ctx,
-  { approval, owner, seen }: PreparedVerdict,
-  claim: Proof['claim'],
-  begins: Beginning | null,
-): Proof {
+function proofOf(ctx: Ctx, { approval, owner, seen }: PreparedVerdict, claim: Proof['claim']): Proof {
   const root = seen.owner.parent?.rootId
   const rows = root ? [owner.id, root] : [owner.id]
   const isDue = claim ? sql`and (id <> ${owner.id} or (${isAsSeen(seen)}))` : sql``
@@ -154,9 +125,8 @@ function proofOf(
         for update of p, t skip locked
       ),
       ${key.relations}`,
-    condition: begins ? sql`${key.condition} and ${mayBegin(begins)}` : key.condition,
+    condition: key.condition,
     claim,
-    begins,
   }
 }
 
@@ -172,34 +142,11 @@ function claimedRow(
   { owner: { id, projectId }, seen }: PreparedVerdict,
   { outcome }: JudgedVerdict,
   { approval, owner: now }: WrittenVerdict,
-  begins: Beginning | null,
 ): DecidedOwner {
   const { epoch, parent } = seen.owner
   const seq = now.seq ?? 0
   const row: DecidedOwner = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: seq, parent }
   const after = { seq, now: now.now }
-  if (seen.goesOn) row.claimed = afterVerdict(seen.goesOn, approval, outcome, begins?.call ?? null, after)
+  if (seen.goesOn) row.claimed = afterVerdict(seen.goesOn, approval, outcome, after)
   return row
-}
-
-/**
- * Runs the owner if the statement whose response was lost has begun its call. The epoch alone would not tell: another worker
- * may have claimed the owner under the same one. The token of the attempt does.
- */
-async function runIfBegun(
-  ctx: Ctx,
-  slot: Slot,
-  { owner: { id, projectId }, seen }: PreparedVerdict,
-  { begins, begunAt }: SentBeginning,
-): Promise<void> {
-  const { epoch, parent } = seen.owner
-  const own = newestAttempt(begins.call)
-  const call = await whenAnswered(() => loadCall(ctx.db, own.id), ctx.limits.leaseMs).catch(() => null)
-  if (!call || !isNewest(own, call)) return slot.free()
-  const row: DecidedOwner = { id, projectId, epoch: epoch + 1, was: 'QUEUED', lastSeq: 0, parent }
-  slot.run({ ...row, ...begunBy(begins, begunAt) })
-}
-
-function begunBy(begins: Beginning | null, begunAt: Moment): Pick<DecidedOwner, 'begun'> {
-  return begins ? { begun: { ...newestAttempt(begins.call), begunAt } } : {}
 }

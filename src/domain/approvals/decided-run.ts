@@ -1,6 +1,6 @@
 /** The run or call that a verdict has claimed for a worker of this process, as the statement has left it. */
 import type { ClaimedOwner } from '../../store/work/owner.ts'
-import type { ToolCall, UnsentAttempt } from '../tool-calls/index.ts'
+import type { ToolCall } from '../tool-calls/index.ts'
 import { codeOf } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
 import type { Outcome } from './outcome.ts'
@@ -10,28 +10,18 @@ import type { SeenOwner } from './run-state.ts'
 export interface DecidedOwner extends ClaimedOwner {
   /** As it is now; absent: it must be read. */
   claimed?: SeenOwner
-  /** The attempt of the call that the verdict has begun, or may have begun when its statement had no response. */
-  begun?: UnsentAttempt
 }
 
-/**
- * The run or call after the verdict, whose statement has claimed it. `begun`: the call, if the statement has begun it. `now`: time of
- * the transaction, in milliseconds since 1970.
- */
+/** The run or call after the verdict, whose statement has claimed it. `now`: time of the transaction, in milliseconds since 1970. */
 export function afterVerdict(
   { row, ...state }: SeenOwner,
   approval: Approval,
   { call: decided }: Outcome,
-  begun: ToolCall | null,
   written: { seq: number; now: number },
 ): SeenOwner {
   const now = new Date(written.now)
-  const after = (call: ToolCall) => {
-    if (call.id !== approval.toolCallId) return call
-    return begun ? { ...begun, startedAt: call.startedAt ?? now } : decidedCall(call, decided, now)
-  }
-  const isAgreed = decided?.status === 'APPROVED' && !begun
-  const agreed = isAgreed ? [...state.agreed, approval] : state.agreed
+  const after = (call: ToolCall) => (call.id === approval.toolCallId ? decidedCall(call, decided, now) : call)
+  const agreed = decided?.status === 'APPROVED' ? [...state.agreed, approval] : state.agreed
   const decidedState = { ...state, calls: state.calls.map(after), agreed }
   return row
     ? { ...decidedState, row: { ...row, status: 'RUNNING', lastSeq: written.seq } }

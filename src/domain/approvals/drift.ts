@@ -72,11 +72,6 @@ export interface Agreed {
   toolVersions: ToolVersions
 }
 
-/** Whether the version of its tool tells what the call does. It does not for agents, and for the lists of upstreams. */
-export function isToldByVersion({ kind }: ToolCall): boolean {
-  return kind === 'http' || kind === 'platform'
-}
-
 /**
  * The callable of the approved call when that is certainly still what was agreed to, told by what was read before: approval
  * and tool are not read again. Null: `driftOf` tells. The lists of an upstream are refreshed first. The commit that
@@ -87,7 +82,8 @@ export async function callableAsAgreed(
   call: ToolCall,
   { approval, toolVersions }: Agreed,
 ): Promise<Callable | null> {
-  if (!isToldByVersion(call) && call.kind !== 'mcp') return null
+  // The version of an agent does not tell what the call does.
+  if (call.kind !== 'http' && call.kind !== 'platform' && call.kind !== 'mcp') return null
   if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return null
   const tool = await currentCallable(services, call, true)
   return tool && isSame(services, approval, tool, call) ? tool : null

@@ -15,18 +15,9 @@ import {
   type OwnerClaim,
   type UpdatedOwner,
 } from '../events/index.ts'
-import {
-  approveAndStart,
-  approveCall,
-  callStarted,
-  editCall,
-  editOf,
-  newestAttempt,
-  settleCalls,
-} from '../tool-calls/index.ts'
+import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import type { Approval, Vote } from './approval.ts'
-import type { Beginning } from './begin-call.ts'
 import type { Decision, Edit } from './decision.ts'
 import type { Outcome } from './outcome.ts'
 import { searchAfter } from './search.ts'
@@ -52,8 +43,6 @@ export interface Proof {
   condition: SQL
   /** Claims the owner, which this verdict wakes, for a worker of this process. */
   claim: OwnerClaim | null
-  /** The attempt with which the call begins at once. */
-  begins: Beginning | null
 }
 
 export interface WrittenVerdict {
@@ -74,21 +63,15 @@ export async function writeVerdict(
   proof: Proof | null = null,
 ): Promise<WrittenVerdict | null> {
   const { approval, owner, votes, outcome, edit } = verdict
-  const { claim = null, begins = null } = proof ?? {}
+  const claim = proof?.claim ?? null
   const closed =
     outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
   const search = searchAfter(approvalAfter(verdict, null), edit !== null)
   const wake = wakeOf(owner, outcome, claim)
-  const changed = begins
-    ? approveAndStart(isAsked, newestAttempt(begins.call).token!, wake)
-    : changedCall(approval.toolCallId, outcome, edit, wake)
+  const changed = changedCall(approval.toolCallId, outcome, edit, wake)
   const isOffered = outcome.call?.status === 'AWAITING_CLIENT'
   const isClaimed = claim !== null && owner.table === 'generations'
-  const events = [
-    ...outcome.events,
-    ...(isClaimed ? [generationResumed({})] : []),
-    ...(begins ? [callStarted(begins.call, begins.call.attempt)] : []),
-  ]
+  const events = isClaimed ? [...outcome.events, generationResumed({})] : outcome.events
   const update = ownerUpdate(owner, events, outcome.wake, {
     when: sql`a`,
     claim: isClaimed ? claim : null,

@@ -17,53 +17,39 @@ import {
   type RunState,
   type RunStateRow,
 } from '../approvals/index.ts'
-import { forgetWake, isNewest, underLease, type ToolCall } from '../tool-calls/index.ts'
+import { forgetWake, underLease, type ToolCall } from '../tool-calls/index.ts'
 import { finished, unknownResult } from '../tools/index.ts'
 import { directStore, settleOnce, type Settler } from './direct-store.ts'
 import { execute } from './execute.ts'
-import { notSent, settleLate } from './late-outcome.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
 const executable: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED', 'EXECUTING']
 const noAnswers = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
 
 /** A call that this process has claimed. */
-export type HeldCall = Claimed & Pick<DecidedOwner, 'claimed' | 'begun'>
+export type HeldCall = Claimed & Pick<DecidedOwner, 'claimed'>
 
 /**
- * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones; one that a verdict has begun is sent. A call that
- * waits for an approval is due when its caller disconnected, and is withdrawn; a call that waits for its caller's responses is
- * due when their time is over.
+ * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones. A call that waits for an approval is due when its
+ * caller disconnected, and is withdrawn; a call that waits for its caller's responses is due when their time is over.
  */
-export async function workOnCall(services: Services, held: HeldCall, control: WorkControl): Promise<void> {
-  const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
-  const known = control.isOutdated ? null : held.claimed
-  try {
-    await workBy(services, held, control, known ?? (await read()))
-  } finally {
-    // The next worker cannot know that this call was not sent.
-    if (held.begun) void settleLate(services, held.begun, notSent)
-  }
-}
-
-async function workBy(
+export async function workOnCall(
   services: Services,
   held: HeldCall,
-  { lease, signal, isDraining }: WorkControl,
-  { calls, agreed, toolVersions }: RunState,
+  { lease, signal, isDraining, isOutdated }: WorkControl,
 ): Promise<void> {
+  const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
+  const { calls, agreed, toolVersions } = (isOutdated ? null : held.claimed) ?? (await read())
   const call = calls[0]!
   if (executable.includes(call.status)) {
-    const isFresh = call.status === 'EXECUTING' && isNewest(held.begun, call)
     // A draining process starts nothing new.
-    if (isDraining() && !isFresh) return release(services.leaseDb, 'tool_calls', [held])
+    if (isDraining()) return release(services.leaseDb, 'tool_calls', [held])
     const [approval] = agreed
     await execute(services, call, {
-      store: { ...directStore(services, lease), onSend: () => void delete held.begun },
+      store: directStore(services, lease),
       lease,
       signal,
-      isFresh,
-      begunAt: held.begun?.begunAt,
+      isFresh: false,
       trace: { continues: call.trace ?? undefined },
       gates: call.agentGate ? [call.agentGate] : [],
       agreed: approval && { approval, toolVersions },

@@ -35,7 +35,6 @@ export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, typ
 export { insertCalls, insertDirectCalls } from './inserts.ts'
 export {
   answerCaller,
-  approveAndStart,
   approveCall,
   askAgain,
   askCaller,

@@ -40,23 +40,16 @@ export function startCall(
   { childId, leaseMs, token }: { childId?: string; leaseMs?: number; token?: string } = {},
   returning?: SQL,
 ): SQL {
-  const values = {
-    ...beginning(token),
-    childId,
-    wakeAt: leaseMs === undefined ? undefined : nowPlus(leaseMs),
-  }
-  return move('start', [id], proof, values, nothing, returning)
-}
-
-/** What one more attempt changes. */
-function beginning(token?: string): CallValues {
-  return {
+  const values: CallValues = {
     status: 'EXECUTING',
     attempt: sql`t.attempt + 1`,
     attempts: attemptBegins(token),
     startedAt: sql`coalesce(t.started_at, now())`,
     notBefore: null,
+    childId,
+    wakeAt: leaseMs === undefined ? undefined : nowPlus(leaseMs),
   }
+  return move('start', [id], proof, values, nothing, returning)
 }
 
 /** Gives a call that has waited to its client, which has `waitMs` from now. */
@@ -145,11 +138,6 @@ type Wake = 'due' | { leaseMs: number } | null
 function woken(wake: Wake): CallValues {
   if (wake === null || wake === 'due') return wake ? dueNow : {}
   return { ...nextEpoch, wakeAt: nowPlus(wake.leaseMs) }
-}
-
-/** Lets the call run and begins its attempt with this token, in one change: `startCall` is for one that was approved before. */
-export function approveAndStart(which: Which, token: string, wake: Wake): SQL {
-  return move('approve', which, underLock, { ...beginning(token), ...woken(wake) })
 }
 
 /** Lets the calls run, or passes them to the client, which has `waitMs`. */

@@ -144,9 +144,9 @@ export const transitions = {
   },
   approve: {
     from: ['AWAITING_APPROVAL'],
-    to: ['APPROVED', 'EXECUTING', 'AWAITING_CLIENT', 'SKIPPED'],
+    to: ['APPROVED', 'AWAITING_CLIENT', 'SKIPPED'],
     writer: 'approvals',
-    when: 'the approvals reach the quorum; EXECUTING when the verdict also starts it',
+    when: 'the approvals reach the quorum',
   },
   reject: {
     from: ['AWAITING_APPROVAL'],

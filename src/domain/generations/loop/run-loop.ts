@@ -37,8 +37,7 @@ export async function runGeneration(
 ): Promise<void> {
   const inFlight = inFlightCalls()
   const steps = held.claimed && 'steps' in held.claimed ? held.claimed.steps : []
-  const unsent = new Map(held.begun ? [[held.begun.id, held.begun]] : [])
-  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent }
+  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent: new Map() }
   if (isOutdated) takeClaimed(held)
   held.asked = held.was === 'RUNNING'
   try {

@@ -5,7 +5,6 @@ import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
 import type { DecidedOwner, RunState } from '../../approvals/index.ts'
-import type { UnsentAttempt } from '../../tool-calls/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
 import type { Usage } from '../../models/index.ts'
 import type { HeldRun, NewAttemptRow } from './commit.ts'
@@ -24,8 +23,6 @@ export interface HeldGeneration extends HeldRun {
   asked?: boolean
   /** The row of that try, as of now, when its response was read and could not be stored. */
   notStored?: () => NewAttemptRow & { usage: Usage }
-  /** An attempt that this statement has begun. */
-  begun?: UnsentAttempt
 }
 
 /** A generation, its calls and the versions of its tools at one moment. */

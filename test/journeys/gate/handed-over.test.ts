@@ -1,6 +1,6 @@
 /**
- * The statement that approves a call of a waiting run, or one outside any, also begins it, so that the request goes out after
- * one commit. Here is what it must prove, each with the change that it would miss, on both databases.
+ * The statement that approves a call of a waiting run, or one outside any, also claims what goes on, and hands it to a worker
+ * as it was read. Here is what it must prove, each with the change that it would miss, on both databases.
  */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import type { Fixtures } from '../../support/fixtures.ts'
 import type { GateFixtures } from '../../support/gate-fixtures.ts'
 import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
 import type { Harness } from '../../support/harness.ts'
-import { holdResponse, holdStatement, loseResponse } from '../../support/held-statement.ts'
+import { holdResponse } from '../../support/held-statement.ts'
 import { decideAround, writeOf } from '../../support/verdict-around.ts'
 
 describe.each(gateDatabases)('on %s', (database, answers) => {
@@ -95,6 +95,10 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       and coalesce(not_before, wake_at) < now() + interval '2 minutes' as delayed from tool_calls where id = ${callId}`)
     return row!['delayed'] as boolean
   }
+  const isParked = async ({ callId }: GatedCall) => {
+    const [row] = await run(sql`select not_before is not null as parked from tool_calls where id = ${callId}`)
+    return row!['parked'] as boolean
+  }
   const pause = async (toolId: string) =>
     (await h.mutate('pause', { toolId }, 'pause { id }'))['pause'].id as string
   const resume = (pauseId: string) => h.mutate('resume', { pauseId }, 'pause { id }')
@@ -125,7 +129,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   )
 
   test.skipIf(!answers).each(owners)(
-    'between the verdict and its request there is one commit and no other statement, for a call of %s',
+    'between the verdict and its request stand the commit of the attempt and no other statement, for a call of %s',
     async (of) => {
       await useOnce(of)
       const one = await asked(of)
@@ -142,7 +146,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       const deciding = h.mutate('decideApproval', input, 'approval { status }')
       while (gate.paid(one.tool.name).length === 0) await new Promise(setImmediate)
       undo.forEach((stop) => stop())
-      expect(sent).toEqual(['select id as', 'with o as (s'])
+      expect(sent).toEqual(['select id as', 'with o as (s', 'with g as (u'])
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
       expect(await outcomeOf(one)).toEqual(ranOnce(one))
     },
@@ -164,24 +168,18 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   )
 
   test.skipIf(!answers).each(owners)(
-    'a pause between the commit and its response keeps the call of %s, which is sent after it',
+    'a pause between the commit and its response keeps the call of %s, which runs once after it',
     async (of) => {
       const one = await asked(of)
       const written = holdResponse(h.app.services.db, writeOf(one.approvalId))
       const deciding = gate.decide(one.approvalId, 'APPROVE')
       await written.done
       const pauseId = await pause(one.tool.id)
-      // The question that finds the pause: the first statement of this process about it after the response.
-      const looked = holdResponse(h.app.services.leaseDb, {
-        begins: 'select open_pause.id',
-        value: one.tool.id,
-      })
       written.release()
       await deciding
-      await looked.done
-      looked.release()
+      await expect.poll(() => isParked(one)).toBe(true)
+      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
       expect(gate.paid(one.tool.name)).toEqual([])
-      expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'EXECUTING' })
       await resume(pauseId)
       expect(await outcomeOf(one)).toEqual(ranOnce(one))
       expect(gate.paid(one.tool.name)).toHaveLength(1)
@@ -321,7 +319,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
   const losses = owners.flatMap((of) => (['response', 'statement'] as const).map((lost) => ({ of, lost })))
 
   test.skipIf(!answers).each(losses)(
-    'when the $lost of a verdict is lost, the call of $of is sent once by the process that knows so, for one use of its tool',
+    'when the $lost of a verdict is lost, the call of $of is sent once, for one use of its tool',
     async ({ of, lost }) => {
       const one = await asked(of)
       const two = await asked(of, undefined, one.tool)
@@ -389,25 +387,6 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       if (verdict === 'APPROVE') expect(await outcomeOf(one)).toEqual(ranOnce(one))
       else expect(await h.until(one.runId!, ends)).toMatchObject({ status: 'COMPLETED' })
       expect(gate.paid(one.tool.name)).toHaveLength(verdict === 'APPROVE' ? 1 : 0)
-    },
-  )
-
-  test.skipIf(!answers)(
-    'a call of nobody that was begun, and whose row another worker takes before it is read, is reported as not sent',
-    async () => {
-      const tool = await gate.gated({}, { idempotent: false })
-      const one = await asked('nobody', undefined, tool)
-      const { db } = h.app.services
-      const reading = holdStatement(db, { begins: 'select (extract', value: one.callId })
-      loseResponse(db, writeOf(one.approvalId))
-      expect(await gate.decide(one.approvalId, 'APPROVE')).toMatchObject({ approval: { status: 'APPROVED' } })
-      await reading.arrived
-      await run(sql`update tool_calls set epoch = epoch + 1, wake_at = now() where id = ${one.callId}`)
-      await gate.untilCall(one.callId, ['UNKNOWN'])
-      reading.release()
-      const notSent = { status: 'ERRORED', errorCode: 'not_sent' }
-      await expect.poll(() => gate.toolCall(one.callId)).toMatchObject(notSent)
-      expect(gate.paid(tool.name)).toEqual([])
     },
   )
 })
