@@ -34,6 +34,16 @@ export function mapSchemas(schema: Json, change: (schema: JsonObject) => JsonObj
   return change(Object.fromEntries(entries))
 }
 
+/** Keywords that describe a schema to people and models, and refuse no value. */
+const describing = new Set(['title', 'description', '$comment', 'examples'])
+
+/** The schema without what only describes it. */
+export function bareSchema(schema: JsonObject): Json {
+  return mapSchemas(schema, (one) =>
+    Object.fromEntries(Object.entries(one).filter(([keyword]) => !describing.has(keyword))),
+  )
+}
+
 /** The local reference of a schema, whichever of the three keywords contains it. */
 export function refOf(schema: JsonObject): { keyword: string; ref: string } | null {
   for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {

@@ -71,7 +71,7 @@ const callFar = (toolId: string) => gate.call(toolId, {}, { action: 'echo' })
 const redefine = (toolId: string, path: string, value: unknown) =>
   run(sql`with t as (
       update tools set version = version + 1,
-        definition = jsonb_set(definition, ${path}::text[], ${JSON.stringify(value)}::text::jsonb)
+        definition = jsonb_set(definition, ${path}::text[], ${JSON.stringify(value)}::text::jsonb) - 'judgedVersion'
       where id = ${toolId} returning *
     )
     insert into tool_versions (tool_id, version, project_id, definition)
@@ -116,7 +116,10 @@ test('an approved call of an upstream whose definition has changed is asked abou
   const { tool } = await h.mutate('createTool', { name: `drifted_${Date.now()}`, config }, 'tool { id }')
   const call = await callFar(tool.id)
   const { tool: echo, run: runs } = upstream.tools.get('echo')!
-  upstream.tools.set('echo', { tool: { ...echo, description: 'Says it to everybody.' }, run: runs })
+  upstream.tools.set('echo', {
+    tool: { ...echo, inputSchema: objectSchema({ to: { type: 'string' } }) },
+    run: runs,
+  })
   try {
     await gate.decide(call['approval'].id, 'APPROVE')
     await expect.poll(() => gate.approval(call['approval'].id)).toMatchObject({ voidReason: 'TOOL_CHANGED' })

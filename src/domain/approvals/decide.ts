@@ -9,10 +9,11 @@ import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
-import { gateOf, judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
+import { judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
 import {
   argumentLimits,
   maskedPaths,
+  policiesOf,
   prepareCall,
   proposedCallable,
   resourceOf,
@@ -20,7 +21,7 @@ import {
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
-import { digestOf } from './digest.ts'
+import { coveredBy, digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
 import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
 import type { Edit, PreparedVerdict } from './decision.ts'
@@ -160,12 +161,11 @@ async function editOf(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
   // The gates are evaluated with the edited arguments, so that an edit cannot avoid a stricter requirement.
-  const policies = [gateOf(callable), ...(await agentGates(ctx, call))]
+  const policies = policiesOf(callable, await agentGates(ctx, call))
   const requirement = stricter(approval.requirement, judgeGate(policies, merged, approval.projectId))
-  // The digest covers the definition that the approver was asked about. If it has changed since, the drift check
-  // before the run finds it.
-  const asked = { ...callable, definitionHash: approval.definitionHash }
-  const digest = digestOf(ctx.masterKey, asked, { arguments: merged, requestedBy, requirement })
+  // The digest covers the tool that the approver was asked about. If it has changed since, the drift check before the run
+  // finds it.
+  const digest = digestOf(ctx.masterKey, coveredBy(approval), { arguments: merged, requestedBy, requirement })
   // Paths that were masked in the original arguments stay masked beside those of the edit.
   const masked = [...(approval.masked ?? []), ...maskedPaths(callable, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }

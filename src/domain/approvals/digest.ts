@@ -13,11 +13,33 @@ import type { Requirement } from '../gates/index.ts'
 import type { Callable } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'
 
-/**
- * The parts of a tool that an approval covers: another version, or another definition of its action, needs another
- * approval.
- */
+/** The parts of a tool that an approval names. */
 export type CoveredTool = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
+
+/** How an approval or a grant names the tool that it covers. */
+interface ToolName {
+  toolId: string
+  toolVersion: number
+  action: string | null
+  definitionHash: string | null
+}
+
+/** The tool as the approval or grant names it. */
+export function coveredBy({ toolId, toolVersion, action, definitionHash }: ToolName): CoveredTool {
+  return { id: toolId, version: toolVersion, action, definitionHash }
+}
+
+/** Whether an approval or a grant still covers the tool: nothing that is judged has changed in it since. */
+export function isCovered(
+  name: ToolName,
+  { id, judgedVersion, action, definitionHash, wholeHash }: CallableTool,
+): boolean {
+  if (name.toolId !== id || name.toolVersion < judgedVersion || name.action !== action) return false
+  return [definitionHash, wholeHash].includes(name.definitionHash as string)
+}
+
+/** What of a tool tells whether it is the one that was agreed to. */
+export type CallableTool = CoveredTool & Pick<Callable, 'judgedVersion' | 'wholeHash'>
 
 interface Agreed {
   arguments: JsonObject
@@ -70,8 +92,8 @@ export async function redoDigests(tx: Database, from: Buffer, to: Buffer): Promi
     )
     if (rows.length === 0) return done
     const redone = rows.map(approvalOf).flatMap((approval) => {
-      const { toolId, toolVersion, action, definitionHash, requestedBy, requirement, digest } = approval
-      const tool = { id: toolId, version: toolVersion, action, definitionHash }
+      const { requestedBy, requirement, digest } = approval
+      const tool = coveredBy(approval)
       const agreed = { arguments: currentArguments(approval), requestedBy, requirement }
       return isDigestOf(from, digest, tool, agreed)
         ? [{ id: approval.id, digest: digestOf(to, tool, agreed) }]

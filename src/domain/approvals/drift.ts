@@ -1,16 +1,17 @@
 /**
- * Drift: the tool of an approved call may change before the call runs. Then the approval does not cover what would
- * run.
+ * Drift: what is judged of the tool of an approved call may change before the call runs. Then the approval does not cover
+ * what would run.
  */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
-import { gateOf, judgeGate, type GatePolicy } from '../gates/index.ts'
+import { judgeGate, type GatePolicy } from '../gates/index.ts'
 import {
   currentCallable,
   isRunTool,
   loadTools,
   maskedPaths,
+  policiesOf,
   prepareCall,
   withAttachments,
   type Callable,
@@ -19,7 +20,7 @@ import {
 import { askAgain, callSettled, settleCalls, type Proof, type ToolCall } from '../tool-calls/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
 import { insertApprovals, newApproval, requested, voidApprovals, voided, type NewApproval } from './ask.ts'
-import { isDigestOf } from './digest.ts'
+import { coveredBy, isCovered, isDigestOf } from './digest.ts'
 import { loadApprovals } from './read.ts'
 
 /** `again` is the new approval to ask for; null when the call cannot be asked about any more. */
@@ -33,8 +34,8 @@ export interface Drift {
 }
 
 /**
- * Checks that an approved call is still what was agreed to: same version of the tool or agent, same definition of its
- * action, and the digest of what would run. Returns null when it is; else the approval must be voided, and a new one
+ * Checks that an approved call is still what was agreed to: nothing that is judged has changed in its tool or agent, nor in
+ * the definition of its action, and the digest is that of what would run. Returns null when it is; else the approval must be voided, and a new one
  * asked for when the arguments still fit the tool. `agentGates` are the gates that apply beside the tool's own.
  */
 export async function driftOf(
@@ -52,7 +53,7 @@ export async function driftOf(
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null, masks }
   const merged = withAttachments(prepared.merged, call.attachments)
-  const policies = [gateOf(tool), ...agentGates]
+  const policies = policiesOf(tool, agentGates)
   const question = {
     toolCallId: call.id,
     tool,
@@ -125,20 +126,20 @@ export function changesOfDrift(call: ToolCall, { again, reason, masks, tool }: D
   }
 }
 
-/** Whether the tool has changed or was deleted since the approval was asked for. */
+/** Whether what is judged of the tool has changed, or it was deleted, since the approval was asked for. */
 export async function isOutdated(db: Database, { toolId, toolVersion }: Approval): Promise<boolean> {
   if (isRunTool(toolId)) return false
   const [tool] = await loadTools(db, [toolId])
-  return tool?.version !== toolVersion
+  return !tool || tool.judgedVersion > toolVersion
 }
 
 function isSame({ masterKey }: Services, approval: Approval, tool: Callable, call: ToolCall): boolean {
   const { requestedBy, requirement, digest } = approval
-  if (tool.version !== call.toolVersion) return false
+  if (!isCovered(approval, tool)) return false
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return false
   const merged = withAttachments(prepared.merged, call.attachments)
-  return isDigestOf(masterKey, digest, tool, { arguments: merged, requestedBy, requirement })
+  return isDigestOf(masterKey, digest, coveredBy(approval), { arguments: merged, requestedBy, requirement })
 }
 
 /** The result for the model or caller when an approved call cannot run and cannot be asked about again. */

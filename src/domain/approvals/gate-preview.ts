@@ -12,13 +12,20 @@ import { assertCost, assertMay, type Ctx } from '../access/index.ts'
 import {
   gateFaults,
   gateInput,
-  gateOf,
   judgeGate,
   type GateInput,
   type GatePolicy,
   type Requirement,
 } from '../gates/index.ts'
-import { requireCallable, findTool, masked, maskedPaths, prepareCall, type Callable } from '../tools/index.ts'
+import {
+  requireCallable,
+  findTool,
+  masked,
+  maskedPaths,
+  ownGateOf,
+  prepareCall,
+  type Callable,
+} from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { covers, findGrants } from './grant-use.ts'
 
@@ -48,7 +55,7 @@ export async function evaluateGate(
   const prepared = prepareCall(trial, input.arguments ?? {})
   if (!prepared.ok) throw invalid(prepared.issues)
   const { merged } = prepared
-  const requirement = judgeGate([gateOf(tool)], merged, trial.projectId)
+  const requirement = judgeGate([ownGateOf(tool)], merged, trial.projectId)
   if (!requirement) return { requirement, grantId: null }
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
   const grants = await findGrants(ctx.db, [tool.id], holder)
@@ -123,7 +130,7 @@ function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePrev
     if (!prepared.ok) return []
     const paths = [...(call.masked ?? []), ...maskedPaths(tool, prepared.merged)]
     const shown = masked(prepared.merged, paths)
-    return [{ call, stopsNow: stops(gateOf(tool), shown, tool), wouldStop: stops(draft, shown, tool) }]
+    return [{ call, stopsNow: stops(ownGateOf(tool), shown, tool), wouldStop: stops(draft, shown, tool) }]
   })
   const newlyStopped = judged.filter((one) => one.wouldStop && !one.stopsNow).map((one) => one.call)
   const newlyPassing = judged.filter((one) => one.stopsNow && !one.wouldStop).map((one) => one.call)

@@ -6,7 +6,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../gates/index.ts'
-import type { CoveredTool } from './digest.ts'
+import { isCovered, type CallableTool } from './digest.ts'
 import type { Grant } from './grants.ts'
 
 /** The caller, agent or thread of a call that the gate stops. */
@@ -44,18 +44,17 @@ export async function findGrants(
 
 /** A call that the gate stopped. */
 export interface StoppedCall {
-  tool: CoveredTool
+  tool: CallableTool
   merged: JsonObject
   requirement: Requirement
 }
 
 /**
- * Whether the grant covers a call of that version with these merged arguments. False when the gates require more than
+ * Whether the grant covers a call of that tool with these merged arguments. False when the gates require more than
  * the grant's approval fulfilled: then an approval is needed.
  */
 export function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
-  if (grant.toolId !== tool.id || grant.toolVersion !== tool.version) return false
-  if (grant.action !== tool.action || grant.definitionHash !== tool.definitionHash) return false
+  if (!isCovered(grant, tool)) return false
   if (!meets(grant.met, requirement)) return false
   if (grant.scope === 'TOOL') return true
   if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)

@@ -13,7 +13,7 @@ import {
 } from '../events/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+import { hasOtherRuns, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
 import { openThread } from '../threads/index.ts'
 import { withWireNames } from './wire-names.ts'
 
@@ -36,7 +36,8 @@ const shape = z.strictObject({
 /**
  * Starts a generation of the agent with the message, in the thread of the conversation if there is one. A repeat with
  * the same idempotency key returns the first generation; without a key, so does the same request while a gate has stopped
- * that one, and after its end until the answer was fetched. Action `generations:Start`.
+ * that one, and after its end until the answer was fetched: also in another session, when both begin with it. Action
+ * `generations:Start`.
  */
 export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Generation> {
   const { message, conversation_id: conversationId } = check(shape, input.arguments, ['arguments'])
@@ -44,17 +45,22 @@ export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Gen
   const agent = await findAgent(ctx, input.agentId)
   if (!conversationId && input.threadId) await openThread(ctx, { agent, threadId: input.threadId })
   const threadId = conversationId ?? input.threadId
-  const request = {
+  const operation = `mcp:${agent.id}`
+  const words = {
     name: input.name,
     arguments: { message, conversation_id: conversationId ?? null },
     ...(input.attachments?.length ? { attachments: input.attachments } : {}),
-    // Without a key, the same words in two conversations are two requests.
-    ...(key === null && threadId ? { threadId } : {}),
   }
+  const { projectId } = agent
+  const asked = { projectId, principalId: ctx.principal.id, operation, request: words }
+  // The first words of a session are the same request in every session: many clients open one for each call. Later words
+  // mean what their conversation says.
+  const goesOn = key === null && !conversationId && threadId && (await hasOtherRuns(ctx.db, asked, threadId))
+  const request = goesOn ? { ...words, threadId } : words
   const started = startGeneration(
     ctx,
     { agentId: agent.id, prompt: message, attachments: input.attachments, threadId, idempotencyKey: key },
-    { operation: `mcp:${agent.id}`, request, joins: key === null && 'BEHIND_GATE' },
+    { operation, request, joins: key === null && 'BEHIND_GATE' },
   )
   return started.catch((error: unknown) => {
     throw withWireNames(error)

@@ -1,9 +1,10 @@
 /** The surface of an agent: the tools that MCP clients see, by name. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Agent } from '../agents/index.ts'
-import { gateOf, type GateMode } from '../gates/index.ts'
+import type { GateMode } from '../gates/index.ts'
 import {
   describedAgent,
+  policiesOf,
   taskDefaults,
   type TaskPolicy,
   runtimeName,
@@ -90,7 +91,7 @@ function isGated(tool: Callable, agent: Agent): boolean {
 }
 
 function modeOf(tool: Callable, { gate }: Agent): GateMode {
-  const modes = [gateOf(tool).mode, gate?.mode ?? 'NEVER']
+  const modes = policiesOf(tool, gate ? [gate] : []).map(({ mode }) => mode)
   return modes.includes('ALWAYS') ? 'ALWAYS' : modes.includes('WHEN') ? 'WHEN' : 'NEVER'
 }
 

@@ -2,8 +2,14 @@
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Basis } from '../../store/db/proof.ts'
 import type { Attachment } from '../files/index.ts'
-import { gateOf, judgeGate, type GatePolicy, type Requirement } from '../gates/index.ts'
-import { withAttachments, type Callable, type CallerChannel, type Prepared } from '../tools/index.ts'
+import { judgeGate, type GatePolicy, type Requirement } from '../gates/index.ts'
+import {
+  policiesOf,
+  withAttachments,
+  type Callable,
+  type CallerChannel,
+  type Prepared,
+} from '../tools/index.ts'
 import type { Callback } from '../followers/index.ts'
 
 /** The agent through which a call came over the bridge. */
@@ -34,12 +40,13 @@ export interface CallRequest {
   caller?: CallerChannel | null | undefined
 }
 
-/** Hash by which two requests of the same caller over the bridge count as the same one. */
-export function requestHash(
-  { tool, prepared, attachments }: CallRequest,
-  { agentId, threadId }: Via,
-): string {
-  return hashJson([agentId, threadId, tool.runtimeName, prepared.arguments, attachments ?? []])
+/**
+ * Hash by which two requests of the same caller over the bridge count as the same one, in whichever session: many clients
+ * open one for each call.
+ */
+export function requestHash({ tool, prepared, attachments }: CallRequest, { agentId }: Via): string {
+  // Null stands where earlier releases had the thread of the session.
+  return hashJson([agentId, null, tool.runtimeName, prepared.arguments, attachments ?? []])
 }
 
 /** The arguments that gates evaluate and people approve, including the attached files. */
@@ -50,6 +57,6 @@ export function gateArguments({ prepared, attachments }: CallRequest): JsonObjec
 /** What the gates require before the call may run; null when nothing stops it. */
 export function requirementOf(request: CallRequest): Requirement | null {
   const { tool, via } = request
-  const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
+  const policies = policiesOf(tool, via?.agentGate ? [via.agentGate] : [])
   return judgeGate(policies, gateArguments(request), tool.projectId)
 }

@@ -4,6 +4,7 @@ export {
   gateFaults,
   gateInput,
   gateModes,
+  alwaysBy,
   gateOf,
   gateSources,
   whenGiven,

@@ -114,6 +114,11 @@ export function gateOf(definition: {
   return { ...(definition.defaultGate ?? { ...gateDefaults, mode: 'NEVER' }), source: 'DEFAULT' }
 }
 
+/** The policy without its condition: it stops every call. Null: the default one. */
+export function alwaysBy(policy: GatePolicy | null): GatePolicy {
+  return { ...gateDefaults, ...policy, mode: 'ALWAYS', when: null }
+}
+
 /** The policy that stops calls with any of these arguments. */
 export function whenGiven(names: readonly string[]): GatePolicy {
   return { ...gateDefaults, mode: 'WHEN', when: { anyOf: names.map((name) => ({ required: [name] })) } }

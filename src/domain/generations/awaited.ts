@@ -87,6 +87,33 @@ export async function joinAwaited(
 }
 
 /**
+ * Whether the thread has a run other than that of this request: then the same words mean something else elsewhere. Checks no
+ * permission.
+ */
+export async function hasOtherRuns(
+  db: Database,
+  { projectId, principalId, operation, request }: AwaitedRequest,
+  threadId: string,
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`select 1
+      from generations as g
+      where g.thread_id = ${threadId} and not exists (
+        select 1
+        from awaited_requests as w
+        where w.generation_id = g.id
+          and w.project_id = ${projectId}
+          and w.principal_id = ${principalId}
+          and w.operation = ${operation}
+          and w.request_hash = ${hashJson(request)}
+      )
+      limit 1`,
+  )
+  return rows.length > 0
+}
+
+/**
  * This caller has an answer of the generation: call it before the last bytes are sent. Its equal request begins anew from now
  * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended. Those of
  * other callers join as before.

@@ -83,6 +83,7 @@ export function clientCallables({ settings, projectId, createdAt }: Generation):
     id: tool.id,
     projectId,
     version: 1,
+    judgedVersion: 1,
     createdAt,
     updatedAt: createdAt,
     runtimeName: tool.name,

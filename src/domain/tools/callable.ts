@@ -1,8 +1,9 @@
 /** Callables: each name under which a tool can be called, with the definition that a call of that name uses. Pure. */
 import type { JsonObject } from '../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
-import type { Catalog, UpstreamTool } from '../upstream/index.ts'
-import { whenGiven, type GatePolicy } from '../gates/index.ts'
+import { heldChanges, type Catalog, type UpstreamTool } from '../upstream/index.ts'
+import { alwaysBy, gateOf, whenGiven, type GatePolicy } from '../gates/index.ts'
+import { judgedActionHash } from './judged.ts'
 import { runtimeName } from './names.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import type { CallKind, McpToolConfig, OwnedDefinition, Tool, ToolAnnotations } from './tool.ts'
@@ -17,8 +18,14 @@ export interface Callable extends Omit<Tool, 'kind'> {
   runtimeName: string
   /** The upstream's tool or the platform action behind this name; null for a tool with one name. */
   action: string | null
-  /** Changes with the other side's definition of the action; null when the stored definition says everything. */
+  /** Changes with what is judged of the other side's definition of the action; null when the stored one says everything. */
   definitionHash: string | null
+  /** Changes with every word of that definition: earlier releases kept this one with their questions. */
+  wholeHash?: string
+  /** The arguments that people agreed to, where those of now differ: until somebody agrees, no condition on them can be judged. */
+  agreedSchema?: JsonObject
+  /** What the server says now that does not count until somebody agrees, in a sentence each; absent: nothing. */
+  heldChange?: { changes: string[]; hash: string }
   /** The gate where nobody has set one; absent: none. */
   defaultGate?: GatePolicy
   /** What else an upstream declares about its tool, for listings. */
@@ -54,7 +61,8 @@ function ofAction(tool: Tool, action: PlatformAction): Callable {
     ...tool,
     runtimeName: runtimeName([tool.name, name]),
     action: name,
-    definitionHash: hash,
+    definitionHash: judgedActionHash(action),
+    wholeHash: hash,
     title: tool.title,
     description: tool.description ? `${tool.description}\n\n${description}` : description,
     inputSchema,
@@ -87,23 +95,53 @@ function isServed({ allow, deny }: McpToolConfig, name: string): boolean {
 }
 
 function ofUpstream(tool: Tool, config: McpToolConfig, upstreamTool: UpstreamTool): Callable {
-  const { name, title, description, inputSchema, outputSchema, icons, meta } = upstreamTool
+  const { name, title, description, inputSchema, outputSchema, icons, meta, held } = upstreamTool
+  const gate = config.gates[name] ?? tool.gate ?? null
+  const lost = lostPresets(tool, inputSchema, held?.inputSchema)
   return {
     ...tool,
     runtimeName: runtimeName([tool.name, name]),
     action: name,
-    definitionHash: upstreamTool.hash,
+    definitionHash: judgedActionHash(upstreamTool),
+    wholeHash: upstreamTool.hash,
     title,
     description: description || null,
     inputSchema,
     outputSchema,
-    annotations: { ...hintsOf(upstreamTool), ...tool.annotations },
+    annotations: { ...hintsOf(upstreamTool), ...held?.annotations, ...tool.annotations },
     presetParameters: presetsFor(inputSchema, tool.presetParameters),
     // Untrusted hints can make a call stricter; they make it freer only where the operator trusts them.
     idempotent: tool.idempotent ?? (config.trustHints ? null : false),
-    gate: config.gates[name] ?? tool.gate ?? null,
+    gate: lost ? alwaysBy(gate) : gate,
+    ...(held?.inputSchema ? { agreedSchema: held.inputSchema } : {}),
+    ...(held ? { heldChange: { changes: heldChanges(upstreamTool), hash: upstreamTool.hash } } : {}),
     shown: { ...(icons ? { icons } : {}), ...(meta ? { meta } : {}) },
   }
+}
+
+/** Whether the server has dropped or renamed an argument that a preset fixes. */
+function lostPresets({ presetParameters }: Tool, now: JsonObject, agreed: JsonObject | undefined): boolean {
+  if (!agreed) return false
+  const kept = presetsFor(now, presetParameters)
+  return Object.keys(presetsFor(agreed, presetParameters)).some((name) => !Object.hasOwn(kept, name))
+}
+
+/**
+ * The gate of the callable itself. A condition on arguments that the server has changed cannot be judged: it stops every call
+ * until a person agrees to the change.
+ */
+export function ownGateOf(callable: Callable): ReturnType<typeof gateOf> {
+  const gate = gateOf(callable)
+  return { ...asJudged(callable, gate), source: gate.source }
+}
+
+/** The policies of a call: the gate of the callable, and these, whose conditions are judged in the same way. */
+export function policiesOf(callable: Callable, more: readonly GatePolicy[]): GatePolicy[] {
+  return [gateOf(callable), ...more].map((policy) => asJudged(callable, policy))
+}
+
+function asJudged({ agreedSchema }: Callable, policy: GatePolicy): GatePolicy {
+  return agreedSchema && policy.mode === 'WHEN' ? alwaysBy(policy) : policy
 }
 
 const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const

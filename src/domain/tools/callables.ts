@@ -133,6 +133,7 @@ async function proposedTool(
   db: Services['db'],
   { toolId, toolVersion, projectId, createdAt }: CallTarget,
 ): Promise<Tool> {
-  const definition = await loadVersion(db, toolId!, toolVersion!)
-  return { ...definition, id: toolId!, version: toolVersion!, projectId, createdAt, updatedAt: createdAt }
+  const [id, version] = [toolId!, toolVersion!]
+  const definition = await loadVersion(db, id, version)
+  return { ...definition, id, version, judgedVersion: version, projectId, createdAt, updatedAt: createdAt }
 }

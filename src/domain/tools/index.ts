@@ -1,7 +1,8 @@
 /** The entry point of tools. */
 export { loadAgentCallables } from './agent-callables.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
-export { shownSchema, type Callable } from './callable.ts'
+export { acceptUpstreamChange } from './accept-change.ts'
+export { ownGateOf, policiesOf, shownSchema, type Callable } from './callable.ts'
 export {
   requireCallable,
   currentCallable,

@@ -5,7 +5,7 @@
 import { boundedFor } from '../../core/bounded.ts'
 import { isJsonObject, type Json, type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
 import { mask, masked } from '../../core/scrub.ts'
-import { refOf, resolveRef } from '../../core/schema-walk.ts'
+import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition } from './tool.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
@@ -16,7 +16,7 @@ interface Marks {
 }
 
 /** The tool whose arguments may have to be masked. */
-type Masking = Pick<OwnedDefinition, 'inputSchema' | 'projectId'>
+type Masking = Pick<OwnedDefinition, 'inputSchema' | 'agreedSchema' | 'projectId'>
 
 const marksBySchema = new WeakMap<JsonObject, Marks>()
 
@@ -24,14 +24,14 @@ const marksBySchema = new WeakMap<JsonObject, Marks>()
  * The paths of arguments that must not be shown. An argument with the name of a marked property is masked at any depth:
  * it is safer to mask one value too many.
  */
-export function maskedPaths({ inputSchema, projectId }: Masking, args: Json): string[][] {
-  const marks = marksOf(inputSchema)
+export function maskedPaths({ inputSchema, agreedSchema, projectId }: Masking, args: Json): string[][] {
+  const marks = marksSince(agreedSchema, inputSchema)
   return isUnmarked(marks) ? [] : pathsOf(args, marks, projectId)
 }
 
 /** Masks arguments that fit no schema; text that is not a JSON object or array is masked as a whole. */
-export function maskedText({ inputSchema, projectId }: Masking, text: string): string {
-  const marks = marksOf(inputSchema)
+export function maskedText({ inputSchema, agreedSchema, projectId }: Masking, text: string): string {
+  const marks = marksSince(agreedSchema, inputSchema)
   if (isUnmarked(marks)) return text
   const value = tryParseJson(text)
   return typeof value === 'object' && value !== null
@@ -78,6 +78,34 @@ function isMarkedName(key: string, { names, patterns, all }: Marks, path: string
 
 function isUnmarked({ names, patterns, all }: Marks): boolean {
   return names.size === 0 && patterns.length === 0 && !all
+}
+
+/**
+ * The marks of both schemas: what was marked stays so. When a marked property is gone, its value may go under any name that
+ * was not there before.
+ */
+function marksSince(agreed: JsonObject | undefined, now: JsonObject): Marks {
+  const marks = marksOf(now)
+  if (!agreed) return marks
+  const before = marksOf(agreed)
+  const [known, named] = [propertiesOf(agreed), propertiesOf(now)]
+  const isLost = [...before.names].some((name) => !named.has(name))
+  const added = isLost ? [...named].filter((name) => !known.has(name)) : []
+  return {
+    names: new Set([...before.names, ...marks.names, ...added]),
+    patterns: [...before.patterns, ...marks.patterns],
+    all: before.all || marks.all,
+  }
+}
+
+/** The names of all properties, anywhere in the schema. */
+function propertiesOf(schema: JsonObject): Set<string> {
+  const names = new Set<string>()
+  mapSchemas(schema, (one) => {
+    for (const [name] of schemasIn(one, 'properties')) names.add(name)
+    return one
+  })
+  return names
 }
 
 /** The names of all properties, anywhere in the schema, whose own schema is marked. */

@@ -51,7 +51,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
     atomically(ctx.db, async (tx) => {
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
-      const stored = storedDefinition(definition)
+      const stored = storedDefinition(definition, 1)
       const [row] = await tx
         .insert(tools)
         .values({ id, projectId, name, kind, definition: stored })

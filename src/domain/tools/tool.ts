@@ -85,12 +85,14 @@ export interface ToolDefinition {
 export type CallDefinition = Omit<ToolDefinition, 'kind'>
 
 /** A definition with the project whose budget judgements of its calls use. */
-export type OwnedDefinition = CallDefinition & { projectId: string }
+export type OwnedDefinition = CallDefinition & { projectId: string; agreedSchema?: JsonObject }
 
 export interface Tool extends ToolDefinition {
   id: string
   projectId: string
   version: number
+  /** The version that last changed what is judged (see judged.ts): what was agreed to since then still holds. */
+  judgedVersion: number
   createdAt: Date
   updatedAt: Date
 }

@@ -9,6 +9,7 @@ import { insertSelect } from '../../store/db/write.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, toolCreated, toolDeleted, toolUpdated } from '../events/index.ts'
 import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
+import { judgedHashOf } from './judged.ts'
 import { saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
@@ -22,11 +23,13 @@ export async function saveVersion(
   known: Tool,
   definition: ToolDefinition,
 ): Promise<Tool | null> {
+  const isJudged = judgedHashOf(definition) !== judgedHashOf(definitionIn(known))
+  const judgedVersion = isJudged ? known.version + 1 : known.judgedVersion
   const [row] = await tx
     .update(tools)
     .set({
       name: definition.name,
-      definition: storedDefinition(definition),
+      definition: storedDefinition(definition, judgedVersion),
       version: sql`${tools.version} + 1`,
       updatedAt: sql`now()`,
     })
@@ -44,19 +47,39 @@ export async function saveVersion(
 
 export function toolOf(row: typeof tools.$inferSelect): Tool {
   const { id, projectId, version, createdAt, updatedAt } = row
-  return { ...definitionOf(row), id, projectId, version, createdAt, updatedAt }
+  // Rows of earlier releases do not tell: each of their changes may have been judged.
+  const { judgedVersion = version } = row.definition as StoredDefinition
+  return { ...definitionOf(row), id, projectId, version, judgedVersion, createdAt, updatedAt }
 }
 
-/** A definition as it is stored: with the order of properties in its schemas, a KeyOrder, when jsonb would lose it. */
-export function storedDefinition(definition: ToolDefinition): unknown {
+function definitionIn(tool: Tool): ToolDefinition {
+  const {
+    id: _id,
+    projectId: _projectId,
+    version: _version,
+    judgedVersion: _judgedVersion,
+    createdAt: _createdAt,
+    updatedAt: _updatedAt,
+    ...definition
+  } = tool
+  return definition
+}
+
+type StoredDefinition = ToolDefinition & { order?: KeyOrder; judgedVersion?: number }
+
+/**
+ * A definition as it is stored: with the order of properties in its schemas, a KeyOrder, when jsonb would lose it, and with
+ * `judgedVersion` of the tool.
+ */
+export function storedDefinition(definition: ToolDefinition, judgedVersion: number): unknown {
   const { inputSchema, outputSchema } = definition
   const order = schemaOrderOf({ inputSchema, outputSchema })
-  return order ? { ...definition, order } : definition
+  return { ...definition, ...(order ? { order } : {}), judgedVersion } satisfies StoredDefinition
 }
 
 /** The definition of a row. */
 export function definitionOf(row: { definition: unknown }): ToolDefinition {
-  const { order, ...definition } = row.definition as ToolDefinition & { order?: KeyOrder }
+  const { order, judgedVersion: _judgedVersion, ...definition } = row.definition as StoredDefinition
   if (!order) return definition
   const { inputSchema, outputSchema } = definition
   return { ...definition, ...inKeyOrder({ inputSchema, outputSchema }, order) }
@@ -78,7 +101,7 @@ export function insertRunTools(
   return given.map(({ id: toolId, definition }) =>
     insertSelect(
       toolVersions,
-      { toolId, version: 1, projectId, definition: storedDefinition(definition), createdBy: by },
+      { toolId, version: 1, projectId, definition: storedDefinition(definition, 1), createdBy: by },
       sql`g`,
     ),
   )

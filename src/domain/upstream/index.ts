@@ -1,6 +1,8 @@
 /** The entry point of upstreams: Gatehouse as a client of other MCP servers. */
 export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './wire/call.ts'
 export type { InputRequired } from './wire/ask.ts'
+export { agreeToChange } from './catalog/agree.ts'
+export { heldChanges } from './catalog/held.ts'
 export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog/catalog.ts'
 export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
 export { forgetConnectors } from './connector/messages.ts'

@@ -94,6 +94,7 @@ export const matrix: Record<string, Line> = {
   createTool: line(builders),
   updateTool: line(builders),
   deleteTool: line(builders),
+  acceptUpstreamChange: line(admins),
   refreshUpstream: line(builders),
   connectUpstream: line(builders),
   disconnectUpstream: line(builders),

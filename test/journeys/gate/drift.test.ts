@@ -1,5 +1,5 @@
 /** Drift: an approval does not cover what was changed between the request and the run. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 import { holdStatement, watchStatements } from '../../support/held-statement.ts'
@@ -158,13 +158,6 @@ describe('what was agreed to is told by what was read with the call', () => {
       return { approvalId: approval.id, callId: id, ended }
     },
   }
-  // A verdict begins the calls of keys that this process has read.
-  beforeAll(async () => {
-    const { approvalId, ended } = await asked['called directly'](await gate.gated(stopped))
-    await gate.decide(approvalId, 'APPROVE')
-    await ended()
-  })
-
   const next = async (callId: string, than: string) => {
     const events = await gate.feed(
       ['APPROVAL_REQUESTED'],
@@ -180,13 +173,12 @@ describe('what was agreed to is told by what was read with the call', () => {
       const tool = await gate.gated(stopped)
       const { approvalId, callId, ended } = await ask(tool)
       const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId }
-      // The statement of the verdict begins it.
-      const beginning = holdStatement(h.app.services.db, begin)
-      const deciding = gate.decide(approvalId, 'APPROVE')
-      await beginning.arrived
+      // Calls of runs are begun over one of them, calls of nobody over the other.
+      const beginnings = [h.app.services.db, h.app.services.leaseDb].map((db) => holdStatement(db, begin))
+      await gate.decide(approvalId, 'APPROVE')
+      await Promise.race(beginnings.map(({ arrived }) => arrived))
       await moveTo(tool, `${tool.name}_moved`)
-      beginning.release()
-      await deciding
+      beginnings.forEach(({ release }) => release())
       const second = await next(callId, approvalId)
       expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
       await gate.decide(second, 'APPROVE')
@@ -263,6 +255,99 @@ describe('a direct call', () => {
     await gate.decide(deleted.approvalId, 'APPROVE')
     expect(await gate.untilCall(deleted.callId, ['ERRORED'])).toMatchObject({ errorCode: 'tool_deleted' })
     expect([...gate.paid(changed.tool.name), ...gate.paid(deleted.tool.name)]).toEqual([])
+  })
+})
+
+describe('a change of one field', () => {
+  const url = ({ name }: Tool) => `${fixtures.upstream.url}/${name}`
+  const schema = (properties: object) =>
+    objectSchema({ amount: { type: 'number' }, to: { type: 'string' }, ...properties })
+  const masked = { pin: { type: 'string', writeOnly: true } }
+  const http = (config: object) => ({
+    config: {
+      http: {
+        url: `${fixtures.upstream.url}/moved`,
+        inputSchema: schema(masked),
+        ...config,
+      },
+    },
+  })
+  /** Each field of a tool, and whether an approval of a call is void when it changes. */
+  const fields: Record<string, { to: (tool: Tool) => object; isVoid: boolean }> = {
+    title: { to: () => ({ title: 'Pay somebody' }), isVoid: false },
+    description: { to: () => ({ description: 'Pays an amount.' }), isVoid: false },
+    'a title among its annotations': { to: () => ({ annotations: { title: 'Pay' } }), isVoid: false },
+    openWorldHint: { to: () => ({ annotations: { openWorldHint: true } }), isVoid: false },
+    timeoutMs: { to: () => ({ timeoutMs: 1234 }), isVoid: false },
+    'a description in its schema': {
+      to: (tool) =>
+        http({
+          url: url(tool),
+          inputSchema: schema({ ...masked, amount: { type: 'number', description: 'euros' } }),
+        }),
+      isVoid: false,
+    },
+    name: { to: ({ name }) => ({ name: `${name}_too` }), isVoid: true },
+    'its address': { to: () => http({}), isVoid: true },
+    'its method': { to: (tool) => http({ url: url(tool), method: 'PUT' }), isVoid: true },
+    'its headers, with credentials': {
+      to: (tool) => http({ url: url(tool), headers: { authorization: 'Bearer other' } }),
+      isVoid: true,
+    },
+    'its schema': {
+      to: (tool) => http({ url: url(tool), inputSchema: schema({ ...masked, note: { type: 'string' } }) }),
+      isVoid: true,
+    },
+    'a mask': {
+      to: (tool) => http({ url: url(tool), inputSchema: schema({ pin: { type: 'string' } }) }),
+      isVoid: true,
+    },
+    outputSchema: { to: () => ({ outputSchema: { type: 'object', minProperties: 0 } }), isVoid: true },
+    presetParameters: { to: () => ({ presetParameters: { to: 'bob' } }), isVoid: true },
+    gate: { to: () => ({ gate: { autoApprove: false, timeoutSeconds: 999 } }), isVoid: true },
+    idempotent: { to: () => ({ idempotent: true }), isVoid: true },
+    destructiveHint: { to: () => ({ annotations: { destructiveHint: false } }), isVoid: true },
+    readOnlyHint: { to: () => ({ annotations: { readOnlyHint: true } }), isVoid: true },
+    agentsOnly: { to: () => ({ agentsOnly: true }), isVoid: true },
+    task: { to: () => ({ task: { mode: 'NEVER' } }), isVoid: true },
+  }
+  const change = async (tool: Tool, more: object) =>
+    expect(await h.mutate('updateTool', { id: tool.id, ...more }, 'tool { version }')).toMatchObject({
+      tool: { version: expect.any(Number) },
+    })
+
+  test.each(Object.keys(fields))('%s', async (name) => {
+    const { to, isVoid } = fields[name]!
+    const tool = await gate.gated(stopped)
+    // The schema as the cases write it, so that a case changes one thing.
+    await change(tool, http({ url: url(tool) }))
+    const call = await gate.call(tool.id)
+    await change(tool, to(tool))
+    await gate.decide(call['approval'].id, 'APPROVE')
+    await gate.untilCall(call['id'], isVoid ? ['AWAITING_APPROVAL', 'ERRORED'] : ['SUCCEEDED'])
+    const { status, voidReason } = await gate.approval(call['approval'].id)
+    expect({ status, voidReason }).toEqual(
+      isVoid ? { status: 'VOIDED', voidReason: 'TOOL_CHANGED' } : { status: 'APPROVED', voidReason: null },
+    )
+    expect(gate.paid(tool.name)).toHaveLength(isVoid ? 0 : 1)
+  })
+
+  test('a change that is not judged hides none that was, nor does a grant end with it', async () => {
+    const tool = await gate.gated(stopped)
+    const call = await gate.call(tool.id)
+    await moveTo(tool, `${tool.name}_moved`)
+    await change(tool, { title: 'Moved' })
+    const [first, waits] = [call['approval'].id as string, ['AWAITING_APPROVAL']]
+    await gate.decide(first, 'APPROVE')
+    const again = await gate.untilCall(call['id'], waits)
+    expect(await gate.approval(first)).toMatchObject({ status: 'VOIDED' })
+    const grant = { holder: 'CALLER', scope: 'TOOL', expiresInSeconds: 600, maxUses: 5 }
+    await gate.decide(again['approval'].id, 'APPROVE', { grant })
+    await gate.untilCall(call['id'], ['SUCCEEDED'])
+    await change(tool, { title: 'Moved again' })
+    expect(await gate.call(tool.id)).toMatchObject({ status: 'SUCCEEDED' })
+    await moveTo(tool, `${tool.name}_again`)
+    expect(await gate.call(tool.id)).toMatchObject({ status: 'AWAITING_APPROVAL' })
   })
 })
 

@@ -206,7 +206,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       await decideAround(h, one, () =>
         run(sql`with t as (
           update tools set version = version + 1,
-            definition = jsonb_set(definition, '{description}', '"another"') where id = ${one.tool.id} returning *
+            definition = jsonb_set(definition, '{description}', '"another"') - 'judgedVersion' where id = ${one.tool.id} returning *
         )
         insert into tool_versions (tool_id, version, project_id, definition)
         select id, version, project_id, definition from t`),

@@ -83,17 +83,15 @@ test('a run at the gate is joined by the request that repeats it unchanged, as t
   await agent.decide('REJECT')
 })
 
-test('the same words in another conversation, with a key, or of another caller are runs of their own', async () => {
+test('the same words later in another conversation, with a key, or of another caller are runs of their own', async () => {
   const args = fresh()
-  const sessions = [
-    await startSession(agent.url, agent.callerKey),
-    await startSession(agent.url, agent.callerKey),
-  ]
   const ids = [
     idOf(await resultOf('teller', args)),
     idOf(await resultOf('teller', { ...args, idempotency_key: 'own' })),
   ]
-  for (const session of sessions) {
+  for (const words of ['good morning', 'good evening']) {
+    const session = await startSession(agent.url, agent.callerKey)
+    await resultOf('teller', { message: `say ${words}` }, session)
     const made = idOf(await resultOf('teller', args, session))
     expect(idOf(await resultOf('teller', args, session))).toBe(made)
     ids.push(made)
@@ -103,6 +101,34 @@ test('the same words in another conversation, with a key, or of another caller a
   expect(new Set(ids).size).toBe(5)
   for (const _ of ids) await agent.decide('REJECT')
 })
+
+test.each([
+  ['a call of a tool', 'pay', () => ({ word: `s${++count}` })],
+  ['a run of the agent', 'teller', fresh],
+] as const)(
+  'a client that opens a session for each call is asked about once: %s',
+  async (_what, name, argumentsOf) => {
+    const args = argumentsOf()
+    const before = agent.paid()
+    const inNewSession = async () => resultOf(name, args, await startSession(agent.url, agent.callerKey))
+    const first = await inNewSession()
+    expect(first['content'][0].text).toContain('or repeat this request unchanged')
+    expect(idOf(await inNewSession())).toBe(idOf(first))
+    expect(idOf(await resultOf(name, args))).toBe(idOf(first))
+    expect(await questions()).toHaveLength(1)
+    await agent.decide()
+    await expect.poll(() => agent.paid()).toBe(before + 1)
+    // What nobody has fetched is the outcome of the next equal request.
+    await expect
+      .poll(async () => (await inNewSession())['structuredContent']?.status)
+      .not.toBe('pending_approval')
+    expect(await questions()).toEqual([])
+    expect(agent.paid()).toBe(before + 1)
+    // That was delivered: the same words are a new request.
+    expect(idOf(await inNewSession())).not.toBe(idOf(first))
+    await agent.decide('REJECT')
+  },
+)
 
 test('a run that no gate has stopped is joined by nobody: its conversation is that of one client', async () => {
   const args = { message: 'slow 1s before\nsay hello' }

@@ -45,12 +45,12 @@ afterAll(async () => {
   await h?.stop()
 })
 
-const payTool = (description: string) => ({
+const payTool = (description: string, properties: object = {}) => ({
   name: 'pay',
   description,
   inputSchema: {
     type: 'object',
-    properties: { amount: { type: 'number' }, account: { type: 'string' } },
+    properties: { amount: { type: 'number' }, account: { type: 'string' }, ...properties },
     required: ['amount', 'account'],
   },
 })
@@ -162,7 +162,7 @@ describe('the gate', () => {
     const tool = await mcpTool({ url: modern.url }, { gate: { autoApprove: false } })
     const stopped = await call(tool['id'], 'pay', { amount: 1, account: 'a' })
     const before = callsOf('pay').length
-    modern.tools.get('pay')!.tool = payTool('Pays, and keeps a copy of everything it sees.')
+    modern.tools.get('pay')!.tool = payTool('Pays.', { copy: { type: 'boolean' } })
     // The upstream sends no notification: the check before the run finds the change.
     await gate.decide(stopped['approval'].id, 'APPROVE')
     const asked = await gate.untilCall(stopped['id'], ['AWAITING_APPROVAL'])
@@ -174,6 +174,29 @@ describe('the gate', () => {
     expect(old.data['approval']).toEqual({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
     await gate.decide(asked['approval'].id, 'APPROVE')
     expect(await gate.untilCall(stopped['id'], ['SUCCEEDED'])).toMatchObject({ isError: false })
+    modern.tools.get('pay')!.tool = payTool('Pays.')
+  })
+
+  test('an approval stands when the server has changed what describes the tool, and says so to clients', async () => {
+    const tool = await mcpTool({ url: modern.url }, { gate: { autoApprove: false } })
+    const stopped = await call(tool['id'], 'pay', { amount: 1, account: 'a' })
+    const amount = { type: 'number', description: 'In euros.' }
+    modern.tools.get('pay')!.tool = {
+      ...payTool('Pays, as ever.', { amount }),
+      annotations: { title: 'Pay', openWorldHint: true },
+    } as ReturnType<typeof payTool>
+    await gate.decide(stopped['approval'].id, 'APPROVE')
+    expect(await gate.untilCall(stopped['id'], ['SUCCEEDED', 'AWAITING_APPROVAL'])).toMatchObject({
+      status: 'SUCCEEDED',
+      approval: { id: stopped['approval'].id },
+    })
+    const served = await h.gql(
+      `query($id: ID!) { tool(id: $id) { ... on McpTool { actions { description } } } }`,
+      {
+        id: tool['id'],
+      },
+    )
+    expect(served.data['tool'].actions).toContainEqual({ description: 'Pays, as ever.' })
     modern.tools.get('pay')!.tool = payTool('Pays.')
   })
 

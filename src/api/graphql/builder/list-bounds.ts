@@ -61,6 +61,7 @@ export const listMaxima: Record<string, number> = {
   'Generation.toolCalls': 500,
   'GenerationEventPage.nodes': 100,
   'GenerationTally.agents': 50,
+  'HeldChange.changes': 10,
   'McpTool.actions': 1000,
   'McpTool.allow': 1000,
   'McpTool.deny': 1000,

@@ -1,7 +1,13 @@
 /** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
 import type { PlatformAction } from '../../../domain/access/index.ts'
-import { gateOf } from '../../../domain/gates/index.ts'
-import { listActions, shownSchema, type Callable } from '../../../domain/tools/index.ts'
+import {
+  acceptUpstreamChange,
+  listActions,
+  ownGateOf,
+  shownSchema,
+  type Callable,
+} from '../../../domain/tools/index.ts'
+import { addMutation } from '../builder/mutation.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolTypes } from './tool-objects.ts'
@@ -12,6 +18,19 @@ type Annotations = ReturnType<typeof addToolTypes>['Annotations']
 export function addToolActions(refs: Refs, annotations: Annotations, gates: GateTypes) {
   const { builder } = refs
   addPlatformActions(refs, annotations)
+  addAcceptance(refs)
+  const HeldChange = builder.objectRef<NonNullable<Callable['heldChange']>>('HeldChange').implement({
+    description:
+      'What an upstream says of its tool now that would loosen it: it does not count until acceptUpstreamChange.',
+    fields: (t) => ({
+      changes: t.exposeStringList('changes', {
+        description: 'What was so before and what the server says now, in a sentence each.',
+      }),
+      hash: t.exposeString('hash', {
+        description: 'Names what the server says now, for acceptUpstreamChange.',
+      }),
+    }),
+  })
   return builder.objectRef<Callable>('ToolAction').implement({
     description: 'One action of a tool that has several.',
     fields: (t) => ({
@@ -43,9 +62,49 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
       gate: t.field({
         type: gates.Policy,
         description: 'The policy that stops calls of the action for approval.',
-        resolve: gateOf,
+        resolve: ownGateOf,
+      }),
+      heldChange: t.field({
+        type: HeldChange,
+        nullable: true,
+        description:
+          'What the upstream says now that does not count until a person accepts it: a hint that it took back, arguments that it changed. Null when everything counts.',
+        resolve: ({ heldChange }) => heldChange ?? null,
       }),
     }),
+  })
+}
+
+function addAcceptance(refs: Refs): void {
+  const { builder } = refs
+  addMutation(refs, {
+    name: 'acceptUpstreamChange',
+    description:
+      'Accepts what an upstream says of its tool now: until then, a hint that it took back still stops calls, masked arguments stay masked, and conditions on arguments that it changed stop every call. CONFLICT when the server says something else by now, and where changes of gates need a second person. Permission: gates:Update.',
+    input: builder.inputType('AcceptUpstreamChangeInput', {
+      description: 'The change to accept, as ToolAction.heldChange shows it.',
+      fields: (t) => ({
+        toolId: t.id({ required: true, description: 'The id of the mcp tool; it begins with tool_.' }),
+        action: t.string({
+          required: true,
+          description: 'The name of the action, as ToolAction.action has it.',
+        }),
+        hash: t.string({ required: true, description: 'HeldChange.hash of the change that was read.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ toolId: string }>('AcceptUpstreamChangePayload').implement({
+      description: 'The tool, whose server is believed.',
+      fields: (t) => ({
+        tool: t.field({
+          type: refs.Tool,
+          nullable: true,
+          description: 'The mcp tool; null when it is hidden from this API key.',
+          resolve: ({ toolId }, _args, { loaders }) => loaders.tools.load(toolId),
+        }),
+      }),
+    }),
+    errors: ['NotFoundError', 'ValidationError', 'ConflictError'],
+    run: async (ctx, input) => (await acceptUpstreamChange(ctx, input), { toolId: input.toolId }),
   })
 }
 

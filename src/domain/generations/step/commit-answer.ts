@@ -6,8 +6,8 @@ import { lockOwners } from '../../../store/work/owner.ts'
 import { allows, basisOf, principalById, rememberedPrincipal, type Principal } from '../../access/index.ts'
 import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { gateOf, judgeGate } from '../../gates/index.ts'
-import { isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
+import { judgeGate } from '../../gates/index.ts'
+import { policiesOf, isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
 import type { AttemptTimes } from './attempt-times.ts'
 import type { PreparedRequest } from './request.ts'
 import { commit } from '../transaction/commit.ts'
@@ -138,7 +138,7 @@ function triageRules(
           resourceOf(tool.id),
         )),
     atDepthLimit: generation.depth + 1 >= nestingLimits.chain,
-    gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged, generation.projectId),
+    gate: (tool, merged) => judgeGate(policiesOf(tool, gates), merged, generation.projectId),
     isStop: (name) => isStop(generation.settings, name),
   }
 }

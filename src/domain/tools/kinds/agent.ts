@@ -54,6 +54,7 @@ export function describedAgent(name: string): string {
 export function agentCallable({ name, ...row }: AgentName): Callable {
   return {
     ...row,
+    judgedVersion: row.version,
     name,
     kind: 'agent',
     runtimeName: runtimeName([name]),

@@ -12,8 +12,18 @@ export interface UpstreamTool {
   annotations: JsonObject | null
   icons?: JsonObject[]
   meta?: JsonObject
-  /** SHA-256 of what an approver agrees to: name, description, schemas and annotations. */
+  /** SHA-256 of name, description, schemas and annotations. */
   hash: string
+  /** What holds of what the server said before; see held.ts. Absent: nothing else than it says now. */
+  held?: HeldFacts
+}
+
+/** What a server said of a tool before, and nobody has agreed to drop. */
+export interface HeldFacts {
+  /** Hints that are stricter than those of now. */
+  annotations?: { destructiveHint?: boolean; readOnlyHint?: boolean; idempotentHint?: boolean }
+  /** The arguments that people agreed to, when those of now differ in what is judged. */
+  inputSchema?: JsonObject
 }
 
 /** A prompt as in MCP, with its texts cleaned. */
@@ -45,6 +55,8 @@ export interface Catalog {
   /** Equal for equal content; empty before the first discovery. */
   hash: string
   tools: UpstreamTool[]
+  /** What is remembered of tools that the server does not list any more, by name; absent: nothing. */
+  gone?: UpstreamTool[]
   prompts: UpstreamPrompt[]
   resources: UpstreamResource[]
   resourceTemplates: UpstreamResourceTemplate[]
@@ -66,7 +78,7 @@ export const emptyCatalog: Catalog = {
   notes: [],
 }
 
-/** The hash of what an approver agrees to. */
+/** The hash of a tool. */
 export function toolHash(tool: Omit<UpstreamTool, 'hash'>): string {
   const { name, description, inputSchema, outputSchema, annotations } = tool
   return hashJson({ name, description, inputSchema, outputSchema, annotations })

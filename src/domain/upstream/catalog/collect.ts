@@ -4,6 +4,7 @@ import { asText, isJsonObject, type JsonObject, writeJson } from '../../../core/
 import { catalogHash, type Catalog } from './catalog.ts'
 import { cleanLine, cleanText } from './clean.ts'
 import { faultOf, mayHaveLostSession } from '../fault.ts'
+import { holdKnown } from './held.ts'
 import { readPrompt, readResource, readTemplate, readTool, type Read } from './entries.ts'
 
 /** Requests one page of a list and returns the result unchecked. */
@@ -60,7 +61,7 @@ export async function collectCatalog(
   const resources = await readDeclared(reading, 'resources', 'resources/list', readResource, byUri)
   const method = 'resources/templates/list'
   const resourceTemplates = await readDeclared(reading, 'resourceTemplates', method, readTemplate, byTemplate)
-  const lists = { tools, prompts, resources, resourceTemplates }
+  const lists = { ...holdKnown(known, tools), prompts, resources, resourceTemplates }
   const content = { ...lists, server: serverOf(facts), capabilities, notes: reading.notes.slice(0, maxNotes) }
   return { catalog: { hash: catalogHash(content), ...content }, ttlMs: reading.ttlMs }
 }

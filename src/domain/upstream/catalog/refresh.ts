@@ -9,9 +9,11 @@ import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
+import { record, type NewAuditEntry } from '../../audit/index.ts'
 import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
+import { heldChanges } from './held.ts'
 import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
 import { followerOf } from '../follower.ts'
 import { loadCatalogs, loadRows, cacheCatalog, rowColumns, stateOf } from '../state.ts'
@@ -125,6 +127,7 @@ async function writeSuccess(
       listener: sql`coalesce(${listener}, listener)`,
       ...(text === null ? {} : { catalog: text, catalogHash: catalog.hash }),
     },
+    entries: isNew ? heldEntries(row, known, catalog) : [],
     events: [
       ...statusEvents(row, 'CONNECTED', null),
       ...(isNew ? [changeEvent(row.id, known, catalog)] : []),
@@ -180,9 +183,15 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
 async function commitState(
   services: Services,
   held: Held,
-  change: { set: Values<typeof upstreams>; events: DomainEvent[]; projectId: string; surface: boolean },
+  change: {
+    set: Values<typeof upstreams>
+    events: DomainEvent[]
+    entries?: NewAuditEntry[]
+    projectId: string
+    surface: boolean
+  },
 ): Promise<void> {
-  const { projectId, events } = change
+  const { projectId, events, entries = [] } = change
   await atomically(services.db, async (tx) => {
     const rows = await query(
       tx,
@@ -195,6 +204,7 @@ async function commitState(
     )
     if (rows.length === 0) throw new LeaseLostError(held.id)
     if (events.length > 0) await appendProjectEvents(tx, projectId, events)
+    for (const entry of entries) await record(tx, entry)
   })
   if (events.length > 0) services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
@@ -208,6 +218,26 @@ function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | n
 function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
   return upstreamChanged({ toolId, added, removed, changed })
+}
+
+/** The most tools of one refresh that the audit log names. */
+const mostEntries = 50
+
+/** An entry for each tool of which the server now says something that does not count until a person agrees. */
+function heldEntries(row: UpstreamRow, before: Catalog, after: Catalog): NewAuditEntry[] {
+  const known = new Map(before.tools.map((tool) => [tool.name, heldChanges(tool).join(' ')]))
+  return after.tools
+    .map((tool) => ({ name: tool.name, changes: heldChanges(tool) }))
+    .filter(({ name, changes }) => changes.length > 0 && known.get(name) !== changes.join(' '))
+    .slice(0, mostEntries)
+    .map(({ name, changes }) => ({
+      projectId: row.projectId,
+      principalId: 'system',
+      action: 'gates:Update',
+      resource: `tool/${row.id}`,
+      outcome: 'DENIED',
+      details: { action: name, changes },
+    }))
 }
 
 /** Varies the time by up to a fifth, so that upstreams saved together are not refreshed together for ever. */

@@ -86,6 +86,10 @@ const action = graphql(
       gate {
         ...Gate
       }
+      heldChange {
+        changes
+        hash
+      }
     }
   `,
   [gate],

@@ -8,6 +8,7 @@ import type { Schema } from '../../parts/schema-form-resolve.ts'
 import type { Gate, ToolDetail } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
 import { GateEditor } from './gate-editor.tsx'
+import { HeldChanges } from './held-changes.tsx'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -21,6 +22,7 @@ export function GateTab({ tool, reload }: Props) {
   const policy: Gate = own?.gate ?? tool.gate
   return (
     <section className="stack" aria-label={t('Gate')}>
+      <HeldChanges tool={tool} reload={reload} />
       <PendingGateChanges targetId={tool.id} />
       {tool.__typename === 'McpTool' && tool.actions.length > 0 && (
         <div className="action-choice">
