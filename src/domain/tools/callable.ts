@@ -123,7 +123,8 @@ function ofUpstream(tool: Tool, config: McpToolConfig, upstreamTool: UpstreamToo
 function lostPresets({ presetParameters }: Tool, now: JsonObject, agreed: JsonObject | undefined): boolean {
   if (!agreed) return false
   const kept = presetsFor(now, presetParameters)
-  return Object.keys(presetsFor(agreed, presetParameters)).some((name) => !Object.hasOwn(kept, name))
+  const before = agreed['properties'] ? presetsFor(agreed, presetParameters) : presetParameters
+  return Object.keys(before).some((name) => !Object.hasOwn(kept, name))
 }
 
 /**

@@ -5,6 +5,7 @@
 import { sql } from 'drizzle-orm'
 import { newId } from '../../../src/core/ids.ts'
 import { sealPart } from '../../../src/domain/followers/slack/integration.ts'
+import { emptyCatalog } from '../../../src/domain/upstream/catalog/catalog.ts'
 import { query } from '../../../src/store/db/database.ts'
 import type { Harness } from '../../support/harness.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
@@ -60,7 +61,8 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
   // No timer changes it, so that the contents of the project stay the same.
   await query(
     h.app.services.db,
-    sql`update upstreams set wake_at = null, epoch = epoch + 1 where id = ${mcp['tool'].id}`,
+    sql`update upstreams set wake_at = null, epoch = epoch + 1, catalog = ${JSON.stringify(catalog)}, catalog_hash = ${catalog.hash}
+      where id = ${mcp['tool'].id}`,
   )
   const toolIds = [http['tool'].id, client['tool'].id]
   const helper = await mutate('createAgent', { name: `${marker}_helper` }, 'agent { id }')
@@ -184,7 +186,8 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
     'createTool',
     {
       name: `${marker}_gated`,
-      gate: { autoApprove: false },
+      // No test takes so long: what waits stays as it is.
+      gate: { autoApprove: false, timeoutSeconds: 86_400 },
       config: { http: { url: `${upstream}/gated`, inputSchema } },
     },
     'tool { id }',
@@ -283,6 +286,23 @@ async function furnishSlack(h: Harness, projectId: string, marker: string): Prom
   return id
 }
 
+/** What the upstream of the project offers. */
+const catalog = {
+  ...emptyCatalog,
+  hash: 'furnished',
+  tools: [
+    {
+      name: 'act',
+      title: null,
+      description: '',
+      inputSchema: { type: 'object' },
+      outputSchema: null,
+      annotations: null,
+      hash: 'act',
+    },
+  ],
+}
+
 /** Fields that inputs need in this project, in addition to those that the schema requires. */
 export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
   return {
@@ -297,6 +317,7 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     SetRateLimitInput: { scope: 'TOOL', targetId: ids['tool_'], perMinute: 100_000 },
     CancelToolCallInput: { toolCallId: ids['direct'] },
     ResolveUnknownCallInput: { toolCallId: ids['unknown'] },
+    AcceptUpstreamChangeInput: { toolId: ids['mcp'], action: 'act' },
     RefreshUpstreamInput: { toolId: ids['mcp'] },
     ConnectUpstreamInput: { toolId: ids['mcp'] },
     DisconnectUpstreamInput: { toolId: ids['mcp'] },

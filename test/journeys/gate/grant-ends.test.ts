@@ -69,6 +69,6 @@ test('a grant ends when the tool is changed', async () => {
   const tool = await grants.newTool()
   await grants.granted(tool, {})
   expect(await grants.passes(tool)).toBe(true)
-  await h.mutate('updateTool', { id: tool.id, description: 'another' }, 'tool { version }')
+  await h.mutate('updateTool', { id: tool.id, presetParameters: { to: 'bob' } }, 'tool { version }')
   expect(await grants.passes(tool)).toBe(false)
 })

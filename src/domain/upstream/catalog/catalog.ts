@@ -57,6 +57,8 @@ export interface Catalog {
   tools: UpstreamTool[]
   /** What is remembered of tools that the server does not list any more, by name; absent: nothing. */
   gone?: UpstreamTool[]
+  /** More were gone than are remembered: a tool that is new may be one of them. Absent: false. */
+  forgot?: boolean
   prompts: UpstreamPrompt[]
   resources: UpstreamResource[]
   resourceTemplates: UpstreamResourceTemplate[]

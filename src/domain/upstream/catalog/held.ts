@@ -2,12 +2,17 @@
  * What a server said about its tools holds until a person agrees to less: a hint that it takes back, or arguments that it
  * changes, open no gate, unmask nothing and evade no preset. Pure.
  */
-import { hashJson, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { hashJson, isJsonObject, writeJson, type JsonObject } from '../../../core/json.ts'
 import { bareSchema } from '../../../core/schema-walk.ts'
 import type { Catalog, HeldFacts, UpstreamTool } from './catalog.ts'
 
 /** How many tools that are gone are remembered, in case they come back as something else. */
 const mostGone = 1000
+/** The largest schemas of earlier readings that a catalog keeps, in bytes of JSON together. */
+const mostKept = 1024 * 1024
+
+/** Stands for arguments that were too large to keep: all are masked, and none is known. */
+const forgottenSchema: JsonObject = { writeOnly: true }
 
 /** The hints that loosen a tool, each with the value that does. */
 const loosening = { destructiveHint: false, readOnlyHint: true, idempotentHint: true } as const
@@ -15,36 +20,78 @@ type Hint = keyof typeof loosening
 
 /** The tools as found, each with what holds of what was known of it; and what is remembered of those that are gone. */
 export function holdKnown(
-  known: Pick<Catalog, 'tools' | 'gone'>,
+  known: Pick<Catalog, 'tools' | 'gone' | 'forgot'>,
   found: readonly UpstreamTool[],
-): Pick<Catalog, 'tools' | 'gone'> {
+): Pick<Catalog, 'tools' | 'gone' | 'forgot'> {
   const before = new Map<string, UpstreamTool>()
   for (const tool of [...(known.gone ?? []), ...known.tools]) before.set(tool.name, tool)
+  const fits = budgetOf(mostKept)
   const tools = found.map((tool) => {
     const earlier = before.get(tool.name)
     before.delete(tool.name)
-    return earlier ? held(tool, earlier) : tool
+    if (earlier) return held(tool, earlier, fits)
+    // It may be one that was forgotten.
+    return known.forgot
+      ? { ...tool, ...holding({ annotations: heldHints(tool, { destructiveHint: true }) }) }
+      : tool
   })
-  const gone = [...before.values()].slice(-mostGone)
-  return { tools, ...(gone.length > 0 ? { gone } : {}) }
+  const gone = [...before.values()].toReversed().slice(0, mostGone)
+  const forgot = known.forgot || before.size > mostGone
+  return {
+    tools,
+    ...(gone.length > 0 ? { gone: gone.map((tool) => remembered(tool, fits)).toReversed() } : {}),
+    ...(forgot ? { forgot } : {}),
+  }
 }
 
-function held(tool: UpstreamTool, earlier: UpstreamTool): UpstreamTool {
-  const { held: _held, ...now } = tool
-  const annotations = heldHints(tool, earlier)
-  const agreed = earlier.held?.inputSchema ?? earlier.inputSchema
-  const isChanged = hashJson(bareSchema(agreed)) !== hashJson(bareSchema(tool.inputSchema))
-  if (!isChanged && Object.keys(annotations).length === 0) return now
-  const facts: HeldFacts = {
-    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    ...(isChanged ? { inputSchema: agreed } : {}),
+/** Whether a schema fits beside those that were asked about before. */
+type Budget = (schema: JsonObject) => boolean
+
+function budgetOf(bytes: number): Budget {
+  let left = bytes
+  return (schema) => (left -= writeJson(schema).length) >= 0
+}
+
+/** What is needed of a tool that is gone. */
+function remembered(tool: UpstreamTool, fits: Budget): UpstreamTool {
+  const agreed = tool.held?.inputSchema ?? tool.inputSchema
+  const said = saidBy(tool)
+  const hints = Object.keys(loosening).filter((hint) => said[hint] !== undefined)
+  return {
+    name: tool.name,
+    title: null,
+    description: '',
+    inputSchema: fits(agreed) ? agreed : forgottenSchema,
+    outputSchema: null,
+    annotations: Object.fromEntries(hints.map((hint) => [hint, said[hint]!])),
+    hash: tool.hash,
   }
-  return { ...now, held: facts }
+}
+
+const saidBy = ({ annotations, held: facts }: Pick<UpstreamTool, 'annotations' | 'held'>) =>
+  ({ ...annotations, ...facts?.annotations }) as JsonObject
+
+function holding(facts: HeldFacts): { held?: HeldFacts } {
+  const { annotations = {}, inputSchema } = facts
+  if (!inputSchema && Object.keys(annotations).length === 0) return {}
+  return {
+    held: {
+      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+      ...(inputSchema ? { inputSchema } : {}),
+    },
+  }
+}
+
+function held(tool: UpstreamTool, earlier: UpstreamTool, fits: Budget): UpstreamTool {
+  const annotations = heldHints(tool, saidBy(earlier))
+  const agreed = earlier.held?.inputSchema ?? earlier.inputSchema
+  if (hashJson(bareSchema(agreed)) === hashJson(bareSchema(tool.inputSchema)))
+    return { ...tool, ...holding({ annotations }) }
+  return { ...tool, ...holding({ annotations, inputSchema: fits(agreed) ? agreed : forgottenSchema }) }
 }
 
 /** The hints that hold against those of now. */
-function heldHints(tool: UpstreamTool, earlier: UpstreamTool): Partial<Record<Hint, boolean>> {
-  const was = { ...earlier.annotations, ...earlier.held?.annotations } as JsonObject
+function heldHints(tool: UpstreamTool, was: JsonObject): Partial<Record<Hint, boolean>> {
   const is = tool.annotations ?? {}
   return Object.fromEntries(
     Object.entries(loosening).flatMap(([hint, loose]) => {
