@@ -9,7 +9,12 @@ import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
-import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../../events/index.ts'
+import {
+  appendProjectEvents,
+  upstreamChanged,
+  upstreamStatus,
+  type ProjectEvent,
+} from '../../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
@@ -180,7 +185,7 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
 async function commitState(
   services: Services,
   held: Held,
-  change: { set: Values<typeof upstreams>; events: DomainEvent[]; projectId: string; surface: boolean },
+  change: { set: Values<typeof upstreams>; events: ProjectEvent[]; projectId: string; surface: boolean },
 ): Promise<void> {
   const { projectId, events } = change
   await atomically(services.db, async (tx) => {
@@ -200,12 +205,12 @@ async function commitState(
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
-function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): DomainEvent[] {
+function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): ProjectEvent[] {
   if (row.status === status && (row.error?.code ?? null) === code) return []
   return [upstreamStatus({ toolId: row.id, status, code })]
 }
 
-function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
+function changeEvent(toolId: string, before: Catalog, after: Catalog): ProjectEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
   return upstreamChanged({ toolId, added, removed, changed })
 }
