@@ -2,10 +2,16 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { isLastEvent } from '../../client/core.ts'
+import { followProject, isLastEvent, type Core } from '../../client/core.ts'
 import * as documents from '../../client/documents.ts'
 import { EventStream } from '../../client/follow.ts'
-import { CursorExpiredError, UnauthenticatedError, type ProjectEvent } from '../../client/index.ts'
+import {
+  CursorExpiredError,
+  UnauthenticatedError,
+  type ClientOptions,
+  type ProjectEvent,
+} from '../../client/index.ts'
+import { eventStreamTransport } from '../../client/server-sent-events.ts'
 import { serverOf } from '../../client/server.ts'
 import { socketTransport } from '../../client/socket.ts'
 import { startCuttable } from '../support/cuttable.ts'
@@ -29,6 +35,25 @@ afterAll(async () => {
   await fixtures.close()
   await h.stop()
 })
+
+/** The parts of a client, and when its first stream has been told anything: its place. */
+function placedCore(options: ClientOptions): { core: Core; isPlaced: Promise<void> } {
+  const server = serverOf(options)
+  const own = server.webSocket ? socketTransport(server) : eventStreamTransport(server)
+  let placed = () => {}
+  const isPlaced = new Promise<void>((resolve) => (placed = resolve))
+  const open: Core['transport']['open'] = (operation, listener) =>
+    own.open(operation, {
+      lost: (reason) => listener.lost(reason),
+      refused: (errors) => listener.refused(errors),
+      completed: () => listener.completed(),
+      next(result) {
+        listener.next(result)
+        placed()
+      },
+    })
+  return { core: { server, transport: { open, close: () => own.close() } }, isPlaced }
+}
 
 /** What is followed on this server. */
 const topics = () => h.app.services.broadcaster.topicCount()
@@ -97,20 +122,28 @@ describe.each(transports)('over %s', (_name, webSocket) => {
     const proxy = await startCuttable(h.url)
     let lost = () => {}
     const isLost = new Promise<void>((resolve) => (lost = resolve))
-    const client = clientOf(proxy, webSocket, { onRetry: () => lost() })
-    await expect.poll(topics).toBe(0)
-    const stream = client.projectEvents({ types: ['AGENT_CREATED'] })
+    let requests = 0
+    const counted: typeof fetch = (...given) => {
+      requests++
+      return fetch(...given)
+    }
+    const options = { url: proxy.url, key: adminKey, webSocket, fetch: counted, onRetry: () => lost() }
+    const { core, isPlaced } = placedCore(options)
+    const stream = followProject(core, { types: ['AGENT_CREATED'] })
     const first = stream.next()
-    await expect.poll(topics).toBe(1)
+    await isPlaced
+    // The stream itself has told where it is: nothing else was asked.
+    expect(requests).toBe(webSocket ? 0 : 1)
     const back = proxy.leave()
     await Promise.all([fixtures.agent(), fixtures.agent()])
     await isLost
     await fixtures.agent()
     back()
     const heard = [await first, await stream.next(), await stream.next()]
+    expect(heard.map(({ value }) => value?.type)).toEqual(Array(3).fill('AGENT_CREATED'))
     expect(new Set(heard.map(({ value }) => value?.cursor)).size).toBe(3)
     await stream.return!()
-    client.close()
+    core.transport.close()
     await proxy.close()
   })
 

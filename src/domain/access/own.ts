@@ -4,7 +4,7 @@
  */
 import { query } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { requesterOf, type EventStream } from '../events/index.ts'
+import { requesterOf, type FeedStream } from '../events/index.ts'
 import type { Ctx } from './context.ts'
 import { lineageOf, memberOf } from './persons.ts'
 import { allows, type Action } from './policy.ts'
@@ -65,19 +65,19 @@ async function isOwn({ db, principal }: Pick<Ctx, 'db' | 'principal'>, id: strin
 
 /**
  * The events of a stream that tell of what the caller reaches, judged by what each event says: keys that the caller makes
- * while it reads are its own at once. What cannot be told is left out.
+ * while it reads are its own at once. What cannot be told is left out; where the stream starts is told to everybody.
  */
 export function ownEvents(
   ctx: Pick<Ctx, 'db' | 'principal'>,
   resource: string,
-  stream: EventStream,
-): EventStream {
+  stream: FeedStream,
+): FeedStream {
   if (reachesOthers(ctx, resource)) return stream
   return {
     async next() {
       for (;;) {
         const item = await stream.next()
-        if (item.done) return item
+        if (item.done || 'start' in item.value) return item
         const by = 'event' in item.value ? await requesterOf(ctx.db, item.value.event) : null
         if (by !== null && (await isOwn(ctx, by))) return item
       }

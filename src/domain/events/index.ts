@@ -47,7 +47,9 @@ export {
   newestPosition,
   readGenerationEvents,
   type EventStream,
+  type FeedStream,
   type StreamItem,
+  type StreamStart,
 } from './follow.ts'
 export {
   eventsById,

@@ -3,9 +3,9 @@ import {
   cursorAt,
   followProject,
   searchProject,
-  type EventStream,
   type FeedFilter,
   type FeedPage,
+  type FeedStream,
 } from '../events/index.ts'
 import {
   type Ctx,
@@ -18,8 +18,8 @@ import {
 } from '../access/index.ts'
 
 /**
- * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
- * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
+ * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, and its first
+ * item tells where that is; with "0" at the beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
  * event of the cursor is not in the log any more.
  */
 export async function watchProject(
@@ -29,7 +29,7 @@ export async function watchProject(
     after?: string | null | undefined
     types?: readonly string[] | null | undefined
   },
-): Promise<EventStream> {
+): Promise<FeedStream> {
   const projectId = await projectOf(ctx, input.projectId)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
