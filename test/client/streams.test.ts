@@ -2,23 +2,17 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { followProject, isLastEvent, type Core } from '../../client/core.ts'
+import { followProject, isLastEvent } from '../../client/core.ts'
 import * as documents from '../../client/documents.ts'
 import { EventStream } from '../../client/follow.ts'
-import {
-  CursorExpiredError,
-  UnauthenticatedError,
-  type ClientOptions,
-  type ProjectEvent,
-} from '../../client/index.ts'
-import { eventStreamTransport } from '../../client/server-sent-events.ts'
+import { CursorExpiredError, UnauthenticatedError, type ProjectEvent } from '../../client/index.ts'
 import { serverOf } from '../../client/server.ts'
 import { socketTransport } from '../../client/socket.ts'
 import { startCuttable } from '../support/cuttable.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startFreezable } from './freezable.ts'
-import { clientOf, durable, logOf, transports } from './clients.ts'
+import { clientOf, durable, logOf, transports, watchedCore } from './clients.ts'
 import { randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
@@ -35,25 +29,6 @@ afterAll(async () => {
   await fixtures.close()
   await h.stop()
 })
-
-/** The parts of a client, and when its first stream has been told anything: its place. */
-function placedCore(options: ClientOptions): { core: Core; isPlaced: Promise<void> } {
-  const server = serverOf(options)
-  const own = server.webSocket ? socketTransport(server) : eventStreamTransport(server)
-  let placed = () => {}
-  const isPlaced = new Promise<void>((resolve) => (placed = resolve))
-  const open: Core['transport']['open'] = (operation, listener) =>
-    own.open(operation, {
-      lost: (reason) => listener.lost(reason),
-      refused: (errors) => listener.refused(errors),
-      completed: () => listener.completed(),
-      next(result) {
-        listener.next(result)
-        placed()
-      },
-    })
-  return { core: { server, transport: { open, close: () => own.close() } }, isPlaced }
-}
 
 /** What is followed on this server. */
 const topics = () => h.app.services.broadcaster.topicCount()
@@ -128,10 +103,10 @@ describe.each(transports)('over %s', (_name, webSocket) => {
       return fetch(...given)
     }
     const options = { url: proxy.url, key: adminKey, webSocket, fetch: counted, onRetry: () => lost() }
-    const { core, isPlaced } = placedCore(options)
+    const core = watchedCore(options)
     const stream = followProject(core, { types: ['AGENT_CREATED'] })
     const first = stream.next()
-    await isPlaced
+    await core.told(1)
     // The stream itself has told where it is: nothing else was asked.
     expect(requests).toBe(webSocket ? 0 : 1)
     const back = proxy.leave()
