@@ -18,7 +18,11 @@ interface Delivered {
 
 async function ours(count: number): Promise<Delivered> {
   const server = await openServer('postgres', { connections: 20_000 })
-  const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
+  // From a place that is named no start of the stream is told, which would count as an event.
+  const { viewer } = await server.gql('{ viewer { project { feedCursor } } }', {})
+  const query =
+    'subscription($after: String) { projectEvents(after: $after, types: [AGENT_CREATED]) { cursor type } }'
+  const payload = { query, variables: { after: viewer.project.feedCursor } }
   const greetings = [
     JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }),
     JSON.stringify({ id: '1', type: 'subscribe', payload }),

@@ -1,7 +1,7 @@
 /** What the parts of the client share: the server, requests to it, and streams from it. */
 import { typed, type TypedDocument } from './document.ts'
 import * as documents from './documents.ts'
-import { errorOf, ForbiddenError, GatehouseError } from './errors.ts'
+import { errorOf, GatehouseError } from './errors.ts'
 import { EventStream, type FollowOptions, type Placed } from './follow.ts'
 import type {
   EventType,
@@ -90,18 +90,10 @@ export function followProject(
   { types, projectId = core.server.projectId ?? undefined, ...options }: ProjectEventsOptions,
 ): EventStream<ProjectEvent> {
   const variables = { projectId: projectId ?? null, types: types ?? null }
-  const start = (signal: AbortSignal) =>
-    projectPlace(core, projectId ?? null, signal).then(
-      (project) => project?.feedCursor ?? null,
-      (error: unknown) => {
-        if (error instanceof ForbiddenError) return null
-        throw error
-      },
-    )
   return new EventStream(
     core.server,
     core.transport,
-    { query: documents.projectEvents, variables, isLast: null, start },
+    { query: documents.projectEvents, variables, isLast: null },
     options,
   )
 }
@@ -114,7 +106,11 @@ export async function feedCursor(
   core: Core,
   signal: AbortSignal | undefined,
 ): Promise<{ projectId: string; cursor: string }> {
-  const project = await projectPlace(core, core.server.projectId, signal)
+  const { projectId } = core.server
+  const { project } =
+    projectId === null
+      ? (await runPatiently(core, viewerCursor, {}, signal)).viewer
+      : await runPatiently(core, cursorOf, { projectId }, signal)
   if (!project)
     throw errorOf('FORBIDDEN', 'This key has no project that it may read: give createClient a projectId.', {
       action: 'projects:Get',
@@ -123,15 +119,6 @@ export async function feedCursor(
   if (cursor === null)
     throw errorOf('FORBIDDEN', 'This key may not follow events.', { action: 'events:Subscribe' })
   return { projectId: id, cursor }
-}
-
-/** A project, or that of the key, and the newest place in its feed; null for what the key may not read. */
-async function projectPlace(core: Core, projectId: string | null, signal: AbortSignal | undefined) {
-  const { project } =
-    projectId === null
-      ? (await runPatiently(core, viewerCursor, {}, signal)).viewer
-      : await runPatiently(core, cursorOf, { projectId }, signal)
-  return project ?? null
 }
 
 /** A key for a request that is repeated until it is answered. */

@@ -33,6 +33,7 @@ export interface FollowOptions {
 export interface Placed {
   cursor: string
   type?: string
+  __typename?: string
 }
 
 /** What is followed. */
@@ -41,12 +42,11 @@ export interface Stream {
   variables: Record<string, unknown>
   /** Whether an event is the last one; null for a stream without an end. */
   isLast: ((event: Placed) => boolean) | null
-  /**
-   * Where a stream begins that names no cursor, so that one which was quiet before its connection was lost goes on there and
-   * not at what is newest by then. Left out where it begins with the first event; null: the caller may not read the place.
-   */
-  start?: (signal: AbortSignal) => Promise<string | null>
 }
+
+/** Whether it is the first item of a stream that named no cursor: where that begins, which is no event for the reader. */
+const isStart = ({ type, __typename }: Placed) =>
+  type === 'STREAM_STARTED' || __typename === 'StreamStartedEvent'
 
 /** Errors after which the same subscription may be served a moment later. */
 const passing = new Set(['UNAVAILABLE', 'LIMITED', 'INTERNAL'])
@@ -80,7 +80,6 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
   /** The key that was refused last, as `authorization`. */
   #key: string | null = null
   #end: { error?: unknown } | null = null
-  #start: Stream['start'] | null
 
   constructor(server: Server, transport: Transport, stream: Stream, options: FollowOptions) {
     this.#server = server
@@ -88,7 +87,6 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
     this.#stream = stream
     this.#options = options
     this.#after = options.after ?? null
-    this.#start = this.#after === null ? (stream.start ?? null) : null
     if (options.signal?.aborted) this.#abort()
     else {
       options.signal?.addEventListener('abort', this.#abort)
@@ -121,23 +119,7 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
     return this
   }
 
-  /** Learns the place from which it follows, before it follows. */
-  #begin(start: NonNullable<Stream['start']>): void {
-    const own = new AbortController()
-    this.#stop = () => own.abort()
-    start(own.signal).then(
-      (cursor) => {
-        if (this.#end) return
-        this.#start = null
-        this.#after = cursor
-        this.#open()
-      },
-      (error: unknown) => this.#fail(error),
-    )
-  }
-
   #open(): void {
-    if (this.#start) return this.#begin(this.#start)
     this.#openedAt = Date.now()
     let events = 0
     const { query, variables } = this.#stream
@@ -180,6 +162,7 @@ export class EventStream<Event extends Placed> implements AsyncIterableIterator<
     this.#completedEmpty = false
     this.#newest = event
     this.#after = event.cursor || this.#after
+    if (isStart(event)) return
     const reader = this.#waiting.shift()
     if (reader) return reader.resolve({ done: false, value: event })
     this.#buffer.push(event)

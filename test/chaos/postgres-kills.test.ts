@@ -60,7 +60,7 @@ async function write(h: Harness, projectId: string, id: string, over: () => bool
     await query(
       db,
       sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
-          returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
+          returning id, project_id, requested_by, last_seq), e as (${insertGenerationEvents(events)})
         select ${end} as one from g, pg_sleep(${sleep}::float8)`,
     ).then(
       () => h.app.services.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }]),

@@ -1,6 +1,10 @@
 /** Clients of a running server, as programs in Node use them. */
 import { WebSocket } from 'ws'
+import type { Core } from '../../client/core.ts'
 import { createClient, type Client, type ClientOptions } from '../../client/index.ts'
+import { eventStreamTransport } from '../../client/server-sent-events.ts'
+import { serverOf } from '../../client/server.ts'
+import { socketTransport } from '../../client/socket.ts'
 import { adminKey, type Harness } from '../support/harness.ts'
 
 /** Both ways in which events come. */
@@ -14,6 +18,38 @@ export const clientOf = (
   webSocket: ClientOptions['webSocket'] = WebSocket,
   more: Partial<ClientOptions> = {},
 ): Client => createClient({ url, key: adminKey, webSocket, ...more })
+
+/** The parts of a client, which say how many of its streams have been told anything: each has its place by then. */
+export function watchedCore(options: ClientOptions): Core & { told(count: number): Promise<void> } {
+  const server = serverOf(options)
+  const own = server.webSocket ? socketTransport(server) : eventStreamTransport(server)
+  let streams = 0
+  const waiting = new Set<() => void>()
+  const note = () => {
+    streams++
+    for (const wake of waiting) wake()
+  }
+  const open: Core['transport']['open'] = (operation, listener) => {
+    let isTold = false
+    return own.open(operation, {
+      lost: (reason) => listener.lost(reason),
+      refused: (errors) => listener.refused(errors),
+      completed: () => listener.completed(),
+      next(result) {
+        listener.next(result)
+        if (!isTold) note()
+        isTold = true
+      },
+    })
+  }
+  return {
+    server,
+    transport: { open, close: () => own.close() },
+    async told(count) {
+      while (streams < count) await new Promise<void>((resolve) => waiting.add(resolve))
+    },
+  }
+}
 
 /** The cursors of a generation's log, page by page. */
 export async function logOf(h: Harness, generationId: string): Promise<string[]> {

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { isLastEvent } from '../../client/core.ts'
+import { followProject, isLastEvent } from '../../client/core.ts'
 import * as documents from '../../client/documents.ts'
 import { EventStream } from '../../client/follow.ts'
 import { CursorExpiredError, UnauthenticatedError, type ProjectEvent } from '../../client/index.ts'
@@ -12,7 +12,7 @@ import { startCuttable } from '../support/cuttable.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { startFreezable } from './freezable.ts'
-import { clientOf, durable, logOf, transports } from './clients.ts'
+import { clientOf, durable, logOf, transports, watchedCore } from './clients.ts'
 import { randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
@@ -97,20 +97,28 @@ describe.each(transports)('over %s', (_name, webSocket) => {
     const proxy = await startCuttable(h.url)
     let lost = () => {}
     const isLost = new Promise<void>((resolve) => (lost = resolve))
-    const client = clientOf(proxy, webSocket, { onRetry: () => lost() })
-    await expect.poll(topics).toBe(0)
-    const stream = client.projectEvents({ types: ['AGENT_CREATED'] })
+    let requests = 0
+    const counted: typeof fetch = (...given) => {
+      requests++
+      return fetch(...given)
+    }
+    const options = { url: proxy.url, key: adminKey, webSocket, fetch: counted, onRetry: () => lost() }
+    const core = watchedCore(options)
+    const stream = followProject(core, { types: ['AGENT_CREATED'] })
     const first = stream.next()
-    await expect.poll(topics).toBe(1)
+    await core.told(1)
+    // The stream itself has told where it is: nothing else was asked.
+    expect(requests).toBe(webSocket ? 0 : 1)
     const back = proxy.leave()
     await Promise.all([fixtures.agent(), fixtures.agent()])
     await isLost
     await fixtures.agent()
     back()
     const heard = [await first, await stream.next(), await stream.next()]
+    expect(heard.map(({ value }) => value?.type)).toEqual(Array(3).fill('AGENT_CREATED'))
     expect(new Set(heard.map(({ value }) => value?.cursor)).size).toBe(3)
     await stream.return!()
-    client.close()
+    core.transport.close()
     await proxy.close()
   })
 

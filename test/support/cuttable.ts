@@ -11,14 +11,14 @@ export interface Cuttable {
   close(): Promise<void>
 }
 
-/** Listens on a free port and forwards everything to the server at `target`. */
-export async function startCuttable(target: string): Promise<Cuttable> {
-  const port = Number(new URL(target).port)
+/** Listens on a free port and forwards everything to the server at `target`, or at the one that each connection gets. */
+export async function startCuttable(target: string | (() => string)): Promise<Cuttable> {
+  const portOf = () => Number(new URL(typeof target === 'string' ? target : target()).port)
   const pairs = new Set<[Socket, Socket]>()
   let isAway = false
   const server = createServer((near) => {
     if (isAway) return void near.destroy()
-    const pair: [Socket, Socket] = [near, connect(port, '127.0.0.1')]
+    const pair: [Socket, Socket] = [near, connect(portOf(), '127.0.0.1')]
     pairs.add(pair)
     const end = () => {
       pairs.delete(pair)

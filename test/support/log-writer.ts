@@ -37,7 +37,7 @@ export async function append(
   const rows = await query<{ seq: number }>(
     writer.db,
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
-        returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
+        returning id, project_id, requested_by, last_seq), e as (${insertGenerationEvents(events)})
       select last_seq as seq from g`,
   )
   const seq = rows[0]!.seq

@@ -53,7 +53,7 @@ export {
   type Requester,
 } from './subjects.ts'
 export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
-export { isWithinReach, narrowedTo, ownedBy } from './own.ts'
+export { isWithinReach, narrowedTo, ownedBy, ownEvents, reachesOthers } from './own.ts'
 export {
   assertMay,
   assertUnbound,

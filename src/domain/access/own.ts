@@ -4,8 +4,9 @@
  */
 import { query } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { requesterOf, type FeedStream } from '../events/index.ts'
 import type { Ctx } from './context.ts'
-import { memberOf } from './persons.ts'
+import { lineageOf, memberOf } from './persons.ts'
 import { allows, type Action } from './policy.ts'
 
 /** Actions on things that belong to who requested them. A check that does not say whose they are is for all of them. */
@@ -47,7 +48,7 @@ export async function isWithinReach(
 ): Promise<boolean> {
   if (reached || (by === undefined && !onOwned.has(action))) return true
   const { principal } = ctx
-  if (by === principal.id || (principal.agentId !== null && agentId === principal.agentId)) return true
+  if (principal.agentId !== null && agentId === principal.agentId) return true
   return reachesOthers(ctx, resource) || (by ? isOwn(ctx, by) : false)
 }
 
@@ -58,10 +59,41 @@ export function reachesOthers({ principal }: Pick<Ctx, 'principal'>, resource: s
 
 /** Whether this is the caller or a key made with it. */
 async function isOwn({ db, principal }: Pick<Ctx, 'db' | 'principal'>, id: string): Promise<boolean> {
-  return (await query(db, sql`select from (${memberOf(principal.id)}) as mine where id = ${id}`)).length > 0
+  if (id === principal.id) return true
+  return !principal.installation && (await lineageOf(db, id)).includes(principal.id)
 }
 
-/** The principals to whose things a list for the caller is narrowed; null: a list of all. */
+/**
+ * The events of a stream that tell of what the caller reaches, judged by what each event says: keys that the caller makes
+ * while it reads are its own at once. What cannot be told is left out; where the stream starts is told to everybody.
+ */
+export function ownEvents(
+  ctx: Pick<Ctx, 'db' | 'principal'>,
+  resource: string,
+  stream: FeedStream,
+): FeedStream {
+  if (reachesOthers(ctx, resource)) return stream
+  return {
+    async next() {
+      for (;;) {
+        const item = await stream.next()
+        if (item.done || 'start' in item.value) return item
+        const by = 'event' in item.value ? await requesterOf(ctx.db, item.value.event) : null
+        if (by !== null && (await isOwn(ctx, by))) return item
+      }
+    },
+    return: async () => (await stream.return?.()) ?? { done: true, value: undefined },
+    throw: async (error) => {
+      await stream.return?.()
+      throw error
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+/** The ids of the principals to whose things a list for the caller is narrowed; null: a list of all. */
 export async function narrowedTo(
   ctx: Pick<Ctx, 'db' | 'principal'>,
   resource: string,

@@ -1,6 +1,9 @@
 /** The person behind a key: keys belong to the person who created them, directly or through other keys. */
-import { query, type Database } from '../../store/db/database.ts'
+import { batch } from '../../core/batch.ts'
+import { BoundedMap } from '../../core/bounded-map.ts'
+import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { rowsOf } from '../../store/db/write.ts'
 import { isSubject } from './subjects.ts'
 
 /**
@@ -51,4 +54,57 @@ export function memberOf(person: string): SQL {
       where mine.goes_on
     )
     select id from mine`
+}
+
+type Lineage = readonly string[]
+
+/** How many lineages one process remembers. */
+const mostKnown = 10_000
+
+const lineages = new WeakMap<Database, (id: string) => Promise<Lineage>>()
+
+/**
+ * The principals to which a requester belongs, itself first: `memberOf` of each of them has it, but for a key of an operator,
+ * which is a person alone. It is remembered, because nothing changes it once a key is used: who joins with a key does so
+ * before.
+ */
+export function lineageOf(db: Database, id: string): Promise<Lineage> {
+  const made = lineages.get(db) ?? lineagesIn(db)
+  lineages.set(db, made)
+  return made(id)
+}
+
+function lineagesIn(db: Database): (id: string) => Promise<Lineage> {
+  const known = new BoundedMap<string, Lineage>(mostKnown)
+  const read = batch((ids: readonly string[]) => readLineages(db, ids), {
+    maxItems: 500,
+    maxBytes: Infinity,
+    bytesOf: () => 0,
+    waitMs: 5,
+  })
+  return async (id) => {
+    const found = known.get(id) ?? (await read(id))
+    known.set(id, found)
+    return found
+  }
+}
+
+async function readLineages(db: Database, ids: readonly string[]): Promise<Lineage[]> {
+  const rows = await query<{ start: string; ids: string[] }>(
+    db,
+    sql`with recursive up as (
+        select x.id as start, x.id, 0 as height
+        from ${rowsOf(jsonb(ids.map((id) => ({ id }))), ids.length, 'x(id text)')}
+        union all
+        select up.start, coalesce(k.person, k.created_by), up.height + 1
+        from up
+        join api_keys as k on k.id = up.id and not k.installation
+      )
+      select start, jsonb_agg(id order by height) as ids
+      from up
+      where id is not null
+      group by start`,
+  )
+  const found = new Map(rows.map(({ start, ids: own }) => [start, own]))
+  return ids.map((id) => found.get(id) ?? [id])
 }

@@ -7,7 +7,13 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertStillValid, basisOf, entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
-import { approvalClaimed, approvalReleased, insertProjectEvents, type DomainEvent } from '../events/index.ts'
+import {
+  approvalClaimed,
+  approvalReleased,
+  insertProjectEvents,
+  type RequestedEvent,
+  withRequester,
+} from '../events/index.ts'
 import { approvalOf, claimOf, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow, whatOf } from './open.ts'
 import { hasApproved } from './rights.ts'
@@ -75,14 +81,14 @@ interface Change {
   claim: SQL
   /** A condition on the row `p`. */
   when: SQL
-  event: DomainEvent
+  event: RequestedEvent
   details: { claimed: boolean }
 }
 
 /** Null, with nothing written, when the approval is not open, `when` does not hold, or the caller was revoked. */
 async function write(
   ctx: Ctx,
-  { id, projectId, toolId, toolCallId }: Approval,
+  { id, projectId, toolId, toolCallId, requestedBy }: Approval,
   { claim, when, event, details }: Change,
 ): Promise<Approval | null> {
   const entry = entryOf(ctx, {
@@ -97,7 +103,7 @@ async function write(
         and ${when} and ${prove(basisOf(ctx.principal))!}
       returning p.*
     )`,
-    sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`,
+    sql`e as (${insertProjectEvents(projectId, withRequester(requestedBy, [event]), sql`g`)})`,
     sql`l as (${insertEntries([entry])})`,
   ])
   if (!row) return null

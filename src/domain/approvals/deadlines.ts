@@ -144,7 +144,7 @@ const moved = sql`a as (
     from due
     where p.id = due.id and p.status = 'PENDING' and p.wake_at <= now()
       and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
-    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status,
+    returning p.id, p.project_id, p.generation_id, p.requested_by, p.tool_call_id, p.runtime_name, p.status,
       p.expires_at, due.over
   )`
 
@@ -173,10 +173,10 @@ const facts = sql`own as (
       where a.status = 'PENDING' and a.over
     ) as e
   ), written as (
-    select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired
+    select project_id, generation_id, requested_by, id, n, type, data, status = 'EXPIRED' as expired
     from own
     union all
-    select own.project_id, free.root_id, own.id, own.n, own.type,
+    select own.project_id, free.root_id, own.requested_by, own.id, own.n, own.type,
       own.data || jsonb_build_object('descendantId', own.generation_id), false
     from own join free on free.id = own.generation_id
     where free.root_id is not null and ${isCopiedToRoot(sql`own.type`)}
@@ -201,7 +201,8 @@ const woken = sql`g as (
   )`
 
 const numbered = sql`
-    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
+    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data,
+      facts.requested_by
     from facts left join g on g.id = facts.generation_id
     where facts.generation_id is null or g.id is not null
     order by facts.generation_id, facts.place`

@@ -13,7 +13,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { sql } from '../../store/db/sql.ts'
-import { grants } from '../../store/db/tables/approvals.ts'
+import { approvals, grants } from '../../store/db/tables/approvals.ts'
 import {
   assertMay,
   eachSeen,
@@ -23,7 +23,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
-import { appendProjectEvents, grantCreated, grantRevoked } from '../events/index.ts'
+import { appendProjectEvents, grantCreated, grantRevoked, withRequester } from '../events/index.ts'
 import type { Approval } from './approval.ts'
 
 export const grantScopes = ['EXACT', 'SCHEMA', 'TOOL'] as const
@@ -120,9 +120,8 @@ export async function insertGrant(
     expiresAt: nowPlus(given.expiresInSeconds * 1000),
     grantedBy: ctx.principal.id,
   })
-  await appendProjectEvents(tx, projectId, [
-    grantCreated({ grantId: id, approvalId: approval.id, name: runtimeName }),
-  ])
+  const created = grantCreated({ grantId: id, approvalId: approval.id, name: runtimeName })
+  await appendProjectEvents(tx, projectId, withRequester(requestedBy, [created]))
 }
 
 /** Grants by id, null for what does not exist for the caller. Action `grants:Get` on each. */
@@ -174,7 +173,11 @@ export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise
     if (!changed) return null
     await recordChange(tx, ctx, { projectId, action: 'grants:Revoke', resource: `grant/${grantId}` })
     const event = grantRevoked({ grantId, approvalId: changed.approvalId, name: changed.runtimeName })
-    await appendProjectEvents(tx, projectId, [event])
+    const [approval] = await tx
+      .select({ requestedBy: approvals.requestedBy })
+      .from(approvals)
+      .where(eq(approvals.id, changed.approvalId))
+    await appendProjectEvents(tx, projectId, withRequester(approval?.requestedBy ?? null, [event]))
     return changed as Grant
   })
   ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])

@@ -15,7 +15,7 @@ import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Held } from '../../store/work/work.ts'
 import { publishNews } from '../access/index.ts'
 import type { Ctx, Services } from '../access/index.ts'
-import { insertProjectEvents } from '../events/index.ts'
+import { insertProjectEvents, withRequester } from '../events/index.ts'
 import {
   answerCaller,
   askCaller,
@@ -85,7 +85,9 @@ export async function continueCall(
     const [changed] = await writtenRows(tx, toolCalls, [
       sql`g as (${answerCaller(id, asked, isComplete ? ctx.limits.leaseMs : null)})`,
       ...(isComplete
-        ? [sql`e as (${insertProjectEvents(projectId, [callStarted(before, before.attempt + 1)], sql`g`)})`]
+        ? [
+            sql`e as (${insertProjectEvents(projectId, withRequester(before.requestedBy, [callStarted(before, before.attempt + 1)]), sql`g`)})`,
+          ]
         : []),
     ])
     return isComplete ? { row: changed!, asked } : null

@@ -15,7 +15,7 @@ import { StaleReadError } from '../../store/db/proof.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { publishNews, assertUse, entryOf, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
 import type { NewAuditEntry } from '../audit/index.ts'
-import { insertProjectEvents } from '../events/index.ts'
+import { insertProjectEvents, withRequester } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
 import { insertCallback, takeCallbackPlace } from '../followers/index.ts'
 import { loadCall, newestAttempt, targetsOf, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
@@ -169,7 +169,9 @@ async function insertGated(
   const { projectId } = request.tool
   const call = newCall({ ...rowOf(ctx, request), ...row, id }, request.basis, droppedOf(ctx, request, id))
   const parts = [
-    ...(event ? [sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`] : []),
+    ...(event
+      ? [sql`e as (${insertProjectEvents(projectId, withRequester(ctx.principal.id, [event]), sql`g`)})`]
+      : []),
     ...insertCallback(ctx, { id, projectId }, request.callback),
   ]
   const [inserted] = await insertCalls({ db: tx, limits: ctx.limits }, [call], { isSent, parts })

@@ -17,7 +17,7 @@ import { publishNews } from '../access/index.ts'
 import type { Services } from '../access/index.ts'
 import { changesOfDrift, type Drift } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
-import { insertProjectEvents } from '../events/index.ts'
+import { insertProjectEvents, withRequester } from '../events/index.ts'
 import {
   callEnded,
   endOf,
@@ -82,7 +82,7 @@ async function startWithOutageRetry(
     try {
       const [row] = await writtenRows(services.leaseDb, toolCalls, [
         sql`g as (${startCall(id, proof, { leaseMs: services.limits.leaseMs }, wholeRow)})`,
-        sql`e as (${insertProjectEvents(projectId, [callStarted(call, attempt + 1)], sql`g`)})`,
+        sql`e as (${insertProjectEvents(projectId, withRequester(call.requestedBy, [callStarted(call, attempt + 1)]), sql`g`)})`,
       ])
       if (!row) throw new StaleReadError()
       publishNews(services, projectId)
@@ -163,7 +163,7 @@ export async function settleOnce(
   const outcome = { id: call.id, status, result: finished.result }
   const [row] = await writtenRows(services.leaseDb, toolCalls, [
     sql`g as (${settleCalls(endOf(call.status, status), [outcome], underLease(held), {}, wholeRow)})`,
-    sql`e as (${insertProjectEvents(call.projectId, callEnded(call, status, finished.result), sql`g`)})`,
+    sql`e as (${insertProjectEvents(call.projectId, withRequester(call.requestedBy, callEnded(call, status, finished.result)), sql`g`)})`,
     sql`a as (${insertEntries([executedEntry(call, status)])})`,
   ])
   if (!row) return loadCall(services.db, call.id)
@@ -189,7 +189,7 @@ async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, d
           from c
         ),
         ${sql.join(parts, sql`, `)},
-        e as (${insertProjectEvents(call.projectId, changes.events, sql`g`)})
+        e as (${insertProjectEvents(call.projectId, withRequester(call.requestedBy, changes.events), sql`g`)})
         select 1 from g`,
     )
   })

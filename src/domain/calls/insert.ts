@@ -82,5 +82,5 @@ const startedEvents = sql`select project_id, null::text as generation_id, null::
     toolCallId: sql`g.id`,
     name: sql`g.runtime_name`,
     attempt: sql`g.attempt`,
-  })}
+  })}, g.requested_by
   from g`

@@ -9,7 +9,7 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
 import { publishNews } from '../access/index.ts'
 import type { Services } from '../access/index.ts'
-import { insertProjectEvents, unknownCallResolved } from '../events/index.ts'
+import { insertProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
 import {
   executedEntry,
   isNewest,
@@ -83,7 +83,7 @@ async function settleUnknown(
   const rows = await query(
     services.leaseDb,
     sql`with g as (${settleCalls('settleLate', [{ id: call.id, status, result }], ofAttempt)}),
-      e as (${insertProjectEvents(call.projectId, [event], sql`g`)}),
+      e as (${insertProjectEvents(call.projectId, withRequester(call.requestedBy, [event]), sql`g`)}),
       a as (${insertEntries([executedEntry(call, status, { late: true })])})
       select 1 from g`,
   )

@@ -10,7 +10,7 @@ import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, reachable, recordChange, type Ctx } from '../access/index.ts'
-import { appendProjectEvents, unknownCallResolved } from '../events/index.ts'
+import { appendProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
 import { resolutions, resolveCall, toolCallOf, type Resolution, type ToolCall } from '../tool-calls/index.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
@@ -60,7 +60,7 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
     })
     const facts = { toolCallId: row.id, name: row.runtimeName }
     const event = unknownCallResolved({ ...facts, outcome, decidedBy: ctx.principal.id })
-    await appendProjectEvents(tx, projectId, [event])
+    await appendProjectEvents(tx, projectId, withRequester(row.requestedBy, [event]))
     return toolCallOf(changed)
   })
   ctx.pubsub.publish([

@@ -65,5 +65,5 @@ const settledEvents = sql`select project_id, null::text as generation_id, null::
     toolCallId: sql`g.id`,
     name: sql`g.runtime_name`,
     status: sql`g.status`,
-  })}
+  })}, g.requested_by
   from g`

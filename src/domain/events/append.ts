@@ -8,17 +8,26 @@ import * as log from '../../store/events/log.ts'
 import type { EventKind } from './define.ts'
 import {
   eventKinds,
-  type DomainEvent,
   type EventData,
   type EventType,
   type GenerationEvent,
+  type ProjectEvent,
+  type RequestedEvent,
 } from './event.ts'
+
+/** The events with the id of the key or person that requested what they tell of. */
+export function withRequester<Event extends RequestedEvent>(
+  requestedBy: string | null,
+  events: readonly Event[],
+): (Event & { requestedBy: string | null })[] {
+  return events.map((event) => ({ ...event, requestedBy }))
+}
 
 /** Appends events that belong to no generation. */
 export const appendProjectEvents: (
   tx: Database,
   projectId: string,
-  events: readonly DomainEvent[],
+  events: readonly ProjectEvent[],
 ) => Promise<void> = log.appendProjectEvents
 
 /**
@@ -26,20 +35,20 @@ export const appendProjectEvents: (
  */
 export const insertProjectEvents: (
   projectId: string,
-  events: readonly DomainEvent[],
+  events: readonly ProjectEvent[],
   when?: SQL | null,
 ) => SQL = log.insertProjectEvents
 
 /**
- * The part of a statement that inserts the events of the generations in `relation (id, project_id, last_seq)`, `g`
- * unless named otherwise; the statement has raised `last_seq` by `events.length`.
+ * The part of a statement that inserts the events of the generations in `relation (id, project_id, requested_by, last_seq)`,
+ * `g` unless named otherwise; the statement has raised `last_seq` by `events.length`.
  */
 export const insertGenerationEvents: (events: readonly GenerationEvent[], relation?: SQL) => SQL =
   log.insertGenerationEvents
 
 /**
- * The part of a statement that inserts an event for each of the rows `(project_id, generation_id, seq, type, data)`, in
- * their order. `type` and `data` come from eventColumns or eventName.
+ * The part of a statement that inserts an event for each of the rows `(project_id, generation_id, seq, type, data,
+ * requested_by)`, in their order. `type` and `data` come from eventColumns or eventName.
  */
 export const insertEventRows: (rows: SQL) => SQL = log.insertEvents
 

@@ -1,5 +1,5 @@
 /** Events of approvals, and of grants. */
-import { copiedToRoot, kindsOf, projectOnly } from './define.ts'
+import { copiedToRoot, kindsOf, ofRequester } from './define.ts'
 
 /** The approval and its call; `name` is the call's runtime name. */
 type ApprovalFacts = { approvalId: string; toolCallId: string; name: string }
@@ -42,8 +42,8 @@ export const approvalDecided = kind('APPROVAL_DECIDED', copiedToRoot)
 export const approvalExpired = kind('APPROVAL_EXPIRED', copiedToRoot)
 export const approvalEscalated = kind('APPROVAL_ESCALATED', copiedToRoot)
 export const approvalVoided = kind('APPROVAL_VOIDED', copiedToRoot)
-export const approvalClaimed = kind('APPROVAL_CLAIMED', projectOnly)
-export const approvalReleased = kind('APPROVAL_RELEASED', projectOnly)
+export const approvalClaimed = kind('APPROVAL_CLAIMED', ofRequester)
+export const approvalReleased = kind('APPROVAL_RELEASED', ofRequester)
 export const approvalExtended = kind('APPROVAL_EXTENDED', copiedToRoot)
-export const grantCreated = kind('GRANT_CREATED', projectOnly)
-export const grantRevoked = kind('GRANT_REVOKED', projectOnly)
+export const grantCreated = kind('GRANT_CREATED', ofRequester)
+export const grantRevoked = kind('GRANT_REVOKED', ofRequester)

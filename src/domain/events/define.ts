@@ -6,11 +6,14 @@ export interface EventTraits {
   inGeneration: boolean
   /** A generation that has a root copies it into the root's log. The feed leaves copies out. */
   copiedToRoot: boolean
+  /** It tells of what a principal requested, a generation, call or approval, or of its file, and says whose that is. */
+  ofRequester: boolean
 }
 
-export const projectOnly = { inGeneration: false, copiedToRoot: false } as const
-export const inGeneration = { inGeneration: true, copiedToRoot: false } as const
-export const copiedToRoot = { inGeneration: true, copiedToRoot: true } as const
+export const projectOnly = { inGeneration: false, copiedToRoot: false, ofRequester: false } as const
+export const ofRequester = { inGeneration: false, copiedToRoot: false, ofRequester: true } as const
+export const inGeneration = { inGeneration: true, copiedToRoot: false, ofRequester: true } as const
+export const copiedToRoot = { inGeneration: true, copiedToRoot: true, ofRequester: true } as const
 
 /** A kind of event. Called with its data it makes an event, which is not written by that. */
 export interface EventKind<Type extends string, Data, Traits extends EventTraits = EventTraits> {

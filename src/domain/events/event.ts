@@ -123,6 +123,14 @@ type With<Traits> = {
 /** An event that the log of a generation can hold. */
 export type GenerationEvent = Extract<DomainEvent, { type: With<{ inGeneration: true }> }>
 
+/** An event of what a principal requested. */
+export type RequestedEvent = Extract<DomainEvent, { type: With<{ ofRequester: true }> }>
+
+/** An event for the feed of a project alone: with its requester, where it is of one. */
+export type ProjectEvent =
+  | Exclude<DomainEvent, RequestedEvent>
+  | (RequestedEvent & { requestedBy: string | null })
+
 /** Kinds that a generation copies into the log of its root. */
 export type CopiedType = With<{ copiedToRoot: true }>
 

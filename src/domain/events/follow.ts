@@ -5,14 +5,9 @@
 import type { Database } from '../../store/db/database.ts'
 import { feedSource, generationSource, type EventBroadcaster } from '../../store/events/broadcaster.ts'
 import { numberAll } from '../../store/events/numbering.ts'
-import {
-  beginning,
-  encodeFeedCursor,
-  generationPosition,
-  type Position,
-} from '../../store/events/position.ts'
+import { encodeFeedCursor, generationPosition, type Position } from '../../store/events/position.ts'
 import type { Delta, PubSub } from '../../store/pubsub/pubsub.ts'
-import { newestInFeed, positionInFeed, readGeneration } from '../../store/events/read.ts'
+import { newestInFeed, readGeneration } from '../../store/events/read.ts'
 import { feedPosition } from '../../store/events/resume.ts'
 import { openStream } from '../../store/events/stream.ts'
 import type { RecordedEvent } from './event.ts'
@@ -29,6 +24,15 @@ export interface EventLog {
 export type StreamItem = { event: RecordedEvent } | { delta: Delta }
 
 export type EventStream = AsyncIterableIterator<StreamItem>
+
+/** Where a stream begins whose reader has named no cursor: the first item of it. */
+export interface StreamStart {
+  projectId: string
+  cursor: string
+}
+
+/** The feed of a project as it grows. */
+export type FeedStream = AsyncIterableIterator<StreamItem | { start: StreamStart }>
 
 /**
  * At most `first` events of a generation after a cursor; null: from the beginning. CURSOR_EXPIRED when the event of the
@@ -65,8 +69,8 @@ export async function followGeneration(
 }
 
 /**
- * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, with "0" at the
- * beginning of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the
+ * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, and its first item tells
+ * where that is; with "0" at the beginning of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the
  * event of the cursor is not in the log any more.
  */
 export async function followProject(
@@ -76,19 +80,35 @@ export async function followProject(
     after: cursor,
     types,
   }: { after?: string | null | undefined; types?: readonly string[] | null | undefined },
-): Promise<EventStream> {
+): Promise<FeedStream> {
   const source = feedSource(log.db, projectId)
-  const after = cursor
-    ? await feedPosition(log.db, log.pubsub, cursor, projectId)
-    : await endOfFeed(log, projectId)
+  const from = cursor || (await cursorAt(log, projectId, await newestPosition(log)))
+  const after = await feedPosition(log.db, log.pubsub, from, projectId)
   if (cursor && after.event) await source.read(after, 1)
-  return openStream(log.broadcaster, { source, after, types, deltas: false }) as EventStream
+  const events = openStream(log.broadcaster, { source, after, types, deltas: false }) as EventStream
+  return cursor ? events : startingAt({ projectId, cursor: from }, events)
 }
 
-/** The position after everything that is committed by now. */
-async function endOfFeed(log: EventLog, projectId: string): Promise<Position> {
-  const newest = await newestInFeed(log.db, projectId, await newestPosition(log))
-  return newest ? positionInFeed(newest) : beginning
+function startingAt(start: StreamStart, events: EventStream): FeedStream {
+  let isTold = false
+  return {
+    async next() {
+      if (isTold) return events.next()
+      isTold = true
+      return { done: false, value: { start } }
+    },
+    async return() {
+      isTold = true
+      return events.return!()
+    },
+    async throw(error) {
+      isTold = true
+      return events.throw!(error)
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ export {
   insertGenerationEvents,
   insertProjectEvents,
   isCopiedToRoot,
+  withRequester,
 } from './append.ts'
 export {
   approvalClaimed,
@@ -33,6 +34,8 @@ export {
   type EventData,
   type EventType,
   type GenerationEvent,
+  type ProjectEvent,
+  type RequestedEvent,
   type RecordedData,
   type RecordedEvent,
   type RootCopy,
@@ -44,7 +47,9 @@ export {
   newestPosition,
   readGenerationEvents,
   type EventStream,
+  type FeedStream,
   type StreamItem,
+  type StreamStart,
 } from './follow.ts'
 export {
   eventsById,
@@ -57,7 +62,7 @@ export {
 } from './pages.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
 export { pauseEnded, pauseStarted } from './pause-events.ts'
-export { onlyOf } from './requesters.ts'
+export { requesterOf } from './requesters.ts'
 export { samples } from './samples.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {

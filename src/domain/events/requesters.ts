@@ -1,4 +1,7 @@
-/** Whose the things are that events tell of: who requested the generation, tool call or approval, or made the file. */
+/**
+ * Whose the things are that events tell of: who requested the generation, tool call or approval, or made the file. An event
+ * says it; of one that the release before has written, the rows are asked that are still there.
+ */
 import { writeJson } from '../../core/json.ts'
 import { batch } from '../../core/batch.ts'
 import { BoundedMap } from '../../core/bounded-map.ts'
@@ -6,7 +9,6 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
 import type { RecordedEvent } from './event.ts'
-import type { EventStream } from './follow.ts'
 
 /** What an event tells of: the first of these ids that it has. */
 interface Subject {
@@ -70,27 +72,9 @@ async function readRequesters(
   return subjects.map((_subject, i) => found.get(i) ?? null)
 }
 
-/** The events of a stream that tell of what one of these principals requested. What cannot be told is left out. */
-export function onlyOf(db: Database, stream: EventStream, requesters: readonly string[]): EventStream {
-  const lookup = lookupIn(db)
-  const wanted = new Set(requesters)
-  return {
-    async next() {
-      for (;;) {
-        const item = await stream.next()
-        if (item.done) return item
-        const subject = 'event' in item.value ? subjectOf(item.value.event) : null
-        const by = subject && (await lookup(subject))
-        if (by && wanted.has(by)) return item
-      }
-    },
-    return: async () => (await stream.return?.()) ?? { done: true, value: undefined },
-    throw: async (error) => {
-      await stream.return?.()
-      throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
+/** The id of the key or person that requested what the event tells of; null when it is of nobody, or cannot be told any more. */
+export async function requesterOf(db: Database, event: RecordedEvent): Promise<string | null> {
+  if (event.requestedBy !== null) return event.requestedBy
+  const subject = subjectOf(event)
+  return subject && lookupIn(db)(subject)
 }

@@ -1,5 +1,5 @@
 /** Events of secrets, model providers and files. They name what changed, and never have a value. */
-import { kindsOf, projectOnly } from './define.ts'
+import { kindsOf, ofRequester, projectOnly } from './define.ts'
 
 type Named = { name: string }
 type FileFacts = { fileId: string; name: string }
@@ -21,6 +21,6 @@ export const secretSet = kind('SECRET_SET', projectOnly)
 export const secretDeleted = kind('SECRET_DELETED', projectOnly)
 export const providerSet = kind('PROVIDER_SET', projectOnly)
 export const providerDeleted = kind('PROVIDER_DELETED', projectOnly)
-export const fileCreated = kind('FILE_CREATED', projectOnly)
-export const fileUploaded = kind('FILE_UPLOADED', projectOnly)
-export const fileDeleted = kind('FILE_DELETED', projectOnly)
+export const fileCreated = kind('FILE_CREATED', ofRequester)
+export const fileUploaded = kind('FILE_UPLOADED', ofRequester)
+export const fileDeleted = kind('FILE_DELETED', ofRequester)

@@ -1,5 +1,5 @@
 /** Events of tool calls, in a generation and outside any. */
-import { inGeneration, kindsOf, projectOnly } from './define.ts'
+import { inGeneration, kindsOf, ofRequester } from './define.ts'
 
 /** `name` is the runtime name. `stepIndex` is missing outside a generation and where an approval settles the call. */
 type CallFacts = { toolCallId: string; name: string; stepIndex?: number | null }
@@ -44,4 +44,4 @@ export const toolCallProposed = kind('TOOL_CALL_PROPOSED', inGeneration)
 export const toolCallStarted = kind('TOOL_CALL_STARTED', inGeneration)
 export const toolCallSettled = kind('TOOL_CALL_SETTLED', inGeneration)
 export const toolCallUnknown = kind('TOOL_CALL_UNKNOWN', inGeneration)
-export const unknownCallResolved = kind('UNKNOWN_CALL_RESOLVED', projectOnly)
+export const unknownCallResolved = kind('UNKNOWN_CALL_RESOLVED', ofRequester)

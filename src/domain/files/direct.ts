@@ -9,7 +9,7 @@ import { files } from '../../store/db/tables/files.ts'
 import { BucketFaultError } from '../../store/blobs/blobs.ts'
 import { bucketOf } from '../../store/blobs/store.ts'
 import type { Services } from '../access/index.ts'
-import { appendProjectEvents, fileUploaded } from '../events/index.ts'
+import { appendProjectEvents, fileUploaded, withRequester } from '../events/index.ts'
 import { claimKey, newBucketKey, noteWrite, uploadKey } from './bucket-keys.ts'
 import type { StoredFile } from './file.ts'
 import { assertFits, bytesLeft } from './receive.ts'
@@ -74,7 +74,11 @@ async function makeReady(
     await query(tx, sql`update blob_writes set size = 0 where key = ${uploadKey(id)}`)
     assertFits(services, 0, await bytesLeft(tx, services, projectId))
     await claimKey(tx, bytes.blobKey)
-    await appendProjectEvents(tx, projectId, [fileUploaded({ fileId: id, name: ready.filename })])
+    await appendProjectEvents(
+      tx,
+      projectId,
+      withRequester(ready.createdBy, [fileUploaded({ fileId: id, name: ready.filename })]),
+    )
     return ready as StoredFile
   })
 }

@@ -6,7 +6,7 @@ import { check, whole } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { appendProjectEvents, fileCreated, fileDeleted } from '../events/index.ts'
+import { appendProjectEvents, fileCreated, fileDeleted, withRequester } from '../events/index.ts'
 import { atomically, nowPlus } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { files } from '../../store/db/tables/files.ts'
@@ -99,7 +99,11 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
         uploadSeconds * 1000 + writeMs,
       )
     await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
-    await appendProjectEvents(tx, projectId, [fileCreated({ fileId: id, name: filename })])
+    await appendProjectEvents(
+      tx,
+      projectId,
+      withRequester(createdBy, [fileCreated({ fileId: id, name: filename })]),
+    )
     return row as StoredFile
   })
   publishNews(ctx, projectId)
@@ -188,7 +192,11 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
     // Of two requests at once, one has deleted it.
     if (gone.length === 0) return
     for (const key of blobKeysOf(file)) await noteWrite(tx, { key, projectId, fileId }, 0)
-    await appendProjectEvents(tx, projectId, [fileDeleted({ fileId, name: file.filename })])
+    await appendProjectEvents(
+      tx,
+      projectId,
+      withRequester(file.createdBy, [fileDeleted({ fileId, name: file.filename })]),
+    )
   })
   publishNews(ctx, projectId)
   // They were noted, and what could not be removed now is removed later.

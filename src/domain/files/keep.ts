@@ -9,7 +9,7 @@ import { atomically } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import { assertMay, assertQuota, recordChange, type Ctx } from '../access/index.ts'
-import { appendProjectEvents, fileCreated, fileUploaded } from '../events/index.ts'
+import { appendProjectEvents, fileCreated, fileUploaded, withRequester } from '../events/index.ts'
 import { allowsType, contentTypeShape, filenameShape, type StoredFile } from './file.ts'
 import { assertFits, bytesLeft } from './receive.ts'
 import { place } from './place.ts'
@@ -70,7 +70,11 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
         .returning()
       await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
       const named = { fileId: id, name: filename }
-      await appendProjectEvents(tx, projectId, [fileCreated(named), fileUploaded(named)])
+      await appendProjectEvents(
+        tx,
+        projectId,
+        withRequester(made!.createdBy, [fileCreated(named), fileUploaded(named)]),
+      )
       await placed.claim(tx)
       return made!
     })

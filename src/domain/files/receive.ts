@@ -6,7 +6,7 @@ import { atomically, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { Services } from '../access/index.ts'
-import { appendProjectEvents, fileUploaded } from '../events/index.ts'
+import { appendProjectEvents, fileUploaded, withRequester } from '../events/index.ts'
 import { announcedBytes } from './bucket-keys.ts'
 import type { StoredFile } from './file.ts'
 import { place } from './place.ts'
@@ -83,7 +83,11 @@ async function takeBytes(
         .returning()
       if (!ready) throw new AppError('CONFLICT', 'The file already has its bytes.')
       await placed.claim(tx)
-      await appendProjectEvents(tx, projectId, [fileUploaded({ fileId: id, name: ready.filename })])
+      await appendProjectEvents(
+        tx,
+        projectId,
+        withRequester(ready.createdBy, [fileUploaded({ fileId: id, name: ready.filename })]),
+      )
       return ready as StoredFile
     })
     services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])

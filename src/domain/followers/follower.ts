@@ -12,7 +12,7 @@ import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import {
   insertProjectEvents,
   readPart,
-  type DomainEvent,
+  type ProjectEvent,
   type LogPage,
   type LogPart,
 } from '../events/index.ts'
@@ -129,7 +129,7 @@ export async function readBehind(
 /** Parts of a statement that has changed something as `g`, without a request: its event and its audit entry. */
 export function recordBySystem(
   what: Pick<NewAuditEntry, 'projectId' | 'action' | 'resource' | 'details'>,
-  event: DomainEvent,
+  event: ProjectEvent,
 ): SQL {
   const entry = { ...what, principalId: 'system', outcome: 'EXECUTED' } as const
   return sql`e as (${insertProjectEvents(what.projectId, [event], sql`g`)}),

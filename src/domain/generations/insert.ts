@@ -91,7 +91,7 @@ export async function insertGeneration(
       b as (select 1 from a where ${threadIsKept(row, isNew)}),
       g as (
         ${insertSelect(generations, values, sql`b`)}
-        returning id, project_id, last_seq, created_at, deadline_at
+        returning id, project_id, requested_by, last_seq, created_at, deadline_at
       ),
       ${sql.join(
         [sql`e as (${insertGenerationEvents(events)})`, ...extrasOf(ctx, row, own)],

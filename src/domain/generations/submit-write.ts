@@ -55,7 +55,7 @@ export async function writeLocked(
         update generations
         set last_seq = last_seq + ${events.length}::int ${wake} ${hintOf(hint)}
         where id = ${id}
-        returning id, project_id, last_seq
+        returning id, project_id, requested_by, last_seq
       ),
       e as (${insertGenerationEvents(events)}),
       u as (${settleCalls('submit', outcomes, inGeneration)})
@@ -111,7 +111,7 @@ export async function writeUnchanged(
           and epoch = ${epoch}::int
           and status = ${storedStatus}
           and cancel_requested_at is null
-        returning id, project_id, last_seq, settings
+        returning id, project_id, requested_by, last_seq, settings
       ),
       e as (${insertGenerationEvents(events)}),
       u as (${settleCalls('submit', outcomes, inGeneration)})

@@ -2,17 +2,24 @@
 import {
   cursorAt,
   followProject,
-  onlyOf,
   searchProject,
-  type EventStream,
   type FeedFilter,
   type FeedPage,
+  type FeedStream,
 } from '../events/index.ts'
-import { type Ctx, assertMay, narrowedTo, projectOf, untilRevoked } from '../access/index.ts'
+import {
+  type Ctx,
+  assertMay,
+  memberOf,
+  ownEvents,
+  projectOf,
+  reachesOthers,
+  untilRevoked,
+} from '../access/index.ts'
 
 /**
- * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
- * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
+ * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, and its first
+ * item tells where that is; with "0" at the beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
  * event of the cursor is not in the log any more.
  */
 export async function watchProject(
@@ -22,13 +29,11 @@ export async function watchProject(
     after?: string | null | undefined
     types?: readonly string[] | null | undefined
   },
-): Promise<EventStream> {
+): Promise<FeedStream> {
   const projectId = await projectOf(ctx, input.projectId)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
-  const requesters = await narrowedTo(ctx, resource)
-  const stream = await followProject(ctx, projectId, input)
-  return untilRevoked(ctx, requesters ? onlyOf(ctx.db, stream, requesters) : stream)
+  return untilRevoked(ctx, ownEvents(ctx, resource, await followProject(ctx, projectId, input)))
 }
 
 /**
@@ -56,5 +61,6 @@ export async function listProjectEvents(
   const projectId = await projectOf(ctx, given)
   const resource = `project/${projectId}`
   await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
-  return searchProject(ctx, projectId, { ...rest, requesters: await narrowedTo(ctx, resource) })
+  const requesters = reachesOthers(ctx, resource) ? null : memberOf(ctx.principal.id)
+  return searchProject(ctx, projectId, { ...rest, requesters })
 }

@@ -4,7 +4,7 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
 import type { Blobs } from '../../store/blobs/blobs.ts'
-import { appendProjectEvents, fileDeleted } from '../events/index.ts'
+import { appendProjectEvents, fileDeleted, withRequester } from '../events/index.ts'
 import { blobKeysOf } from '../files/index.ts'
 import { isHeld } from './find-runs.ts'
 
@@ -54,10 +54,18 @@ export const isLeft = sql`not ${isHeld(sql`f.project_id`, sql`f.created_by`)} an
 /** A condition on a file `f`: it may go. */
 export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.upload_until < now() and ${isLeft}`
 
+interface Gone {
+  id: string
+  filename: string
+  createdBy: string
+  sha256: string | null
+  blobKey: string | null
+}
+
 /** Removes those of the files that nothing names, with an event each. Returns how many. */
 export async function deleteFiles(tx: Database, projectId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
-  const gone = await query<{ id: string; filename: string; sha256: string | null; blobKey: string | null }>(
+  const gone = await query<Gone>(
     tx,
     sql`with unused as (
         select f.id
@@ -69,7 +77,7 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
       delete from files as f
       using unused
       where f.id = unused.id
-      returning f.id, f.filename, f.sha256, f.blob_key as "blobKey"`,
+      returning f.id, f.filename, f.created_by as "createdBy", f.sha256, f.blob_key as "blobKey"`,
   )
   const keys = gone.flatMap(blobKeysOf)
   if (keys.length === 0) return 0
@@ -80,7 +88,9 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
       from jsonb_array_elements_text(${writeJson(keys)}::text::jsonb) as x(key)
       on conflict (key) do nothing`,
   )
-  const events = gone.map(({ id, filename }) => fileDeleted({ fileId: id, name: filename }))
+  const events = gone.flatMap(({ id, filename, createdBy }) =>
+    withRequester(createdBy, [fileDeleted({ fileId: id, name: filename })]),
+  )
   await appendProjectEvents(tx, projectId, events)
   return gone.length
 }

@@ -16,7 +16,7 @@ export function startOf(projectId: SQL | string): SQL {
 export function startRow(projectId: string, incarnation: SQL, part: number): SQL {
   return sql`select ${part}::int as part, (mark->>'id')::float8 as id, project_id as "projectId",
       null::text as "generationId", null::int as seq, ''::text as type, 'null'::jsonb as data,
-      (mark->>'createdMs')::float8 as "createdMs", (mark->>'commitOrder')::float8 as "commitOrder",
+      null::text as "requestedBy", (mark->>'createdMs')::float8 as "createdMs", (mark->>'commitOrder')::float8 as "commitOrder",
       position::float8 as position, ${incarnation} as incarnation
     from feed_starts
     where project_id = ${projectId}`

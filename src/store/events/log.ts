@@ -10,6 +10,8 @@ import { sql, type SQL } from '../db/sql.ts'
 export interface NewEvent {
   type: string
   data: JsonObject
+  /** Whose the thing is that it tells of. Of an event of a generation, the row of that says it. */
+  requestedBy?: string | null
 }
 
 /**
@@ -20,21 +22,21 @@ const shift = sql`(select commit_shift::bigint from installation)`
 const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
 
 /**
- * The tail of a statement `with g as (update generations … returning id, project_id, last_seq)`: inserts the events of
- * `g` with the numbers that the update took (`last_seq` has been raised by `events.length`). Nothing when `g` is empty.
- * `relation` is another name than `g`.
+ * The tail of a statement `with g as (update generations … returning id, project_id, requested_by, last_seq)`: inserts the
+ * events of `g` with the numbers that the update took (`last_seq` has been raised by `events.length`). Nothing when `g` is
+ * empty. `relation` is another name than `g`.
  */
 export function insertGenerationEvents(events: readonly NewEvent[], relation: SQL = sql`g`): SQL {
-  return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
-    select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, ${commitOrder}
+  return sql`insert into events (project_id, generation_id, seq, type, data, requested_by, commit_order)
+    select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, g.requested_by, ${commitOrder}
     from ${relation} as g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)
     order by g.id, e.n`
 }
 
-/** The tail of a statement: inserts the rows (project_id, generation_id, seq, type, data) of `rows`, in their order. */
+/** The tail of a statement: inserts the rows (project_id, generation_id, seq, type, data, requested_by), in their order. */
 export function insertEvents(rows: SQL): SQL {
-  return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
-    select f.project_id, f.generation_id, f.seq, f.type, f.data, ${commitOrder}
+  return sql`insert into events (project_id, generation_id, seq, type, data, requested_by, commit_order)
+    select f.project_id, f.generation_id, f.seq, f.type, f.data, f.requested_by, ${commitOrder}
     from (select r.*, row_number() over () as n from (${rows}) as r) as f
     order by f.generation_id, f.seq, f.n`
 }
@@ -54,13 +56,20 @@ export function insertProjectEvents(
   events: readonly NewEvent[],
   when: SQL | null = null,
 ): SQL {
-  return sql`insert into events (project_id, type, data, commit_order)
-    select ${projectId}::text, e.type, e.data, ${commitOrder}
-    from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)
+  return sql`insert into events (project_id, type, data, requested_by, commit_order)
+    select ${projectId}::text, e.type, e.data, e.requested_by, ${commitOrder}
+    from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb, requested_by text)
     where ${when ? sql`exists (select 1 from ${when})` : sql`true`}
     order by e.n`
 }
 
 function numbered(events: readonly NewEvent[]): SQL {
-  return jsonb(events.map((event, i) => ({ n: i + 1, type: event.type, data: event.data })))
+  return jsonb(
+    events.map(({ type, data, requestedBy }, i) => ({
+      n: i + 1,
+      type,
+      data,
+      ...(requestedBy ? { requested_by: requestedBy } : {}),
+    })),
+  )
 }

@@ -55,6 +55,7 @@ export interface OwnerChange {
  */
 export function ownerUpdate(owner: Owner, { events, copies, wake, when, claim }: OwnerChange): OwnerUpdate {
   const only = when ? sql`exists (select 1 from ${when})` : sql`true`
+  const ofOwner = (event: NewEvent) => ({ ...event, requestedBy: owner.requestedBy! })
   if (owner.table === 'tool_calls')
     return {
       owner,
@@ -62,7 +63,7 @@ export function ownerUpdate(owner: Owner, { events, copies, wake, when, claim }:
           select null::text as id, null::int as seq, null::text as status
           where ${only}
         ),
-        e as (${insertProjectEvents(owner.projectId, events, sql`g`)})`,
+        e as (${insertProjectEvents(owner.projectId, events.map(ofOwner), sql`g`)})`,
       result: sql`select seq, status, null::text as "rootId", null::int as "rootSeq", ${nowMs} from g`,
     }
   return {
@@ -70,7 +71,7 @@ export function ownerUpdate(owner: Owner, { events, copies, wake, when, claim }:
     parts: sql`g as (
         update generations set last_seq = last_seq + ${events.length}::int ${claim ? claimed(claim) : wakeWhenWaiting(wake)}
         where id = ${owner.id} and ${only}
-        returning id, project_id, root_id, last_seq, last_seq as seq, status
+        returning id, project_id, root_id, requested_by, last_seq, last_seq as seq, status
       ),
       e as (${insertGenerationEvents(events)}), ${insertRootCopies(copies)}`,
     result: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq", ${nowMs}
@@ -103,7 +104,7 @@ export function insertRootCopies(copies: readonly NewEvent[]): SQL {
       update generations as root set last_seq = root.last_seq + ${copies.length}::int
       from g
       where root.id = g.root_id and root.finished_at is null
-      returning root.id, root.project_id, root.last_seq
+      returning root.id, root.project_id, root.requested_by, root.last_seq
     ),
     re as (${insertGenerationEvents(copies, sql`r`)})`
 }

@@ -23,6 +23,8 @@ import {
 export interface EventRow<Type extends string = string, Data = JsonObject> extends EventPlace {
   type: Type
   data: Data
+  /** Whose the thing is that it tells of; null when the event does not say. */
+  requestedBy: string | null
   at: Date
 }
 
@@ -53,7 +55,7 @@ export const incarnationOf = sql`(
 /** The columns of an event; `data` may be left out where it is not needed. */
 export function columns(data: SQL = sql`data`): SQL {
   return sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, ${data} as data,
-    (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
+    requested_by as "requestedBy", (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
     position::float8 as position, ${incarnationOf} as incarnation`
 }
 

@@ -1,5 +1,5 @@
 /** Searches the feed of a project page by page: each page reads a bounded part of the log. */
-import { jsonb, query, type Database } from '../db/database.ts'
+import { query, type Database } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
 import { startOf, startRow } from './feed-start.ts'
 import { isMarked, type Position } from './position.ts'
@@ -11,8 +11,8 @@ export interface FeedFilter {
   toolId?: string | null | undefined
   agentId?: string | null | undefined
   generationId?: string | null | undefined
-  /** Events that tell of what one of these principals requested; null: of anything. */
-  requesters?: readonly string[] | null | undefined
+  /** Events that tell of what one of the principals of this query requested; null: of anything. */
+  requesters?: SQL | null | undefined
 }
 
 export interface FeedSearch {
@@ -84,8 +84,8 @@ function pageOf(rows: (Raw & { part: number })[], limit: number): FeedSearch {
 }
 
 /**
- * The condition on an event `e`. What the event itself does not say is looked up by primary key: with `exists` the
- * planner might read a whole table to hash it.
+ * The condition on an event `e`. What the event itself does not say, as the requester in one of the release before, is looked
+ * up by primary key: with `exists` the planner might read a whole table to hash it.
  */
 function matches({ types, toolId, agentId, generationId, requesters }: FeedFilter): SQL {
   const conditions = [sql`true`]
@@ -110,10 +110,11 @@ function matches({ types, toolId, agentId, generationId, requesters }: FeedFilte
       )`)
   if (requesters)
     conditions.push(sql`coalesce(
+        e.requested_by,
         (select g.requested_by from generations as g where g.id = e.generation_id),
         (select c.requested_by from tool_calls as c where c.id = e.data->>'toolCallId'),
         (select a.requested_by from approvals as a where a.id = e.data->>'approvalId'),
         (select f.created_by from files as f where f.id = e.data->>'fileId')
-      ) = any(array(select jsonb_array_elements_text(${jsonb(requesters)})))`)
+      ) = any(array(${requesters}))`)
   return sql.join(conditions, sql` and `)
 }

@@ -12,6 +12,8 @@ export interface Owner {
   table: 'generations' | 'tool_calls'
   id: string
   projectId: string
+  /** Who requested a call outside a generation; the row of a generation says its own. */
+  requestedBy?: string
 }
 
 /** The place of a child run: its parent, the waiting call and the root. */
@@ -40,10 +42,15 @@ export interface ClaimedOwner extends Claimed {
 }
 
 /** The owner of a tool call. */
-export function ownerOf(call: { id: string; generationId: string | null; projectId: string }): Owner {
-  const { generationId, projectId } = call
+export function ownerOf(call: {
+  id: string
+  generationId: string | null
+  projectId: string
+  requestedBy: string
+}): Owner {
+  const { generationId, projectId, requestedBy } = call
   return generationId === null
-    ? { table: 'tool_calls', id: call.id, projectId }
+    ? { table: 'tool_calls', id: call.id, projectId, requestedBy }
     : { table: 'generations', id: generationId, projectId }
 }
 

@@ -192,6 +192,9 @@ describe('an acknowledged socket', () => {
   test('keeps its other operations when one is invalid in any way', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     socket.send(subscribe('live', feed))
+    expect(await socket.next((m) => m.id === 'live')).toMatchObject({
+      payload: { data: { projectEvents: { type: 'STREAM_STARTED' } } },
+    })
     const faulty = {
       syntax: ['{ viewer {', {}],
       validation: ['{ nothing }', {}],
@@ -226,6 +229,7 @@ describe('an acknowledged socket', () => {
       type: 'error',
       payload: [{ message: 'The operation is larger than 1048576 bytes.', extensions: { code: 'INVALID' } }],
     })
+    await socket.next(({ id }) => id === 'feed')
     await newKey()
     expect(await socket.next(({ id }) => id === 'feed')).toMatchObject({ type: 'next' })
     socket.ws.close()
@@ -249,10 +253,7 @@ describe('an acknowledged socket', () => {
       socket.send({ id, type: 'complete' })
     }
     socket.send(subscribe('4', feed))
-    let isTold = false
-    const told = socket.next((m) => m.id === '4').then(() => (isTold = true))
-    // It tells what happens from its beginning on, which no message tells.
-    while (!isTold) await Promise.race([newKey(), told])
+    await socket.next((m) => m.id === '4')
     await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(1)
     socket.ws.terminate()
     await expect.poll(() => h.app.services.broadcaster.topicCount()).toBe(0)

@@ -3,7 +3,12 @@ import { sql } from 'drizzle-orm'
 import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
-import { appendProjectEvents, eventKinds, rootCopies } from '../../../src/domain/events/index.ts'
+import {
+  appendProjectEvents,
+  eventKinds,
+  rootCopies,
+  type ProjectEvent,
+} from '../../../src/domain/events/index.ts'
 import { insertGenerationEvents } from '../../../src/store/events/log.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -61,7 +66,8 @@ function expected(type: keyof typeof samples, data: Record<string, unknown>) {
 
 test('a type and every field of it in GraphQL for each kind in the feed of a project', async () => {
   const types = eventTypes.filter((type) => !eventKinds[type].traits.inGeneration)
-  await appendProjectEvents(h.app.services.db, projectId, types.map(sampleOf))
+  const made = types.map((type) => ({ ...sampleOf(type), requestedBy: null }) as ProjectEvent)
+  await appendProjectEvents(h.app.services.db, projectId, made)
   const feed = `subscription { projectEvents(after: "0") { ${selection(types)} } }`
   const events = await h.collect(feed, {}, (found) => found.length === types.length)
   expect(events).toMatchObject(types.map((type) => expected(type, samples[type])))
@@ -86,7 +92,7 @@ test('the log of a root shows the copies of a run below it with its id, and no o
   await query(
     db,
     sql`with g as (update generations set last_seq = ${copies.length}::int where id = ${root}
-      returning id, project_id, last_seq) ${insertGenerationEvents(copies)}`,
+      returning id, project_id, requested_by, last_seq) ${insertGenerationEvents(copies)}`,
   )
   const { data } = await h.gql(
     `query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { ${selection(copies.map(({ type }) => type))} } } } }`,

@@ -39,7 +39,16 @@ export interface DeltaShape {
   cursor: string
 }
 
-export type EventShape = Fact | DeltaShape
+/** Where a stream begins that named no cursor. */
+export interface StartShape {
+  type: 'STREAM_STARTED'
+  projectId: string
+  at: Date
+  cursor: string
+  generationId?: undefined
+}
+
+export type EventShape = Fact | DeltaShape | StartShape
 
 export function declareRefs() {
   return {

@@ -2,7 +2,7 @@
 import { eventKinds, type EventType } from '../../../domain/events/index.ts'
 import { eventFields, type EventObject } from './event-fields.ts'
 import { eventObjects } from './event-objects.ts'
-import type { DeltaShape, EventShape, Fact, Refs } from '../builder/refs.ts'
+import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>
 
@@ -27,6 +27,7 @@ export function addEvents(refs: Refs) {
   }
   for (const { type } of Object.values(eventKinds)) add(type)
   addDelta(refs, interfaces)
+  addStart(refs, interfaces)
   return interfaces
 }
 
@@ -38,6 +39,11 @@ function addInterfaces({ builder }: Refs) {
       ...described,
       TEXT_DELTA: {
         description: 'The model wrote a piece of text. The event is live only and never part of the log.',
+      },
+      STREAM_STARTED: {
+        description:
+          'The first event of a subscription projectEvents without after, also with a list of types: its cursor is the ' +
+          'beginning of the stream. It is never part of the log.',
       },
     },
   })
@@ -97,5 +103,14 @@ function addDelta({ builder }: Refs, { GenerationEvent }: ReturnType<typeof addI
       }),
       text: t.exposeString('text', { description: 'The piece of text.' }),
     }),
+  })
+}
+
+function addStart({ builder }: Refs, { ProjectEvent }: ReturnType<typeof addInterfaces>): void {
+  builder.objectRef<StartShape>('StreamStartedEvent').implement({
+    description:
+      'The beginning of a subscription projectEvents without after. A client that subscribes again with this cursor as ' +
+      'after misses no event, even if it had received no other one when its connection was lost.',
+    interfaces: [ProjectEvent],
   })
 }

@@ -4,9 +4,10 @@ import { watchProject } from '../../../domain/projects/index.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,
-  type EventStream,
+  type FeedStream,
   type RecordedEvent,
   type StreamItem,
+  type StreamStart,
 } from '../../../domain/events/index.ts'
 import { watchGeneration } from '../../../domain/generations/index.ts'
 import type { EventTypes } from './events.ts'
@@ -49,7 +50,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         after: t.arg.string({
           description:
             'The cursor of the last event that the client has, or Project.feedCursor; "0" for all events. ' +
-            'Default: only new events.',
+            'Default: only new events, after a StreamStartedEvent with the cursor where they begin.',
         }),
         types: t.arg({
           type: [types.EventType],
@@ -92,12 +93,13 @@ const feedCursors: Cursors = { encode: encodeFeedCursor, shapes: new WeakMap() }
 
 /** Adds its cursor to each item; a text delta has the cursor of the newest committed event before it. */
 function withCursors(
-  stream: EventStream,
+  stream: FeedStream,
   after: string | null | undefined,
   { encode, shapes }: Cursors,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
-  const shape = (item: StreamItem): EventShape => {
+  const shape = (item: StreamItem | { start: StreamStart }): EventShape => {
+    if ('start' in item) return { ...item.start, type: 'STREAM_STARTED', at: new Date() }
     if ('delta' in item) {
       const known = shapes.get(item.delta)
       // The same cursor may be spelled in another way by a client that has resumed.

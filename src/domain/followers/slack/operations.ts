@@ -16,7 +16,7 @@ import {
   slackDeleted,
   slackDisabled,
   slackSet,
-  type DomainEvent,
+  type ProjectEvent,
 } from '../../events/index.ts'
 import { wakes } from '../place.ts'
 import { callSlack } from './api.ts'
@@ -199,7 +199,7 @@ export async function told(
   ctx: Ctx,
   projectId: string,
   action: 'slack:Set' | 'slack:Delete' | 'slack:LinkUser',
-  events: readonly DomainEvent[],
+  events: readonly ProjectEvent[],
   details: JsonObject,
 ): Promise<void> {
   await recordChange(tx, ctx, { projectId, action, resource: resourceOf(projectId), details })

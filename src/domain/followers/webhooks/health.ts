@@ -5,7 +5,7 @@ import {
   webhookDeliveryDead,
   webhookFailing,
   webhookRecovered,
-  type DomainEvent,
+  type ProjectEvent,
 } from '../../events/index.ts'
 import type { RoundResult } from './result.ts'
 import type { CursorState } from './state.ts'
@@ -24,7 +24,7 @@ export function writeHealth(
 ): SQL {
   if (succeeded === null) return sql`told as (select 1 where false)`
   const hasDead = deliveries.some(({ status }) => status === 'DEAD')
-  const changes: [column: string, isNew: SQL, value: SQL, event: DomainEvent | null][] = [
+  const changes: [column: string, isNew: SQL, value: SQL, event: ProjectEvent | null][] = [
     succeeded
       ? ['failing_since', sql`failing_since is not null`, sql`null`, null]
       : ['failing_since', sql`failing_since is null`, sql`now()`, null],

@@ -28,7 +28,7 @@ import {
   webhookDeleted,
   webhookDisabled,
   webhookUpdated,
-  type DomainEvent,
+  type ProjectEvent,
 } from '../../events/index.ts'
 import { wakes } from '../place.ts'
 import { givenPlace } from './given-place.ts'
@@ -296,7 +296,7 @@ export async function told(
   ctx: Ctx,
   { id, projectId }: Row,
   action: 'webhooks:Create' | 'webhooks:Update' | 'webhooks:Delete' | 'webhooks:SetRecipients',
-  events: readonly DomainEvent[],
+  events: readonly ProjectEvent[],
   details: JsonObject = {},
 ): Promise<void> {
   await recordChange(tx, ctx, { projectId, action, resource: resourceOf(id), details })

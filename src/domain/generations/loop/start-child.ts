@@ -111,7 +111,7 @@ function insertChild({ held, generation: parent }: Turn, callId: string, run: Ne
     sql`g`,
   )
   const queued = generationQueued({ agentId: agent.id })
-  const newRun = sql`(select g.project_id, ${run.id}::text as id, 1 as last_seq from g)`
+  const newRun = sql`(select g.project_id, g.requested_by, ${run.id}::text as id, 1 as last_seq from g)`
   return [...(run.threadId ? [] : [thread]), generation, insertGenerationEvents([queued], newRun)]
 }
 

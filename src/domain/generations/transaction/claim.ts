@@ -54,7 +54,7 @@ export function claimGenerations(
           then ${eventName(generationStarted)}
           else ${eventName(generationResumed)}
         end as type,
-        '{}'::jsonb as data
+        '{}'::jsonb as data, requested_by
       from g
       where was = 'QUEUED'`),
     select: sql`last_seq as "lastSeq", ${parentLinkOf}`,

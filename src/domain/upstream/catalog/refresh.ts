@@ -10,7 +10,12 @@ import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import { record, type NewAuditEntry } from '../../audit/index.ts'
-import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../../events/index.ts'
+import {
+  appendProjectEvents,
+  upstreamChanged,
+  upstreamStatus,
+  type ProjectEvent,
+} from '../../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { heldChanges } from './held.ts'
@@ -185,7 +190,7 @@ async function commitState(
   held: Held,
   change: {
     set: Values<typeof upstreams>
-    events: DomainEvent[]
+    events: ProjectEvent[]
     entries?: NewAuditEntry[]
     projectId: string
     surface: boolean
@@ -210,12 +215,12 @@ async function commitState(
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
-function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): DomainEvent[] {
+function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): ProjectEvent[] {
   if (row.status === status && (row.error?.code ?? null) === code) return []
   return [upstreamStatus({ toolId: row.id, status, code })]
 }
 
-function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
+function changeEvent(toolId: string, before: Catalog, after: Catalog): ProjectEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
   return upstreamChanged({ toolId, added, removed, changed })
 }

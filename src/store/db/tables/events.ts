@@ -13,6 +13,11 @@ export const events = pgTable(
     seq: integer('seq'),
     type: text('type').notNull(),
     data: jsonb('data').notNull(),
+    /**
+     * Who requested the generation, call or approval, or made the file, that the event tells of: the id of a key or person.
+     * Null for events of anything else, and for those that the release before has written.
+     */
+    requestedBy: text('requested_by'),
     createdAt: createdAt(),
     /** The transaction id plus the installation's shift: the order of the feed for replicas of the previous release. */
     commitOrder: bigint('commit_order', { mode: 'number' }).notNull(),

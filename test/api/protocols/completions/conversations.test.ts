@@ -456,7 +456,7 @@ describe.each(kinds)('on %s', (kind) => {
       await query(
         h.app.services.db,
         sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
-            returning id, project_id, last_seq)
+            returning id, project_id, requested_by, last_seq)
           ${insertGenerationEvents(events)}`,
       )
       expect((await ask('gated', [acting(of)], { headers: atOnce })).text).toContain('waits for an approval')

@@ -108,7 +108,7 @@ export const typeGroups = [
 /** Types that are sent to webhooks: how deliveries go is told to subscribers only. */
 export type SentType = Exclude<
   EventType,
-  'TEXT_DELTA' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_DELIVERY_DEAD'
+  'TEXT_DELTA' | 'STREAM_STARTED' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_DELIVERY_DEAD'
 >
 
 // A type of the schema that has no checkbox fails here.
