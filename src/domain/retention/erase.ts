@@ -4,7 +4,6 @@ import { isHeld, isHeldApproval, isHeldEvent, namedInEvent, namesAnyOf } from '.
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { voters } from '../../store/db/tables/approvals.ts'
 import { partsOf, tableTraits } from '../../store/db/tables/traits.ts'
-import { eventName, fileCreated, fileDeleted, fileUploaded } from '../events/index.ts'
 import { isSettled } from './parts.ts'
 
 /** Whose data goes, in which project. */
@@ -14,34 +13,36 @@ export interface Erased {
 }
 
 /**
- * Deletes what endpoints have answered to events of what the requester has left, and the names of its files in the feed, where
- * the id of the file takes their place. Before the rows go by which one knows whose they are. Idempotent.
+ * Deletes what endpoints have answered to events of what the requester has left, and in events of the feed that stay the names of
+ * its files and of tools that its runs have brought along: an id takes their place. Before the rows go by which one knows whose
+ * they are. Idempotent.
  */
 export async function eraseTraces(db: Database, { projectId, requester }: Erased): Promise<void> {
-  for (const { name, by, traits } of partsOf('event'))
+  const isTheirs = (named: SQL) =>
+    sql`${namesAnyOf(projectId, named, sql`select ${requester}::text`)} and not ${isHeldEvent}`
+  const ofEvents = (x: string) =>
+    sql`${sql.raw(x)}.webhook_id in (select id from webhooks where project_id = ${projectId})
+      and e.id = ${sql.raw(x)}.event_id and e.project_id = ${projectId} and ${isTheirs(namedInEvent)}`
+  for (const { name, traits } of partsOf('event'))
     await query(
       db,
-      sql`delete from ${sql.raw(name)} as x
-        using events as e
-        where x.webhook_id in (select id from webhooks where project_id = ${projectId})
-          and e.id = ${sql.raw(`x.${by}`)} and e.project_id = ${projectId} ${isSettled(traits, 'x.')}
-          and ${namesAnyOf(namedInEvent, sql`select ${requester}::text`)} and not ${isHeldEvent}`,
+      sql`delete from ${sql.raw(name)} as x using events as e where ${ofEvents('x')} ${isSettled(traits, 'x.')}`,
     )
-  const ofFiles = sql.join([fileCreated, fileUploaded, fileDeleted].map(eventName), sql`, `)
-  // The row of a file that was deleted is gone; the audit log knows who had made it.
   await query(
     db,
-    sql`update events as e set data = e.data || jsonb_build_object('name', e.data->>'fileId')
-      where e.project_id = ${projectId} and e.generation_id is null and e.type in (${ofFiles})
-        and e.data->>'name' <> e.data->>'fileId' and not ${isHeldEvent}
+    sql`update webhook_deliveries as x set answers = '[]' from events as e where ${ofEvents('x')}`,
+  )
+  const what = sql`coalesce(e.data->>'fileId', e.data->>'toolCallId', e.data->>'approvalId')`
+  await query(
+    db,
+    sql`update events as e set data = e.data || jsonb_build_object('name', ${what})
+      where e.project_id = ${projectId} and e.generation_id is null and e.data->>'name' <> ${what}
         and (
-          exists (select 1 from files as f where f.id = e.data->>'fileId' and f.created_by = ${requester})
-          or exists (
-            select 1 from audit_entries as a
-            where a.project_id = ${projectId} and a.resource = 'file/' || (e.data->>'fileId')
-              and a.action = 'files:Create' and a.principal_id = ${requester}
-          )
-        )`,
+          e.data ? 'fileId'
+          or exists (select 1 from tool_calls as c where c.id = e.data->>'toolCallId' and c.generation_id is not null)
+          or exists (select 1 from approvals as a where a.id = e.data->>'approvalId' and a.generation_id is not null)
+        )
+        and ${isTheirs(sql`values (${what})`)}`,
   )
 }
 

@@ -16,9 +16,10 @@ export function isHeld(projectId: SQL | string, ...targets: readonly SQL[]): SQL
 
 /**
  * Whether one of the ids that the relation `named (id)` selects is a target itself, or that of a run, call, approval or file that
- * is a target's. `targets` selects ids of projects, root runs and principals.
+ * is a target's. `targets` selects ids of the project, root runs and principals. The audit log knows who had made a file that
+ * was deleted.
  */
-export function namesAnyOf(named: SQL, targets: SQL): SQL {
+export function namesAnyOf(projectId: SQL | string, named: SQL, targets: SQL): SQL {
   const ofRun = (by: string) =>
     sql`(${sql.raw(by)} in (${targets}) or coalesce(g.root_id, g.id) in (${targets}) or g.requested_by in (${targets}))`
   return sql`exists (
@@ -39,6 +40,12 @@ export function namesAnyOf(named: SQL, targets: SQL): SQL {
         where a.id = named.id and ${ofRun('a.requested_by')}
       )
       or exists (select 1 from files as f where f.id = named.id and f.created_by in (${targets}))
+      or exists (
+        select 1
+        from audit_entries as l
+        where l.project_id = ${projectId} and l.resource = 'file/' || named.id and l.action = 'files:Create'
+          and l.principal_id in (${targets})
+      )
   )`
 }
 
@@ -48,7 +55,7 @@ function isHeldAmong(projectId: SQL | string, named: SQL): SQL {
   const isOfAll = sql`exists (select 1 from ${holds} and h.target = ${projectId})`
   // Most projects have no hold: then nothing of the row is looked up.
   return sql`(exists (select 1 from ${holds}) and (
-    ${isOfAll} or ${namesAnyOf(named, sql`select h.target from ${holds}`)}
+    ${isOfAll} or ${namesAnyOf(projectId, named, sql`select h.target from ${holds}`)}
   ))`
 }
 
