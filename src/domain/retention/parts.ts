@@ -42,7 +42,7 @@ export function goneWithEvents(projectId: string, events: SQL): SQL[] {
       name,
       sql`delete from ${sql.raw(name)}
         where webhook_id = any(array(select id from webhooks where project_id = ${projectId}))
-          and ${sql.raw(by)} = any(array(select id from ${events}))
+          and ${sql.raw(by)} in (select id from ${events})
           ${isSettled(traits)}`,
     ),
   )

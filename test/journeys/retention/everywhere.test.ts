@@ -1,5 +1,5 @@
 /**
- * What people leave, in every table: a marker is written through the product's own doors, then held, swept and erased, and looked
+ * What people leave, in every table: a marker is written through the product's own APIs, then held, swept and erased, and looked
  * for in the whole database, on both databases. What each column may hold is said by `tableTraits`.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
 import { openRetained, type Retained } from './deployment.ts'
 import { leaveTraces, type Left, type Places } from './traces.ts'
 
-/** Contents that the doors of this test do not write, and why. */
+/** Contents that this test does not write, and why. */
 const unreached: Record<string, string> = {
   'generations.next_step': 'is there while a step of a run is repaired',
   'threads.waiting_messages': 'the release before alone writes it',
@@ -161,13 +161,57 @@ describe.each(kinds)('on %s', (kind) => {
     for (const holdId of holds) await r.h.mutate('liftLegalHold', { holdId }, 'hold { id }')
   })
 
+  test('nothing of a run that is held is gone, by age or by request, and the rest goes', async () => {
+    const { runId, requesterIds } = await leaveTraces(r, places, 'runmark')
+    const [requesterId] = requesterIds
+    const calls = (
+      await r.rows<{ id: string }>(`select id from tool_calls where generation_id = '${runId}'`)
+    ).map(({ id }) => id)
+    const namesIt = (column: string) => `${column}::text ~ '${[runId, ...calls].join('|')}'`
+    const ofRun = async () => ({
+      generations: await r.count('generations', `id = '${runId}'`),
+      calls: await r.count('tool_calls', `generation_id = '${runId}'`),
+      approvals: await r.count('approvals', `generation_id = '${runId}'`),
+      events: await r.count('events', `generation_id = '${runId}' or ${namesIt('data')}`),
+      audit: await r.count('audit_entries', namesIt('details')),
+      callbacks: await r.count('webhooks', `callback_of = '${runId}'`),
+      versions: await r.count('tool_versions', `definition::text like '%runmark%'`),
+      files: await r.count(
+        'files',
+        `filename like '%runmark%' and exists (
+        select 1 from generations as g where g.id = '${runId}' and g.input::text like '%' || files.id || '%')`,
+      ),
+    })
+    // The hold is an event and an entry itself, which name the run.
+    const { hold } = await r.h.mutate(
+      'putLegalHold',
+      { generationId: runId, reason: 'a case' },
+      'hold { id }',
+    )
+    const before = await ofRun()
+    expect(Object.values(before).filter((count) => count === 0)).toEqual([])
+    await r.h.mutate('removeRequesterData', { requesterId }, 'removal { id }')
+    await letAge()
+    await r.sweep(400)
+    await forgetOldDeliveries(r.h.app.services.db)
+    expect(await ofRun()).toEqual(before)
+    expect(await r.count('generations', `requested_by = '${requesterId}'`)).toBe(1)
+    const [fileId] = (
+      await r.rows<{ id: string }>(`select id from files where filename like '%runmark%'`)
+    ).map(({ id }) => id)
+    expect(await r.h.mutate('deleteFile', { fileId }, 'file { id }')).toMatchObject({ code: 'CONFLICT' })
+    await r.h.mutate('liftLegalHold', { holdId: hold.id }, 'hold { id }')
+  })
+
   test('everything that was held goes by age once the holds are lifted', async () => {
     await r.touch()
     await r.sweep(400)
     // The removal of files is an event itself, with their names.
     await r.sweep(400)
-    const left = Object.keys(only(await dump('heldmark'), lasts))
-    expect(left.filter((cell) => !cell.startsWith('subjects.'))).toEqual([])
+    for (const mark of ['heldmark', 'runmark']) {
+      const left = Object.keys(only(await dump(mark), lasts))
+      expect(left.filter((cell) => !cell.startsWith('subjects.'))).toEqual([])
+    }
     expect(await r.count('audit_entries', `principal_id = any('{${held.requesterIds.join(',')}}')`)).toBe(0)
   })
 })

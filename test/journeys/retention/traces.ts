@@ -1,4 +1,4 @@
-/** Leaves a marker in everything that a person can leave, through the doors of the product. */
+/** Leaves a marker in everything that a person can leave, through the APIs of the product. */
 import { expect } from 'vitest'
 import type { TokenIssuer } from '../../support/token-issuer.ts'
 import type { Receiver } from '../../support/webhook-receiver.ts'
@@ -20,6 +20,8 @@ export interface Places {
 export interface Left {
   /** A key, and a person with a token. */
   requesterIds: string[]
+  /** A run with questions, files, a callback and a tool of its own. */
+  runId: string
   fileIds: string[]
 }
 
@@ -152,5 +154,5 @@ export async function leaveTraces(
   const isRead = `id = '${webhook.id}' and at >= (select max(position) from events where type = 'FILE_UPLOADED')`
   await expect.poll(() => r.count('webhook_cursors', isRead)).toBe(1)
   await mutate('updateWebhook', { webhookId: webhook.id, enabled: false }, 'webhook { id }')
-  return { requesterIds: [apiKey.id, viewer.id], fileIds }
+  return { requesterIds: [apiKey.id, viewer.id], runId: run, fileIds }
 }
