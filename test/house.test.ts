@@ -3,9 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { getTableColumns, getTableName, is } from 'drizzle-orm'
-import { PgTable, pgTable, text } from 'drizzle-orm/pg-core'
+import { PgTable, pgTable, text as textColumn } from 'drizzle-orm/pg-core'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
-import { tableTraits, type TableTraits } from '../src/store/db/tables/traits.ts'
+import { tableTraits } from '../src/store/db/tables/all-traits.ts'
+import type { TableTraits } from '../src/store/db/tables/traits.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
 import { clientRules } from './client-rules.ts'
 import { testRules } from './test-rules.ts'
@@ -177,7 +178,11 @@ function undeclared(tables: readonly PgTable[], declared: readonly TableTraits[]
 }
 
 test('what each table and column holds of people is declared, and contents go', async () => {
-  const planted = pgTable('planted', { id: text('id'), said: text('said'), told: text('told') })
+  const planted = pgTable('planted', {
+    id: textColumn('id'),
+    said: textColumn('said'),
+    told: textColumn('told'),
+  })
   const columns = new Map([['id', 'fact'] as const, ['told', 'content'] as const])
   expect(undeclared([planted], [])).toEqual(['planted'])
   expect(undeclared([planted], [{ name: 'planted', table: planted, columns }])).toEqual([

@@ -3,7 +3,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { isHeld, isHeldApproval, isHeldEvent, namedInEvent, namesAnyOf } from '../../store/db/held.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { voters } from '../../store/db/tables/approvals.ts'
-import { partsOf, tableTraits } from '../../store/db/tables/traits.ts'
+import { partsOf, tableTraits } from '../../store/db/tables/all-traits.ts'
 import { isSettled } from './parts.ts'
 
 /** Whose data goes, in which project. */

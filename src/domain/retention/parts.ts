@@ -1,6 +1,7 @@
 /** What goes with a run, a call, an approval, an event or a webhook that is removed, by the traits of the tables. */
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { partsOf, type TableTraits } from '../../store/db/tables/traits.ts'
+import { partsOf } from '../../store/db/tables/all-traits.ts'
+import type { TableTraits } from '../../store/db/tables/traits.ts'
 
 /** How rows of a table are deleted whose column `by` has the id of a run or call that is removed. */
 export type DeleteRows = (table: TableTraits, by: string) => SQL
