@@ -6,7 +6,7 @@ import { getTableColumns, getTableName, is } from 'drizzle-orm'
 import { PgTable, pgTable, text as textColumn } from 'drizzle-orm/pg-core'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 import { tableTraits } from '../src/store/db/tables/all-traits.ts'
-import type { TableTraits } from '../src/store/db/tables/traits.ts'
+import { traitsOf, type TableTraits } from '../src/store/db/tables/traits.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
 import { clientRules } from './client-rules.ts'
 import { testRules } from './test-rules.ts'
@@ -183,6 +183,8 @@ test('what each table and column holds of people is declared, and contents go', 
     said: textColumn('said'),
     told: textColumn('told'),
   })
+  // @ts-expect-error: a column without its line does not compile.
+  traitsOf(planted, { under: 'runDays' }, { content: ['said'] })
   const columns = new Map([['id', 'fact'] as const, ['told', 'content'] as const])
   expect(undeclared([planted], [])).toEqual(['planted'])
   expect(undeclared([planted], [{ name: 'planted', table: planted, columns }])).toEqual([

@@ -17,7 +17,7 @@ export interface Erased {
  * its files and of tools that its runs have brought along: an id takes their place. Before the rows go by which one knows whose
  * they are. Idempotent.
  */
-export async function eraseTraces(db: Database, { projectId, requester }: Erased): Promise<void> {
+export async function eraseTraces(tx: Database, { projectId, requester }: Erased): Promise<void> {
   const isTheirs = (named: SQL) =>
     sql`${namesAnyOf(projectId, named, sql`select ${requester}::text`)} and not ${isHeldEvent}`
   const ofEvents = (x: string) =>
@@ -25,16 +25,16 @@ export async function eraseTraces(db: Database, { projectId, requester }: Erased
       and e.id = ${sql.raw(x)}.event_id and e.project_id = ${projectId} and ${isTheirs(namedInEvent)}`
   for (const { name, traits } of partsOf('event'))
     await query(
-      db,
+      tx,
       sql`delete from ${sql.raw(name)} as x using events as e where ${ofEvents('x')} ${isSettled(traits, 'x.')}`,
     )
   await query(
-    db,
+    tx,
     sql`update webhook_deliveries as x set answers = '[]' from events as e where ${ofEvents('x')}`,
   )
   const what = sql`coalesce(e.data->>'fileId', e.data->>'toolCallId', e.data->>'approvalId')`
   await query(
-    db,
+    tx,
     sql`update events as e set data = e.data || jsonb_build_object('name', ${what})
       where e.project_id = ${projectId} and e.generation_id is null and e.data->>'name' <> ${what}
         and (

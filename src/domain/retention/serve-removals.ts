@@ -22,7 +22,11 @@ export async function serveRemovals(sweep: Sweep): Promise<boolean> {
   const before = new Date(sweep.now.getTime() - youngestMs)
   for (const removal of open) {
     const { id, requester } = removal
-    await eraseTraces(sweep.services.db, { projectId: sweep.projectId, requester })
+    await atomically(sweep.services.db, async (tx) => {
+      // A hold that was put before is seen, and one that is put now waits.
+      await lockSweep(tx, sweep.held)
+      await eraseTraces(tx, { projectId: sweep.projectId, requester })
+    })
     const done =
       (await sweepRuns(sweep, { before, requester }, id)) &&
       (await sweepBatches(sweep, removeCalls(requester), before, id)) &&

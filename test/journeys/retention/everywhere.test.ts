@@ -141,6 +141,14 @@ describe.each(kinds)('on %s', (kind) => {
     ).toEqual({})
   })
 
+  test('a person who was erased has a name again with the next token', async () => {
+    const token = await people.token({ sub: 'gonemark subject', name: 'gonemark person' })
+    await r.h.gql('{ viewer { id } }', {}, token)
+    expect(await r.rows(`select subject, name from subjects where id = '${gone.requesterIds[1]}'`)).toEqual([
+      { subject: 'gonemark subject', name: 'gonemark person' },
+    ])
+  })
+
   test('nothing of what is held is gone by age', async () => {
     const holds = []
     for (const requesterId of held.requesterIds)
