@@ -145,14 +145,14 @@ export async function leaveTraces(
     askedBy ?? key,
   )
   await decide({}, token)
+  await upload()
+  const isRead = `id = '${webhook.id}' and at >= (select max(position) from events where type = 'FILE_UPLOADED')`
+  await expect.poll(() => r.count('webhook_cursors', isRead)).toBe(1)
   const delivery = `webhook_id = '${webhook.id}'`
   await expect.poll(() => r.count('webhook_deliveries', delivery)).toBe(1)
   const [row] = await r.rows<{ id: string }>(`select id from webhook_deliveries where ${delivery}`)
   await mutate('redeliverWebhook', { deliveryId: row!.id }, '__typename')
   await expect.poll(() => r.count('webhook_deliveries', `${delivery} and status = 'DELIVERED'`)).toBe(1)
-  await upload()
-  const isRead = `id = '${webhook.id}' and at >= (select max(position) from events where type = 'FILE_UPLOADED')`
-  await expect.poll(() => r.count('webhook_cursors', isRead)).toBe(1)
   await mutate('updateWebhook', { webhookId: webhook.id, enabled: false }, 'webhook { id }')
   return { requesterIds: [apiKey.id, viewer.id], runId: run, fileIds }
 }
