@@ -97,7 +97,7 @@ async function measureRound(db: Database, round: number, count: number, from: Po
   const reader = follow(db, from)
   const start = performance.now()
   const removed = await sweepProject(
-    { db: timed(db, times), blobs: noBlobs },
+    { db: timed(db, times), blobs: noBlobs, pubsub },
     { id: projectId, epoch: row!.epoch },
     async () => true,
     new Date(Date.now() + 10 * dayMs),

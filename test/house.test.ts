@@ -2,7 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { getTableColumns, getTableName, is } from 'drizzle-orm'
+import { PgTable, pgTable, text as textColumn } from 'drizzle-orm/pg-core'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
+import { tableTraits } from '../src/store/db/tables/all-traits.ts'
+import { traitsOf, type TableTraits } from '../src/store/db/tables/traits.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
 import { clientRules } from './client-rules.ts'
 import { testRules } from './test-rules.ts'
@@ -157,4 +161,41 @@ test('only domain/events names events', () => {
   expect(named.filter(({ path, type }) => !homonyms[type]?.files.includes(path))).toEqual([])
   const used = Object.entries(homonyms).flatMap(([type, { files }]) => files.map((path) => ({ path, type })))
   expect(named, 'an entry of homonyms is not needed any more').toEqual(expect.arrayContaining(used))
+})
+
+/** Tables that are not declared, and columns of text or JSON that are not, or that hold contents which never go. */
+function undeclared(tables: readonly PgTable[], declared: readonly TableTraits[]): string[] {
+  return tables.flatMap((table) => {
+    const traits = declared.find((one) => one.table === table)
+    if (!traits) return [getTableName(table)]
+    const goes = traits.under ?? traits.with ?? traits.soon ?? traits.erased
+    return Object.values(getTableColumns(table)).flatMap(({ name, dataType }) => {
+      const content = traits.columns.get(name)
+      const isText = dataType === 'string' || dataType === 'custom'
+      return (isText && !content) || (content === 'content' && !goes) ? [`${traits.name}.${name}`] : []
+    })
+  })
+}
+
+test('what each table and column holds of people is declared, and contents go', async () => {
+  const planted = pgTable('planted', {
+    id: textColumn('id'),
+    said: textColumn('said'),
+    told: textColumn('told'),
+  })
+  // @ts-expect-error: a column without its line does not compile.
+  traitsOf(planted, { under: 'runDays' }, { content: ['said'] })
+  const columns = new Map([['id', 'fact'] as const, ['told', 'content'] as const])
+  expect(undeclared([planted], [])).toEqual(['planted'])
+  expect(undeclared([planted], [{ name: 'planted', table: planted, columns }])).toEqual([
+    'planted.said',
+    'planted.told',
+  ])
+  const folder = join(root, 'src/store/db/tables')
+  const modules = await Promise.all(
+    readdirSync(folder).map((name) => import(join(folder, name)) as Promise<object>),
+  )
+  const tables = modules.flatMap((module) => Object.values(module).filter((one) => is(one, PgTable)))
+  expect(tables.length).toBeGreaterThan(40)
+  expect(undeclared(tables, tableTraits)).toEqual([])
 })

@@ -50,20 +50,23 @@ interface Subject extends Account {
   expiresAt: Date
 }
 
-/** Stores the subject and returns the principal of this token. Null when the project does not exist. Idempotent. */
+/**
+ * Stores the subject and returns the principal of this token, also one that was erased. Null when the project does not exist.
+ * Idempotent.
+ */
 export async function keepSubject(db: Database, given: Subject): Promise<Principal | null> {
   const [project] = await db
     .select({ id: projects.id })
     .from(projects)
     .where(eq(projects.id, given.projectId))
   if (!project) return null
-  const { projectId, name, role, expiresAt } = given
+  const { projectId, subject, name, role, expiresAt } = given
   const id = idOf(given)
   const later = sql`greatest(${subjects.expiresAt}, excluded.expires_at)`
   await db
     .insert(subjects)
     .values({ ...given, id })
-    .onConflictDoUpdate({ target: subjects.id, set: { name, role, expiresAt: later } })
+    .onConflictDoUpdate({ target: subjects.id, set: { subject, name, role, expiresAt: later } })
   return principalOfSubject({ id, projectId, name }, role, expiresAt)
 }
 
@@ -115,7 +118,7 @@ export async function keepPerson(db: Database, account: Account, projectId: stri
   await db
     .insert(subjects)
     .values({ ...account, id, projectId, role: 'caller', expiresAt: sql`now()` })
-    .onConflictDoUpdate({ target: subjects.id, set: { name: account.name } })
+    .onConflictDoUpdate({ target: subjects.id, set: { subject: account.subject, name: account.name } })
   return id
 }
 

@@ -1,14 +1,15 @@
 /** Operations on files: announced with presignUpload, uploaded and downloaded by signed links, referred to by id. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { appendProjectEvents, fileCreated, fileDeleted, withRequester } from '../events/index.ts'
-import { atomically, nowPlus } from '../../store/db/database.ts'
+import { atomically, nowPlus, query } from '../../store/db/database.ts'
+import { isHeldFile, waitForHolds } from '../../store/db/held.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import { BucketFaultError } from '../../store/blobs/blobs.ts'
 import {
@@ -179,7 +180,10 @@ export async function listFiles(
 
 const deletion = z.object({ fileId: z.string() })
 
-/** Deletes a file and its bytes; its links stop working. Action `files:Delete`. */
+/**
+ * Deletes a file and its bytes; its links stop working. Action `files:Delete`. CONFLICT while a legal hold keeps it: the file of
+ * whoever made it, or of a run or call that names it.
+ */
 export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<StoredFile> {
   const { fileId } = check(deletion, input)
   const [file] = await loadFiles(ctx.db, [fileId])
@@ -187,7 +191,16 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   const { projectId } = file
   await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`, { by: file.createdBy })
   await atomically(ctx.db, async (tx) => {
-    const gone = await tx.delete(files).where(eq(files.id, fileId)).returning({ id: files.id })
+    await waitForHolds(tx, projectId)
+    const gone = await query(
+      tx,
+      sql`delete from files as f where f.id = ${fileId} and not ${isHeldFile} returning f.id`,
+    )
+    if (gone.length === 0 && (await loadFiles(tx, [fileId])).length > 0)
+      throw new AppError(
+        'CONFLICT',
+        'A legal hold keeps this file. It can be deleted once the hold is lifted.',
+      )
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
     // Of two requests at once, one has deleted it.
     if (gone.length === 0) return

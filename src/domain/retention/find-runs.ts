@@ -1,5 +1,6 @@
 /** Finds finished root runs that may go, and says why others stay. */
 import { query, type Database } from '../../store/db/database.ts'
+import { isHeld } from '../../store/db/held.ts'
 import { newestPositionOfAll } from '../../store/db/newest-position.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { hasNoOutcome } from '../tool-calls/index.ts'
@@ -7,15 +8,6 @@ import { hasNoOutcome } from '../tool-calls/index.ts'
 /** Why a finished run stays although its time has come. */
 export const keptReasons = ['HELD', 'OPEN', 'UNKNOWN', 'RETRIED', 'IN_USE', 'RECENT'] as const
 export type KeptReason = (typeof keptReasons)[number]
-
-/** Whether a hold keeps what a principal has made, or all of the project. */
-export function isHeld(projectId: SQL | string, ...targets: readonly SQL[]): SQL {
-  return sql`exists (
-    select 1
-    from legal_holds as h
-    where h.project_id = ${projectId} and h.lifted_at is null and h.target in (${sql.join([sql`${projectId}`, ...targets], sql`, `)})
-  )`
-}
 
 /**
  * Joins what the judgement of a root run `g` needs of it and its descendants, as `tree`. Each row is looked up by itself:

@@ -1,7 +1,15 @@
 /** What retention removes, by kind. */
-export const removedKinds = ['runs', 'calls', 'events', 'files', 'deliveries', 'auditEntries'] as const
+export const removedKinds = [
+  'runs',
+  'calls',
+  'threads',
+  'events',
+  'files',
+  'deliveries',
+  'auditEntries',
+] as const
 
-/** Counts by kind: runs with their descendants, calls outside runs, events that belong to no run. Absent: none. */
+/** Counts by kind: runs with their descendants, calls outside runs, threads without runs, events that belong to no run. Absent: none. */
 export type Removed = Partial<Record<(typeof removedKinds)[number], number>>
 
 export function sumOf(...all: readonly Removed[]): Removed {

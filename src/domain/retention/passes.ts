@@ -11,7 +11,7 @@ const pauseMs = 10
 
 /** What a sweep works under. */
 export interface Sweep {
-  services: Pick<Services, 'db' | 'blobs'>
+  services: Pick<Services, 'db' | 'blobs' | 'pubsub'>
   held: Held
   projectId: string
   /** The time by which ages count. */

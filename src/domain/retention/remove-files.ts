@@ -1,12 +1,12 @@
 /** Removes files that nothing names any more. Their bytes go after the commit, see `deleteBlobs`. */
 import { writeJson } from '../../core/json.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { isHeld, namersOfFile } from '../../store/db/held.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
 import type { Blobs } from '../../store/blobs/blobs.ts'
 import { appendProjectEvents, fileDeleted, withRequester } from '../events/index.ts'
 import { blobKeysOf } from '../files/index.ts'
-import { isHeld } from './find-runs.ts'
 
 /** The files that these runs name: in messages, in the messages of their threads, and as attachments of calls. */
 export async function filesNamedIn(tx: Database, generationIds: readonly string[]): Promise<string[]> {
@@ -28,28 +28,11 @@ export async function filesNamedIn(tx: Database, generationIds: readonly string[
   return rows.map(({ id }) => id)
 }
 
-/** A condition on a file `f`: a row names it. The conditions of the partial indexes `…_files`. */
-const isNamed = sql`(
-    exists (
-      select 1 from generations as g
-      where jsonb_path_exists(g.input, '$.**.fileId')
-        and jsonb_path_query_array(g.input, '$.**.fileId') @> to_jsonb(f.id)
-    ) or exists (
-      select 1 from tool_calls as c
-      where jsonb_path_exists(c.attachments, '$.**.fileId')
-        and jsonb_path_query_array(c.attachments, '$.**.fileId') @> to_jsonb(f.id)
-    ) or exists (
-      select 1 from threads as t
-      where jsonb_path_exists(t.messages, '$.**.fileId')
-        and jsonb_path_query_array(t.messages, '$.**.fileId') @> to_jsonb(f.id)
-    )
-  )`
-
 /** A request that has just referred to a file has this time to name it in a row. */
 const grace = sql.raw(`interval '1 hour'`)
 
 /** A condition on a file `f`: no hold keeps it and no row names it. */
-export const isLeft = sql`not ${isHeld(sql`f.project_id`, sql`f.created_by`)} and not ${isNamed}`
+export const isLeft = sql`not ${isHeld(sql`f.project_id`, sql`f.created_by`)} and not exists (${namersOfFile})`
 
 /** A condition on a file `f`: it may go. */
 export const isUnused = sql`coalesce(f.used_at < now() - ${grace}, true) and f.upload_until < now() and ${isLeft}`
@@ -62,8 +45,16 @@ interface Gone {
   blobKey: string | null
 }
 
-/** Removes those of the files that nothing names, with an event each. Returns how many. */
-export async function deleteFiles(tx: Database, projectId: string, ids: readonly string[]): Promise<number> {
+/**
+ * Removes those of the files that nothing names, with an event each, without their names where somebody is erased. Returns how
+ * many.
+ */
+export async function deleteFiles(
+  tx: Database,
+  projectId: string,
+  ids: readonly string[],
+  isErasure: boolean,
+): Promise<number> {
   if (ids.length === 0) return 0
   const gone = await query<Gone>(
     tx,
@@ -89,7 +80,7 @@ export async function deleteFiles(tx: Database, projectId: string, ids: readonly
       on conflict (key) do nothing`,
   )
   const events = gone.flatMap(({ id, filename, createdBy }) =>
-    withRequester(createdBy, [fileDeleted({ fileId: id, name: filename })]),
+    withRequester(createdBy, [fileDeleted({ fileId: id, name: isErasure ? id : filename })]),
   )
   await appendProjectEvents(tx, projectId, events)
   return gone.length

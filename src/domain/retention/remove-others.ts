@@ -1,14 +1,19 @@
-/** Removes what belongs to no run, a batch at a time, each in one transaction: calls, events, deliveries, files, audit entries. */
-import { atomically, query, type Database } from '../../store/db/database.ts'
+/**
+ * Removes what belongs to no run, a batch at a time, each in one transaction: calls, threads, events, deliveries, files, audit
+ * entries.
+ */
+import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
+import { isHeld, isHeldDelivery, isHeldEntry, isHeldEvent } from '../../store/db/held.ts'
 import { newestPositionOfAll } from '../../store/db/newest-position.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { rowsOf } from '../../store/db/write.ts'
 import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
 import type { Held } from '../../store/work/work.ts'
 import { passFollowers } from '../followers/index.ts'
 import { deleteCalls, hasNoOutcome } from '../tool-calls/index.ts'
-import { isHeld } from './find-runs.ts'
 import type { Removed } from './kinds.ts'
 import { countRemoved, lockSweep } from './lease.ts'
+import { goneParts, goneWithEvents } from './parts.ts'
 import { deleteFiles, isLeft, isUnused } from './remove-files.ts'
 import { patienceMs } from './remove-runs.ts'
 
@@ -66,18 +71,62 @@ export const removeCalls =
       )
       if (gone.length === 0) return 0
       const calls = sql`${gone.map(({ id }) => id)}`
-      const approvals = sql`select id from approvals where tool_call_id in ${calls}`
-      await query(tx, sql`delete from verdict_tries where approval_id in (${approvals})`)
-      await query(tx, sql`delete from slack_messages where approval_id in (${approvals})`)
-      await query(tx, sql`delete from approvals where tool_call_id in ${calls}`)
+      const parts = goneParts('call', {
+        projectId: old.projectId,
+        ids: sql`select x.id from ${rowsOf(jsonb(gone), gone.length, 'x(id text)')}`,
+        deleteRows: ({ name }, by) => sql`delete from ${sql.raw(name)} where ${sql.raw(by)} in ${calls}`,
+      })
+      await query(tx, sql`with ${parts} select 1`)
       const left = new Set(gone.map(({ id }) => id))
       const named = found.flatMap(({ id, files }) => (left.has(id) ? files : []))
-      const files = await deleteFiles(tx, old.projectId, [...new Set(named)])
+      const files = await deleteFiles(tx, old.projectId, [...new Set(named)], old.removalId !== null)
       await countRemoved(tx, sweep, { calls: gone.length, files }, old.removalId)
       return gone.length
     })
 
-/** Events that belong to no run. Moves the start of the feed past them; those of runs stay in the logs of these. */
+/** Threads without runs that no hold keeps. `creator`: only those of one. */
+function emptyThreads({ projectId }: Old, creator: string | null): SQL {
+  return sql`t.project_id = ${projectId}
+    and not exists (select 1 from generations as g where g.thread_id = t.id)
+    and not ${isHeld(sql`t.project_id`, sql`t.created_by`)}
+    ${creator === null ? sql`` : sql`and t.created_by = ${creator}`}`
+}
+
+/** Threads that never had a run, or have none any more. Those of runs go with the last of them. */
+export const removeThreads =
+  (creator: string | null): RemoveBatch =>
+  (db, held, old) =>
+    atomically(db, async (tx) => {
+      const which = sql`${emptyThreads(old, creator)} and t.created_at < ${at(old)}`
+      const found = await query<{ id: string }>(
+        tx,
+        sql`select t.id
+          from threads as t
+          where ${which}
+          order by t.created_at, t.id
+          limit ${batchSize}
+          for update of t skip locked`,
+      )
+      if (found.length === 0) return 0
+      const sweep = await lockSweep(tx, held)
+      // Judged again: a run may have continued the thread, or a hold been put, before the locks.
+      const gone = await query<{ files: string[] }>(
+        tx,
+        sql`delete from threads as t
+          where t.id in ${found.map(({ id }) => id)} and ${which}
+          returning jsonb_path_query_array(coalesce(t.messages, '[]'), '$.**.fileId') as files`,
+      )
+      if (gone.length === 0) return 0
+      const named = [...new Set(gone.flatMap(({ files }) => files))]
+      const files = await deleteFiles(tx, old.projectId, named, old.removalId !== null)
+      await countRemoved(tx, sweep, { threads: gone.length, files }, old.removalId)
+      return gone.length
+    })
+
+/**
+ * Events that belong to no run. Moves the start of the feed past them; those of runs stay in the logs of these, and those that a
+ * hold keeps stay as rows until it is lifted.
+ */
 export const removeEvents: RemoveBatch = (db, held, old) =>
   atomically(db, async (tx) => {
     const sweep = await lockSweep(tx, held)
@@ -87,7 +136,7 @@ export const removeEvents: RemoveBatch = (db, held, old) =>
           (extract(epoch from created_at) * 1000)::float8 as "createdMs"
         from events as e
         where e.project_id = ${old.projectId} and e.generation_id is null and e.position < ${newestPositionOfAll}
-          and not ${isHeld(sql`e.project_id`)}
+          and not ${isHeldEvent}
         order by e.position
         limit ${batchSize}`,
     )
@@ -99,7 +148,9 @@ export const removeEvents: RemoveBatch = (db, held, old) =>
     const part = { projectId: old.projectId, newest, generationIds: [] }
     if (!(await passFollowers(tx, part, givesUp))) return 0
     await moveFeedStart(tx, old.projectId, newest)
-    await query(tx, sql`delete from events where id in ${due.map(({ id }) => id)}`)
+    const gone = sql`gone_events as (delete from events where id in ${due.map(({ id }) => id)} returning id)`
+    const parts = sql.join([gone, ...goneWithEvents(old.projectId, sql`gone_events`)], sql`, `)
+    await query(tx, sql`with ${parts} select 1`)
     await countRemoved(tx, sweep, { events: due.length }, old.removalId)
     return due.length
   })
@@ -132,8 +183,8 @@ function simple(
 }
 
 const deliveryIsOld = (old: Old) =>
-  sql`x.status <> 'PENDING' and x.updated_at < ${at(old)} and not ${isHeld(sql`x.project_id`)}`
-const entryIsOld = () => sql`not ${isHeld(sql`x.project_id`, sql`x.principal_id`)}`
+  sql`x.status <> 'PENDING' and x.updated_at < ${at(old)} and not ${isHeldDelivery}`
+const entryIsOld = () => sql`not ${isHeldEntry}`
 
 /** Deliveries that are settled. */
 export const removeDeliveries = simple('deliveries', 'webhook_deliveries', deliveryIsOld)
@@ -155,12 +206,12 @@ export const removeFiles =
           limit ${batchSize}`,
       )
       const ids = found.map(({ id }) => id)
-      const gone = await deleteFiles(tx, old.projectId, ids)
+      const gone = await deleteFiles(tx, old.projectId, ids, old.removalId !== null)
       if (gone > 0) await countRemoved(tx, sweep, { files: gone }, old.removalId)
       return gone
     })
 
-/** Whether a call outside runs, or a file, of the requester is too young to go, and nothing else keeps it. */
+/** Whether a call outside runs, a thread without runs, or a file, of the requester is too young to go, and nothing else keeps it. */
 export async function hasYoung(db: Database, old: Old, requester: string): Promise<boolean> {
   const rows = await query(
     db,
@@ -171,6 +222,10 @@ export async function hasYoung(db: Database, old: Old, requester: string): Promi
           where c.project_id = ${old.projectId} and c.requested_by = ${requester} and c.generation_id is null
             and c.status <> 'UNKNOWN' and not ${hasNoOutcome('c')} and not ${isHeld(sql`c.project_id`, sql`c.requested_by`)}
             and (c.settled_at >= ${at(old)} or c.resolved_at >= ${at(old)})
+        ) or exists (
+          select 1
+          from threads as t
+          where ${emptyThreads(old, requester)} and t.created_at >= ${at(old)}
         ) or exists (
           select 1
           from files as f
@@ -204,11 +259,15 @@ export async function countOthers(
       before.runs,
       (old) => sql`select 1 from tool_calls as c where ${callsThatMayGo(old, null)}`,
     ),
+    threads: await count(
+      before.runs,
+      (old) => sql`select 1 from threads as t where ${emptyThreads(old, null)} and t.created_at < ${at(old)}`,
+    ),
     events: await count(
       before.events,
       (old) => sql`select 1 from events as e
         where e.project_id = ${projectId} and e.generation_id is null and e.position < ${newestPositionOfAll}
-          and e.created_at < ${at(old)} and not ${isHeld(sql`e.project_id`)}`,
+          and e.created_at < ${at(old)} and not ${isHeldEvent}`,
     ),
     files: await count(
       before.files,

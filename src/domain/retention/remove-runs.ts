@@ -9,6 +9,7 @@ import { deleteCalls } from '../tool-calls/index.ts'
 import { keptBecause, withTree } from './find-runs.ts'
 import { countRemoved, lockSweep } from './lease.ts'
 import { dayMs } from './kinds.ts'
+import { goneParts } from './parts.ts'
 import { deleteFiles, filesNamedIn } from './remove-files.ts'
 
 export interface RunRemoval {
@@ -45,8 +46,8 @@ export async function removeRuns(db: Database, held: Held, removal: RunRemoval):
     }
     const files = await filesNamedIn(tx, ids)
     await leaveTombstones(tx, ids, removal.removalId !== null)
-    const until = await deleteTrees(tx, ids)
-    const gone = await deleteFiles(tx, removal.projectId, files)
+    const until = await deleteTrees(tx, removal.projectId, ids)
+    const gone = await deleteFiles(tx, removal.projectId, files, removal.removalId !== null)
     await countRemoved(tx, sweep, { runs: ids.length, files: gone }, removal.removalId, until)
     return true
   })
@@ -158,36 +159,32 @@ async function leaveTombstones(tx: Database, ids: readonly string[], keepsFacts:
  * The rows of a table that belong to these runs, as `e`. Each run is looked up by itself, so that the plan does not depend on
  * statistics.
  */
-function eachOf(table: string, ids: readonly string[]): SQL {
+function eachOf(table: string, ids: readonly string[], by = 'generation_id'): SQL {
   return sql`${listed(ids)} cross join lateral (
-      select t.ctid, t.* from ${sql.raw(table)} as t where t.generation_id = x.id offset 0
+      select t.ctid, t.* from ${sql.raw(table)} as t where ${sql.raw(`t.${by}`)} = x.id offset 0
     ) as e`
 }
 
 /** Deletes rows of these runs by their primary key. */
-function deleteOf(table: string, ids: readonly string[]): SQL {
-  return sql`delete from ${sql.raw(table)} where id = any(array(select e.id from ${eachOf(table, ids)}))`
+function deleteOf(table: string, ids: readonly string[], by = 'generation_id'): SQL {
+  return sql`delete from ${sql.raw(table)} where id = any(array(select e.id from ${eachOf(table, ids, by)}))`
 }
 
 /** The same in a table whose rows are only added, or swept by their age as well, by the places at which they are seen. */
-function deletePlacesOf(table: string, ids: readonly string[]): SQL {
-  return sql`delete from ${sql.raw(table)} where ctid = any(array(select e.ctid from ${eachOf(table, ids)}))`
+function deletePlacesOf(table: string, ids: readonly string[], by: string): SQL {
+  return sql`delete from ${sql.raw(table)} where ctid = any(array(select e.ctid from ${eachOf(table, ids, by)}))`
 }
 
 /** Deletes the rows of the trees in one statement. Returns when the newest of them was created, ISO 8601. */
-async function deleteTrees(tx: Database, ids: readonly string[]): Promise<string> {
-  const ofApprovals = (table: string) =>
-    sql`delete from ${sql.raw(table)} where approval_id = any(array(select id from gone_approvals))`
+async function deleteTrees(tx: Database, projectId: string, ids: readonly string[]): Promise<string> {
+  const parts = goneParts('run', {
+    projectId,
+    ids: sql`select id from ${listed(ids)}`,
+    deleteRows: ({ name, columns }, by) => (columns.has('id') ? deleteOf : deletePlacesOf)(name, ids, by),
+  })
   const gone = await query<{ thread: string; at: string }>(
     tx,
-    sql`with gone_approvals as (${deleteOf('approvals', ids)} returning id),
-      gone_tries as (${ofApprovals('verdict_tries')}),
-      gone_messages as (${ofApprovals('slack_messages')}),
-      gone_events as (${deletePlacesOf('events', ids)}),
-      gone_steps as (${deleteOf('steps', ids)}),
-      gone_attempts as (${deletePlacesOf('model_attempts', ids)}),
-      gone_requests as (${deletePlacesOf('awaited_requests', ids)}),
-      gone_places as (${deletePlacesOf('conversation_places', ids)}),
+    sql`with ${parts},
       gone_calls as (${deleteCalls(sql`t.id = any(array(select e.id from ${eachOf('tool_calls', ids)}))`)}),
       gone_tools as (
         delete from tool_versions

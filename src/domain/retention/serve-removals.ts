@@ -4,12 +4,13 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { dataRemovals } from '../../store/db/tables/retention.ts'
 import { appendProjectEvents, dataRemovalFinished } from '../events/index.ts'
+import { erasePerson, eraseTraces } from './erase.ts'
 import { countRuns } from './find-runs.ts'
 import { youngestMs } from './kinds.ts'
 import { lockSweep } from './lease.ts'
 import { sweepBatches, sweepRuns, type Sweep } from './passes.ts'
 import type { DataRemoval, Kept } from './removals.ts'
-import { hasYoung, removeCalls, removeFiles } from './remove-others.ts'
+import { hasYoung, removeCalls, removeFiles, removeThreads } from './remove-others.ts'
 
 /** Serves the removals of a project that are open. False when the process must stop. */
 export async function serveRemovals(sweep: Sweep): Promise<boolean> {
@@ -21,9 +22,15 @@ export async function serveRemovals(sweep: Sweep): Promise<boolean> {
   const before = new Date(sweep.now.getTime() - youngestMs)
   for (const removal of open) {
     const { id, requester } = removal
+    await atomically(sweep.services.db, async (tx) => {
+      // A hold that was put before is seen, and one that is put now waits.
+      await lockSweep(tx, sweep.held)
+      await eraseTraces(tx, { projectId: sweep.projectId, requester })
+    })
     const done =
       (await sweepRuns(sweep, { before, requester }, id)) &&
       (await sweepBatches(sweep, removeCalls(requester), before, id)) &&
+      (await sweepBatches(sweep, removeThreads(requester), before, id)) &&
       (await sweepBatches(sweep, removeFiles(requester), before, id))
     if (!done) return false
     await settle(sweep, removal, before)
@@ -36,7 +43,7 @@ const mostCounted = 10_000
 
 /** Notes what stays. It is finished when nothing has to wait for its age alone, of whatever kind. */
 async function settle(
-  { services: { db }, held, projectId }: Sweep,
+  { services: { db, pubsub }, held, projectId }: Sweep,
   { id, requester }: Pick<DataRemoval, 'id' | 'requester'>,
   before: Date,
 ): Promise<void> {
@@ -45,7 +52,7 @@ async function settle(
   const all: Kept = { ...kept, ...(calls > 0 ? { CALLS: calls } : {}) }
   const old = { projectId, before, removalId: id }
   const isFinished = runs === 0 && !kept.RECENT && !(await hasYoung(db, old, requester))
-  await atomically(db, async (tx) => {
+  const ended = await atomically(db, async (tx) => {
     await lockSweep(tx, held)
     await query(
       tx,
@@ -54,9 +61,12 @@ async function settle(
           finished_at = case when ${isFinished}::boolean then now() end
         where id = ${id}`,
     )
-    if (isFinished)
-      await appendProjectEvents(tx, projectId, [dataRemovalFinished({ removalId: id, requester })])
+    if (!isFinished) return []
+    await appendProjectEvents(tx, projectId, [dataRemovalFinished({ removalId: id, requester })])
+    // What a hold keeps of a person says who it was.
+    return kept.HELD ? [] : erasePerson(tx, { projectId, requester })
   })
+  pubsub.publish(ended.map((session) => ({ kind: 'signal', name: 'revoked', id: session })))
 }
 
 async function countKeptCalls(db: Database, projectId: string, requester: string): Promise<number> {

@@ -14,6 +14,7 @@ import {
   removeDeliveries,
   removeEvents,
   removeFiles,
+  removeThreads,
   type RemoveBatch,
 } from './remove-others.ts'
 import { serveRemovals } from './serve-removals.ts'
@@ -27,7 +28,7 @@ export const sweepEveryMs = 60 * 60 * 1000
  * has the row. `now`: the time by which ages count; by default that of the database.
  */
 export async function sweepProject(
-  services: Pick<Services, 'db' | 'blobs'>,
+  services: Pick<Services, 'db' | 'blobs' | 'pubsub'>,
   held: Held,
   goesOn: () => Promise<boolean>,
   now?: Date,
@@ -44,6 +45,7 @@ export async function sweepProject(
   const before = (days: number | null) => daysBefore(sweep.now.getTime(), days)
   const kinds: [Date | null, RemoveBatch][] = [
     [before(row.runDays), removeCalls(null)],
+    [before(row.runDays), removeThreads(null)],
     [before(row.eventDays), removeEvents],
     [before(row.deliveryDays), removeDeliveries],
     [before(row.fileDays), removeFiles(null)],

@@ -164,7 +164,7 @@ describe.each(kinds)('on %s', (kind) => {
     await r.deployment.fixtures.answer(open['generation'].id)
   })
 
-  test('a removal goes on until a young call and a young file of the requester have gone, too', async () => {
+  test('a removal goes on until a young call, thread and file of the requester have gone, too', async () => {
     const made = await r.h.mutate('createApiKey', { name: 'leaves', role: 'CALLER' }, 'secret apiKey { id }')
     const [secret, requesterId] = [made['secret'] as string, made['apiKey'].id as string]
     const { toolId } = await r.deployment.payer({ autoApprove: true })
@@ -177,20 +177,22 @@ describe.each(kinds)('on %s', (kind) => {
     const upload = { filename: 'young.txt', contentType: 'text/plain' }
     const file = await r.h.mutate('presignUpload', upload, 'file { id } uploadUrl', secret)
     await fetch(file['uploadUrl'], { method: 'PUT', body: 'young' })
+    const opened = await r.h.mutate('createThread', { agentId, externalId: 'young' }, 'thread { id }', secret)
     const left = async () => [
+      await r.count('threads', `id = '${opened['thread'].id}'`),
       await r.count('tool_calls as t', `t.id = '${called['toolCall'].id}'`),
       await r.count('files as f', `f.id = '${file['file'].id}'`),
     ]
     const asked = await r.h.mutate('removeRequesterData', { requesterId }, 'removal { id }')
     const { id } = asked['removal']
     await r.sweep(0)
-    expect(await left()).toEqual([1, 1])
+    expect(await left()).toEqual([1, 1, 1])
     expect((await removal(id)).finishedAt).toBeNull()
     await r.deployment.rows(
       `update files set upload_until = now() - interval '1 hour' where id = '${file['file'].id}'`,
     )
     await r.sweep(2)
-    expect(await left()).toEqual([0, 0])
+    expect(await left()).toEqual([0, 0, 0])
     expect((await removal(id)).finishedAt).not.toBeNull()
   })
 

@@ -165,7 +165,7 @@ function addFileMutations(refs: Refs): void {
     name: 'deleteFile',
     description:
       'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was ' +
-      'deleted. Permission: files:Delete.',
+      'deleted. ConflictError while a legal hold keeps it. Permission: files:Delete.',
     input: builder.inputType('DeleteFileInput', {
       description: 'The file to delete.',
       fields: (t) => ({
@@ -176,7 +176,7 @@ function addFileMutations(refs: Refs): void {
       description: 'The file as it was before the deletion.',
       fields: (t) => ({ file: t.expose('file', { type: refs.File, description: 'The deleted file.' }) }),
     }),
-    errors: ['NotFoundError'],
+    errors: ['NotFoundError', 'ConflictError'],
     run: async (ctx, input) => ({ file: await deleteFile(ctx, input) }),
   })
 }

@@ -25,6 +25,7 @@ const points = 300
 const counted: Record<(typeof removedKinds)[number], string> = {
   runs: 'The number of generations, with those below them.',
   calls: 'The number of tool calls outside generations.',
+  threads: 'The number of threads without generations.',
   events: 'The number of events of the project feed that belong to no generation.',
   files: 'The number of files.',
   deliveries: 'The number of webhook deliveries.',

@@ -43,6 +43,8 @@ export const threads = pgTable(
     closedAt: moment('closed_at'),
   },
   (t) => [
+    // Threads by age, for retention.
+    index('threads_list').on(t.projectId, t.createdAt, t.id),
     index('threads_by_agent').on(t.agentId, t.createdAt, t.id),
     index('threads_files')
       .using('gin', sql`(jsonb_path_query_array(messages, '$.**.fileId')) jsonb_path_ops`)

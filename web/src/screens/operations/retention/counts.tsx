@@ -4,6 +4,7 @@ import { numberText, t } from '../../../texts/texts.tsx'
 const names: Record<string, string> = {
   runs: t('Runs'),
   calls: t('Calls'),
+  threads: t('Threads'),
   events: t('Events'),
   files: t('Files'),
   deliveries: t('Deliveries'),

@@ -25,6 +25,7 @@ const removalsQuery = graphql(`
         removed {
           runs
           calls
+          threads
           files
         }
         kept {

@@ -35,6 +35,7 @@ const retentionQuery = graphql(`
       allRemoved {
         runs
         calls
+        threads
         events
         files
         deliveries
@@ -64,6 +65,7 @@ const previewQuery = graphql(`
       removed {
         runs
         calls
+        threads
         events
         files
         deliveries

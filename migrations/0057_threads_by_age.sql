@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "threads_list" ON "threads" USING btree ("project_id","created_at","id");
