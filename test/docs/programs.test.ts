@@ -217,7 +217,7 @@ test.skipIf(!hasPeers)(
           const query =
             'query($id: ID!) { tool(id: $id) { ... on McpTool { upstream { status } actions { runtimeName } } } }'
           const { upstream, actions: found } = (await h.gql(query, { id: tool.id })).data['tool']
-          return upstream.status === 'CONNECTED' && found
+          return upstream.status === 'CONNECTED' && found.length > 0 && found
         },
         { timeout: 45_000, interval: 100 },
       )
