@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)('versions in the browser', { timeout: 60_000 }, ()
 
   test('a question whose tool changed says what drifted, and leads to the one that took its place', async () => {
     const { approvalId, generationId } = await shop.ask('R-9')
-    await change(shop.refundId, { title: 'Pay money back' })
+    await change(shop.refundId, { idempotent: true })
     await shop.h.mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id }')
     await expect.poll(async () => (await shop.approval(approvalId))['status']).toBe('VOIDED')
     const again = await shop.h.until(
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('versions in the browser', { timeout: 60_000 }, ()
     const tab = await visit(browser, shop.h, `/approvals/${approvalId}`)
     const { page } = tab
     const drift = page.getByRole('region', { name: 'What changed' })
-    await drift.getByText('Pay money back').waitFor()
+    await drift.getByText('idempotent').waitFor()
     expect(await drift.locator('.changes > li').count()).toBe(1)
     await tab.check()
     await page.getByRole('link', { name: 'Show the new question' }).click()

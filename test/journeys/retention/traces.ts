@@ -44,11 +44,13 @@ export async function leaveTraces(
     if (made['code']) throw new Error(`${name}: ${JSON.stringify(made)}`)
     return made
   }
-  // An endpoint answers with the marker, at first with a refusal: both a delivery and receipts hold it.
-  let isRefused = false
-  receiver.respond = ({ path }, response) => {
-    const refuses = path.startsWith('/endpoint') && !isRefused
-    isRefused ||= refuses
+  // An endpoint answers with the marker, and refuses the first event until that is written: both a delivery and receipts
+  // hold it. A process that loses its lease sends an event again.
+  let refused: string | null = null
+  let isWritten = false
+  receiver.respond = ({ path, id }, response) => {
+    if (path.startsWith('/endpoint')) refused ??= id
+    const refuses = id === refused && !isWritten
     response.writeHead(path.startsWith('/callback') ? 410 : refuses ? 500 : 200).end(mark)
   }
   const { webhook } = await h.mutate('createWebhook', { url: `${receiver.url}/endpoint` }, 'webhook { id }')
@@ -150,6 +152,7 @@ export async function leaveTraces(
   await expect.poll(() => r.count('webhook_cursors', isRead)).toBe(1)
   const delivery = `webhook_id = '${webhook.id}'`
   await expect.poll(() => r.count('webhook_deliveries', delivery)).toBe(1)
+  isWritten = true
   const [row] = await r.rows<{ id: string }>(`select id from webhook_deliveries where ${delivery}`)
   await mutate('redeliverWebhook', { deliveryId: row!.id }, '__typename')
   await expect.poll(() => r.count('webhook_deliveries', `${delivery} and status = 'DELIVERED'`)).toBe(1)
