@@ -48,6 +48,7 @@ export {
   keepSubject,
   principalKind,
   principalKinds,
+  systemId,
   requesterOf,
   type Account,
   type Requester,

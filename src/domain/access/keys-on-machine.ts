@@ -11,6 +11,7 @@ import { record } from '../audit/index.ts'
 import { apiKeyCreated, appendProjectEvents } from '../events/index.ts'
 import { insertKey, type ApiKey } from './keys.ts'
 import { policyOfRole, roles } from './policy.ts'
+import { systemId } from './subjects.ts'
 
 const shape = z.strictObject({
   name: text(100, 1),
@@ -54,7 +55,7 @@ export async function createKeyOnMachine(
     })
     await record(tx, {
       projectId,
-      principalId: 'system',
+      principalId: systemId,
       action: 'keys:Create',
       resource: `key/${made.apiKey.id}`,
       outcome: 'ALLOWED',

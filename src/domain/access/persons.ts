@@ -1,7 +1,7 @@
 /** The person behind a key: keys belong to the person who created them, directly or through other keys. */
-import { batch } from '../../core/batch.ts'
-import { BoundedMap } from '../../core/bounded-map.ts'
+import { batchStatements } from '../../store/db/batch-statements.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { memoryOf } from '../../store/db/memory.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
 import { isSubject } from './subjects.ts'
@@ -58,38 +58,23 @@ export function memberOf(person: string): SQL {
 
 type Lineage = readonly string[]
 
-/** How many lineages one process remembers. */
-const mostKnown = 10_000
-
-const lineages = new WeakMap<Database, (id: string) => Promise<Lineage>>()
+/** The lineages that one process remembers. */
+const lineagesIn = memoryOf<Lineage>(10_000)
+const readLineage = batchStatements(readLineages)
 
 /**
  * The principals to which a requester belongs, itself first: `memberOf` of each of them has it, but for a key of an operator,
  * which is a person alone. It is remembered, because nothing changes it once a key is used: who joins with a key does so
  * before.
  */
-export function lineageOf(db: Database, id: string): Promise<Lineage> {
-  const made = lineages.get(db) ?? lineagesIn(db)
-  lineages.set(db, made)
-  return made(id)
+export async function lineageOf(db: Database, id: string): Promise<Lineage> {
+  const lineages = lineagesIn(db)
+  const found = lineages.get(id) ?? (await readLineage({ db }, id))
+  lineages.set(id, found)
+  return found
 }
 
-function lineagesIn(db: Database): (id: string) => Promise<Lineage> {
-  const known = new BoundedMap<string, Lineage>(mostKnown)
-  const read = batch((ids: readonly string[]) => readLineages(db, ids), {
-    maxItems: 500,
-    maxBytes: Infinity,
-    bytesOf: () => 0,
-    waitMs: 5,
-  })
-  return async (id) => {
-    const found = known.get(id) ?? (await read(id))
-    known.set(id, found)
-    return found
-  }
-}
-
-async function readLineages(db: Database, ids: readonly string[]): Promise<Lineage[]> {
+async function readLineages({ db }: { db: Database }, ids: readonly string[]): Promise<Lineage[]> {
   const rows = await query<{ start: string; ids: string[] }>(
     db,
     sql`with recursive up as (

@@ -11,8 +11,8 @@ import type { Principal } from './principal.ts'
 import { policyOfRole, type Role } from './policy.ts'
 
 const subjectPrefix = `${idPrefixes.person}_`
-/** What the audit says when the server acted by itself. */
-const systemId = 'system'
+/** Who acted when the server acted by itself: in the audit log, and wherever else a principal stands. */
+export const systemId = 'system'
 
 /** Whether the id of a principal is that of a person with a token, and not of a key. */
 export function isSubject(id: string): boolean {

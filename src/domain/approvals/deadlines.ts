@@ -8,7 +8,7 @@ import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { areFree } from '../../store/work/pauses.ts'
-import type { Services } from '../access/index.ts'
+import { systemId, type Services } from '../access/index.ts'
 import {
   approvalEscalated,
   approvalExpired,
@@ -152,7 +152,7 @@ const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
 const approval = { ...call, approvalId: sql`a.id` }
 const extension = {
   ...approval,
-  extendedBy: sql`'system'::text`,
+  extendedBy: sql`${systemId}::text`,
   expiresAt: sql`to_char(a.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
 }
 

@@ -7,8 +7,7 @@ import { sql } from '../../store/db/sql.ts'
 import { isRefused } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
-import { publishNews } from '../access/index.ts'
-import type { Services } from '../access/index.ts'
+import { publishNews, systemId, type Services } from '../access/index.ts'
 import { insertProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
 import {
   executedEntry,
@@ -78,7 +77,7 @@ async function settleUnknown(
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
   const facts = { toolCallId: call.id, name: call.runtimeName }
-  const event = unknownCallResolved({ ...facts, outcome, decidedBy: 'system', late: true })
+  const event = unknownCallResolved({ ...facts, outcome, decidedBy: systemId, late: true })
   const ofAttempt = sql`t.resolution is null and ${provesNewest(own)}`
   const rows = await query(
     services.leaseDb,

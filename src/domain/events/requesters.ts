@@ -3,9 +3,9 @@
  * says it; of one that the release before has written, the rows are asked that are still there.
  */
 import { writeJson } from '../../core/json.ts'
-import { batch } from '../../core/batch.ts'
-import { BoundedMap } from '../../core/bounded-map.ts'
+import { batchStatements } from '../../store/db/batch-statements.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { memoryOf } from '../../store/db/memory.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/write.ts'
 import type { RecordedEvent } from './event.ts'
@@ -26,35 +26,12 @@ function subjectOf({ generationId: g, data }: RecordedEvent): Subject | null {
   return subject.c || subject.a || subject.f ? subject : null
 }
 
-/** How many requesters one process remembers. They never change. */
-const mostKnown = 10_000
-
-type Lookup = (subject: Subject) => Promise<string | null>
-
-const lookups = new WeakMap<Database, Lookup>()
-
-function lookupIn(db: Database): Lookup {
-  const made = lookups.get(db)
-  if (made) return made
-  const known = new BoundedMap<string, string>(mostKnown)
-  const read = batch((subjects: readonly Subject[]) => readRequesters(db, subjects), {
-    maxItems: 500,
-    maxBytes: Infinity,
-    bytesOf: () => 0,
-    waitMs: 5,
-  })
-  const lookup: Lookup = async (subject) => {
-    const key = writeJson(subject)
-    const found = known.get(key) ?? (await read(subject))
-    if (found !== null) known.set(key, found)
-    return found
-  }
-  lookups.set(db, lookup)
-  return lookup
-}
+/** The requesters that one process remembers: they never change. */
+const requestersIn = memoryOf<string>(10_000)
+const readRequester = batchStatements(readRequesters)
 
 async function readRequesters(
-  db: Database,
+  { db }: { db: Database },
   subjects: readonly Subject[],
 ): Promise<readonly (string | null)[]> {
   const given = subjects.map((subject, i) => ({ i, ...subject }))
@@ -76,5 +53,10 @@ async function readRequesters(
 export async function requesterOf(db: Database, event: RecordedEvent): Promise<string | null> {
   if (event.requestedBy !== null) return event.requestedBy
   const subject = subjectOf(event)
-  return subject && lookupIn(db)(subject)
+  if (!subject) return null
+  const requesters = requestersIn(db)
+  const key = writeJson(subject)
+  const found = requesters.get(key) ?? (await readRequester({ db }, subject))
+  if (found !== null) requesters.set(key, found)
+  return found
 }

@@ -5,6 +5,7 @@
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import type { RemovedPlace } from '../../store/events/feed-start.ts'
+import { systemId } from '../access/index.ts'
 import { record } from '../audit/index.ts'
 import { appendProjectEvents, slackDisabled, webhookDisabled } from '../events/index.ts'
 import type { Places } from './place.ts'
@@ -121,7 +122,7 @@ async function disableBehind(tx: Database, projectId: string, owner: string): Pr
   ])
   await record(tx, {
     projectId,
-    principalId: 'system',
+    principalId: systemId,
     action: isSlack ? 'slack:Set' : 'webhooks:Update',
     resource: isSlack ? `slack/${projectId}` : `webhook/${owner}`,
     outcome: 'EXECUTED',

@@ -7,7 +7,7 @@ import { watchNews } from '../../store/work/news.ts'
 import { afterOutage, readBack } from '../../store/work/read-back.ts'
 import { release, type Held } from '../../store/work/work.ts'
 import { startWorker, type WorkControl } from '../../store/work/worker.ts'
-import type { Services } from '../access/index.ts'
+import { systemId, type Services } from '../access/index.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import {
   insertProjectEvents,
@@ -131,7 +131,7 @@ export function recordBySystem(
   what: Pick<NewAuditEntry, 'projectId' | 'action' | 'resource' | 'details'>,
   event: ProjectEvent,
 ): SQL {
-  const entry = { ...what, principalId: 'system', outcome: 'EXECUTED' } as const
+  const entry = { ...what, principalId: systemId, outcome: 'EXECUTED' } as const
   return sql`e as (${insertProjectEvents(what.projectId, [event], sql`g`)}),
       a as (${insertEntries([entry])})`
 }

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { atomically } from '../../store/db/database.ts'
-import { assertMay, publishSurface, recordChange, type Ctx } from '../access/index.ts'
+import { assertMay, publishSurface, type Ctx } from '../access/index.ts'
 import { assertOneMayRegate } from '../projects/index.ts'
 import { agreeToChange } from '../upstream/index.ts'
+import { recordGateChanged } from './gate-facts.ts'
 import { findTool } from './registry.ts'
 
 const shape = z.object({
@@ -17,9 +18,9 @@ const shape = z.object({
 export type AcceptChangeInput = z.input<typeof shape>
 
 /**
- * Accepts the held changes of one action of an mcp tool: hints and arguments count as the server gives them now. `hash`
- * is that of the change that the person has read; CONFLICT when the server says something else by now, and in a project where changes of gates need
- * a second person. Action `gates:Update` on the tool. Idempotent.
+ * Accepts the held changes of one action of an mcp tool: hints and arguments count as the server gives them now. `hash` is that
+ * of the change that the person has read; CONFLICT when the server says something else by now, and in a project where changes
+ * of gates need a second person. Action `gates:Update` on the tool. Idempotent.
  */
 export async function acceptUpstreamChange(ctx: Ctx, input: AcceptChangeInput): Promise<void> {
   const { toolId, action, hash } = check(shape, input)
@@ -35,8 +36,7 @@ export async function acceptUpstreamChange(ctx: Ctx, input: AcceptChangeInput): 
         'The server says something else by now: read the change of the action again.',
       )
     if (agreement.changes.length === 0) return
-    const details = { name, action, changes: agreement.changes }
-    await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource: `tool/${id}`, details })
+    await recordGateChanged(tx, ctx, { id, projectId, name }, { action, changes: agreement.changes })
   })
   publishSurface(ctx, projectId)
 }

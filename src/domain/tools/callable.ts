@@ -138,7 +138,7 @@ export function ownGateOf(callable: Callable): ReturnType<typeof gateOf> {
 
 /** The policies of a call: the gate of the callable, and these, whose conditions are judged in the same way. */
 export function policiesOf(callable: Callable, more: readonly GatePolicy[]): GatePolicy[] {
-  return [gateOf(callable), ...more].map((policy) => asJudged(callable, policy))
+  return [ownGateOf(callable), ...more.map((policy) => asJudged(callable, policy))]
 }
 
 function asJudged({ agreedSchema }: Callable, policy: GatePolicy): GatePolicy {

@@ -4,6 +4,7 @@
  */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { bareSchema } from '../../core/schema-walk.ts'
+import { looseningHints } from '../upstream/index.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /** What an upstream or the installation says about an action of a tool. */
@@ -13,9 +14,6 @@ export interface ActionFacts {
   outputSchema?: JsonObject | null
   annotations?: object | null
 }
-
-/** The hints that decide whether a call is asked about or may be repeated. */
-const judgingHints = ['readOnlyHint', 'destructiveHint', 'idempotentHint'] as const
 
 /**
  * A hash of what is judged in a tool: its name, address with credentials, schemas, presets, gate and masks, and whether it
@@ -48,6 +46,8 @@ function judgedParts({ inputSchema, outputSchema, annotations }: Omit<ActionFact
 
 function hintsOf(annotations: JsonObject): JsonObject {
   return Object.fromEntries(
-    judgingHints.flatMap((hint) => (annotations[hint] === undefined ? [] : [[hint, annotations[hint]!]])),
+    Object.keys(looseningHints).flatMap((hint) =>
+      annotations[hint] === undefined ? [] : [[hint, annotations[hint]!]],
+    ),
   )
 }

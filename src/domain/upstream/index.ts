@@ -3,7 +3,12 @@ export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProg
 export type { InputRequired } from './wire/ask.ts'
 export { agreeToChange } from './catalog/agree.ts'
 export { heldChanges } from './catalog/held.ts'
-export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog/catalog.ts'
+export {
+  looseningHints,
+  type Catalog,
+  type UpstreamPrompt,
+  type UpstreamResource,
+} from './catalog/catalog.ts'
 export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
 export { forgetConnectors } from './connector/messages.ts'
 export { answerMessage, leave, nextMessages, noteChange, type ConnectorInput } from './connector/serve.ts'

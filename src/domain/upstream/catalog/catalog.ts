@@ -18,10 +18,13 @@ export interface UpstreamTool {
   held?: HeldFacts
 }
 
+/** The hints that decide whether a call is asked about or may be repeated, each with the value that loosens a tool. */
+export const looseningHints = { destructiveHint: false, readOnlyHint: true, idempotentHint: true } as const
+
 /** What a server said of a tool before, and nobody has agreed to drop. */
 export interface HeldFacts {
   /** Hints that are stricter than those of now. */
-  annotations?: { destructiveHint?: boolean; readOnlyHint?: boolean; idempotentHint?: boolean }
+  annotations?: Partial<Record<keyof typeof looseningHints, boolean>>
   /** The arguments that people agreed to, when those of now differ in what is judged. */
   inputSchema?: JsonObject
 }

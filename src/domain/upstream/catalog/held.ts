@@ -4,7 +4,7 @@
  */
 import { hashJson, isJsonObject, writeJson, type JsonObject } from '../../../core/json.ts'
 import { bareSchema } from '../../../core/schema-walk.ts'
-import type { Catalog, HeldFacts, UpstreamTool } from './catalog.ts'
+import { looseningHints, type Catalog, type HeldFacts, type UpstreamTool } from './catalog.ts'
 
 /** How many tools that are gone are remembered, in case they come back as something else. */
 const mostGone = 1000
@@ -13,10 +13,6 @@ const mostKept = 1024 * 1024
 
 /** Stands for arguments that were too large to keep: all are masked, and none is known. */
 const forgottenSchema: JsonObject = { writeOnly: true }
-
-/** The hints that loosen a tool, each with the value that does. */
-const loosening = { destructiveHint: false, readOnlyHint: true, idempotentHint: true } as const
-type Hint = keyof typeof loosening
 
 /** The tools as found, each with what holds of what was known of it; and what is remembered of those that are gone. */
 export function holdKnown(
@@ -56,7 +52,7 @@ function budgetOf(bytes: number): Budget {
 function remembered(tool: UpstreamTool, fits: Budget): UpstreamTool {
   const agreed = tool.held?.inputSchema ?? tool.inputSchema
   const said = saidBy(tool)
-  const hints = Object.keys(loosening).filter((hint) => said[hint] !== undefined)
+  const hints = Object.keys(looseningHints).filter((hint) => said[hint] !== undefined)
   return {
     name: tool.name,
     title: null,
@@ -91,10 +87,10 @@ function held(tool: UpstreamTool, earlier: UpstreamTool, fits: Budget): Upstream
 }
 
 /** The hints that hold against those of now. */
-function heldHints(tool: UpstreamTool, was: JsonObject): Partial<Record<Hint, boolean>> {
+function heldHints(tool: UpstreamTool, was: JsonObject): NonNullable<HeldFacts['annotations']> {
   const is = tool.annotations ?? {}
   return Object.fromEntries(
-    Object.entries(loosening).flatMap(([hint, loose]) => {
+    Object.entries(looseningHints).flatMap(([hint, loose]) => {
       // Without the hint, a tool is neither destructive nor safe to repeat for us.
       const isLoose = (said: JsonObject) => (said[hint] === true) === loose
       return isLoose(is) && !isLoose(was) ? [[hint, !loose]] : []

@@ -8,7 +8,7 @@ import { isRefused } from '../../../store/db/storage-error.ts'
 import { upstreams } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
-import type { Services } from '../../access/index.ts'
+import { systemId, type Services } from '../../access/index.ts'
 import { record, type NewAuditEntry } from '../../audit/index.ts'
 import {
   appendProjectEvents,
@@ -237,7 +237,7 @@ function heldEntries(row: UpstreamRow, before: Catalog, after: Catalog): NewAudi
     .slice(0, mostEntries)
     .map(({ name, changes }) => ({
       projectId: row.projectId,
-      principalId: 'system',
+      principalId: systemId,
       action: 'gates:Update',
       resource: `tool/${row.id}`,
       outcome: 'DENIED',
