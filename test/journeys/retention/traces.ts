@@ -45,15 +45,16 @@ export async function leaveTraces(
     return made
   }
   // An endpoint answers with the marker, and refuses the first event until that is written: both a delivery and receipts
-  // hold it. A process that loses its lease sends an event again.
+  // hold it. A process that loses its lease sends an event again, and an endpoint of earlier traces may still get one.
+  const endpoint = `/endpoint/${apiKey.id}`
   let refused: string | null = null
   let isWritten = false
   receiver.respond = ({ path, id }, response) => {
-    if (path.startsWith('/endpoint')) refused ??= id
-    const refuses = id === refused && !isWritten
+    if (path === endpoint) refused ??= id
+    const refuses = path === endpoint && id === refused && !isWritten
     response.writeHead(path.startsWith('/callback') ? 410 : refuses ? 500 : 200).end(mark)
   }
-  const { webhook } = await h.mutate('createWebhook', { url: `${receiver.url}/endpoint` }, 'webhook { id }')
+  const { webhook } = await h.mutate('createWebhook', { url: `${receiver.url}${endpoint}` }, 'webhook { id }')
 
   const fileIds: string[] = []
   const upload = async (): Promise<string> => {

@@ -70,14 +70,14 @@ function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
   refs.Grant.implement({
     description:
       'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did ' +
-      'for that verdict. A grant is for one version of the tool.',
+      'for that verdict. A grant ends when what is judged of the tool changes.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'grt_'),
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the grant; it begins with grt_.' }),
       toolName: t.exposeString('runtimeName', { description: 'The runtime name of the tool.' }),
       toolVersion: t.exposeInt('toolVersion', {
-        description: 'The version of the tool that the grant is for.',
+        description: 'The version of the tool when the grant was given.',
       }),
       tool: t.field({
         type: refs.Tool,
