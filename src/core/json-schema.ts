@@ -29,8 +29,11 @@ const cacheSize = 2000
 
 /** Rules of a schema times parts of a value that are validated without a time limit: a few milliseconds at most. */
 const directWork = 200_000
-/** A schema with at most this many rules and no regular expression is compiled without a time limit. */
-const quickRules = 200
+/**
+ * A schema with at most this many rules and no regular expression is compiled without a time limit: a slow or busy machine
+ * must not refuse what another one takes. A rule takes up to an eighth of a millisecond.
+ */
+const quickRules = 1000
 /** Time limits for compiling a schema and for validating a value, in milliseconds of CPU time. See `bounded`. */
 const compileMs = 150
 const checkMs = 100
@@ -149,7 +152,7 @@ function withLocalRefs(schema: JsonObject): JsonObject {
   return isWhole ? local : schema
 }
 
-/** Whether compiling takes a few milliseconds at most, so that a busy machine must not be taken for a bad schema. */
+/** Whether compiling takes an eighth of a second at most, so that a busy machine must not be taken for a bad schema. */
 function isQuick({ rules, patterns }: SchemaWeight): boolean {
   return rules <= quickRules && !patterns
 }
