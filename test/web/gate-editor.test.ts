@@ -245,6 +245,7 @@ test('every field of a gate that the API takes is sent again when another one is
     approvers: ['ADMIN'],
     escalateAfterSeconds: 60,
     verdictLinks: true,
+    responses: true,
     title: 'Pay {amount}',
   }
   expect(Object.keys(gate).toSorted()).toEqual(names.toSorted())

@@ -461,6 +461,40 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
+  test('a question is answered in place of the tool, and later ones are refused', async () => {
+    const { gate } = (
+      await shop.h.mutate(
+        'updateTool',
+        { id: shop.refundId, gate: { autoApprove: false, responses: true } },
+        'tool { gate { responses } }',
+      )
+    )['tool']
+    expect(gate).toEqual({ responses: true })
+    const asked = await shop.ask('W-1')
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    const answer = page.getByRole('button', { name: 'Answer with this text' })
+    await page.locator('.danger:enabled').waitFor()
+    expect(await answer.isDisabled()).toBe(true)
+    await page.getByLabel('Reason, which the model reads').fill('It was paid back in cash.')
+    await page.locator('.verdict-more > summary').click()
+    await page.getByLabel('Reject later calls as well').check()
+    expect(await page.getByLabel('At most, calls').count()).toBe(0)
+    await tab.check()
+    await answer.click()
+    await page.getByText('Rejected send_refund').waitFor()
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    await page.goto(`${shop.h.url}/approvals/${asked.approvalId}`)
+    await page.getByText('answered in place of the tool').waitFor()
+    await page.getByText('It was paid back in cash.').waitFor()
+    await page.getByRole('link', { name: 'Grants' }).click()
+    await page.getByRole('cell', { name: 'calls are rejected' }).waitFor()
+    await tab.check()
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('No grants').waitFor()
+    await tab.close()
+  })
+
   test('who may not decide reads why, and has no buttons', async () => {
     const asked = await shop.ask('I-1')
     const { secret } = await shop.person('Vera', 'VIEWER')

@@ -21,6 +21,7 @@ const policy: ToolDetail['gate'] = {
   approvers: [],
   escalateAfterSeconds: null,
   verdictLinks: true,
+  responses: true,
   title: 'Write {text}',
 }
 
@@ -164,6 +165,7 @@ describe('a tool', () => {
       quorum: 1,
       excludeRequester: false,
       verdictLinks: false,
+      responses: false,
       approvers: [],
     } as const
     const input = { ...next, approvers: [] }

@@ -45,7 +45,7 @@ export async function applyVerdict(
   const written = await writeVerdict(tx, ctx, verdict)
   if (!written && verdict.outcome.call?.status === 'AWAITING_CLIENT') throw new StaleReadError()
   if (!written) throw conflict(approval, 'The call of this approval does not wait for it any more.')
-  if (given.grant && verdict.outcome.status !== 'APPROVED')
+  if (given.grant && verdict.outcome.status === 'PENDING')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
   const { approval: decided, hints } = written
   if (given.grant)
@@ -71,7 +71,7 @@ interface Present {
  */
 export function judgeVerdict(
   ctx: Ctx,
-  { given, owner, edit: meant }: PreparedVerdict,
+  { given, owner, edit: meant, response, root }: PreparedVerdict,
   { approval, asExecuted, late, now, persons }: Present,
 ): JudgedVerdict {
   assertOpen(approval, late)
@@ -83,13 +83,18 @@ export function judgeVerdict(
     )
   if (ctx.via === 'LINK' && approval.votes.some(({ by, via }) => via === 'LINK' && by === ctx.principal.id))
     throw conflict(approval, 'This code was used already.')
+  if (response && !approval.requirement.responses)
+    throw invalidAt(
+      [...root, 'response'],
+      'is not allowed by the gates that stop this call: reject it with a reason, or set `responses` in each of them',
+    )
   const edit = isEdit(meant, approval) ? meant : null
   if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
     throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
   const vote = voteOf(ctx, given, new Date(now))
   const votes = edit ? [vote] : [...approval.votes, vote]
   const requirement = edit?.requirement ?? approval.requirement
-  const outcome = outcomeOf({ ...asExecuted, requirement }, votes)
+  const outcome = outcomeOf({ ...asExecuted, requirement }, votes, response)
   return { approval, owner, votes, outcome, edit, dropped: meant?.dropped ?? [] }
 }
 

@@ -39,6 +39,8 @@ export interface Vote {
   reason: string | null
   /** For other approvers; never passed to the model. */
   note: string | null
+  /** With REJECT: the text that became the result of the call in place of the tool's. Absent without one. */
+  response?: string
 }
 
 /** Somebody says to be deciding. It blocks nobody, and ends by itself. */

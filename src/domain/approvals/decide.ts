@@ -1,8 +1,16 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
+import type { ToolResult } from '../../core/content.ts'
 import { AppError, invalid, invalidAt, type Issue } from '../../core/errors.ts'
-import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
+import {
+  hashJson,
+  isJsonObject,
+  isNestedTooDeep,
+  jsonTooBig,
+  tryParseJson,
+  type JsonObject,
+} from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -17,6 +25,7 @@ import {
   prepareCall,
   proposedCallable,
   resourceOf,
+  resultFault,
   withAttachments,
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
@@ -27,6 +36,7 @@ import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
 import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
+import { respondedResult } from './outcome.ts'
 import { decides, findForVerdict } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 import type { JudgedVerdict } from './write-verdict.ts'
@@ -39,6 +49,7 @@ const decision = z.object({
   verdict: z.enum(verdicts),
   reason: text(2000).nullish(),
   note: text(2000).nullish(),
+  response: text(20_000, 1).nullish(),
   arguments: z.unknown().optional(),
   expectedDigest: z.string().max(100).nullish(),
   grant: grantShape.nullish(),
@@ -49,6 +60,7 @@ export interface DecideApprovalInput {
   verdict: Verdict
   reason?: string | null | undefined
   note?: string | null | undefined
+  response?: string | null | undefined
   arguments?: unknown
   expectedDigest?: string | null | undefined
   grant?: GrantInput | null | undefined
@@ -59,7 +71,8 @@ export interface DecideApprovalInput {
  * require a role, or somebody other than the requester. APPROVE with `arguments` edits them: they are validated, the
  * presets are merged in and the gates are evaluated again, which may then require more; a mask means the value that
  * it hides. Invalid arguments are INVALID and leave the approval pending. One REJECT settles the approval; APPROVE
- * settles it when the quorum is reached; an edit discards earlier votes. Verdict, call, event, audit entry, grant and
+ * settles it when the quorum is reached; an edit discards earlier votes. REJECT with a `response`, where the gates allow it,
+ * settles the call with that text in place of the tool's result; with a `grant` it also refuses later calls. Verdict, call, event, audit entry, grant and
  * the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
  * with the rights that its author has when it is written: key, roles and digest are checked again under the lock.
  * Errors: APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for a later verdict. CONFLICT for a second vote of the same
@@ -114,10 +127,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()
   const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw await denied(ctx, what, refusal)
-  if (given.verdict === 'REJECT')
-    for (const name of ['arguments', 'grant'] as const)
-      if (given[name] !== undefined && given[name] !== null)
-        throw invalidAt([...root, name], 'goes with the verdict APPROVE only')
+  assertFits(given, root)
   if (given.verdict === 'APPROVE' && !given.expectedDigest && !isEdited && approval.editedArguments !== null)
     throw new AppError(
       'CONFLICT',
@@ -126,12 +136,47 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
       { conflictingId: approval.id },
     )
   const edit = isEdited ? await editOf(ctx, approval, given, root) : null
+  const response = given.response ? await responseOf(ctx, approval, given.response, root) : null
   const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }, persons) : null
   if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   const owner = ownerOf({ ...approval, id: approval.toolCallId })
   // The verdict counts for what its author read, however often the rows are read.
   const expectedDigest = given.expectedDigest || (given.verdict === 'APPROVE' ? approval.digest : null)
-  return { given: { ...given, expectedDigest }, approval, owner, seen, persons, edit, root }
+  return { given: { ...given, expectedDigest }, approval, owner, seen, persons, edit, response, root }
+}
+
+/** INVALID where the parts of a decision do not go together. */
+function assertFits({ verdict, grant, ...given }: z.output<typeof decision>, root: string[]): void {
+  const isApproval = verdict === 'APPROVE'
+  const fault = (path: string[], message: string) => invalidAt([...root, ...path], message)
+  if (!isApproval && given.arguments !== undefined && given.arguments !== null)
+    throw fault(['arguments'], 'goes with the verdict APPROVE only')
+  if (isApproval && given.response) throw fault(['response'], 'goes with the verdict REJECT only')
+  if (given.response && given.reason)
+    throw fault(['reason'], 'has no place beside a response, which is what the model gets')
+  if (grant && isApproval !== (typeof grant.maxUses === 'number'))
+    throw fault(
+      ['grant', 'maxUses'],
+      isApproval ? 'is required with the verdict APPROVE' : 'goes with the verdict APPROVE only',
+    )
+}
+
+/** What the call results in when a person answers it: of a tool with an output schema, a value that fits it. */
+async function responseOf(
+  ctx: Ctx,
+  { toolCallId }: Approval,
+  given: string,
+  root: string[],
+): Promise<ToolResult> {
+  const callable = await proposedCallable(ctx, await loadCall(ctx.db, toolCallId))
+  const at = [...root, 'response']
+  if (!callable) throw invalidAt(at, 'cannot be given: the tool has lost this action')
+  if (callable.outputSchema === null) return respondedResult(given, null)
+  const value = isNestedTooDeep(given) ? undefined : tryParseJson(given)
+  const result = respondedResult(given, value ?? null)
+  const fault = value === undefined ? 'is no JSON' : resultFault(callable, result)
+  if (fault !== null) throw invalidAt(at, `must be JSON that fits the output schema of the tool: ${fault}`)
+  return result
 }
 
 async function editOf(

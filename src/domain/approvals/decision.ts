@@ -1,4 +1,5 @@
 /** A decision between its checks and its statement. */
+import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Owner } from '../../store/work/owner.ts'
 import type { Requirement } from '../gates/index.ts'
@@ -18,6 +19,8 @@ export interface PreparedVerdict {
   /** The persons behind caller, requester and voters; empty where nothing depends on them. */
   persons: Persons
   edit: Edit | null
+  /** What the call results in when the verdict answers it with text; null when it does not. */
+  response: ToolResult | null
   /** The vote of an earlier statement for this decision whose response was lost; it may have been written. */
   lost?: Vote | null
   /** Path of the decision in the request, for the paths of INVALID errors. */
@@ -44,6 +47,7 @@ export interface Decision {
   verdict: Verdict
   reason?: string | null | undefined
   note?: string | null | undefined
+  response?: string | null | undefined
   arguments?: unknown
   /** For an APPROVE that named none: the digest at the beginning of the request. */
   expectedDigest?: string | null | undefined

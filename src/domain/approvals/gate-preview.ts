@@ -27,7 +27,8 @@ import {
   type Callable,
 } from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import { covers, findGrants } from './grant-use.ts'
+import { answersTo, findGrants } from './grant-use.ts'
+import { isRefusal } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
 const judgingCost = 25
@@ -35,8 +36,10 @@ const judgingCost = 25
 export interface GateEvaluation {
   /** What the call would wait for; null when it would run at once. */
   requirement: Requirement | null
-  /** The grant of the caller's key that would let it pass. It is not used up. */
+  /** The grant of the caller's key that would answer it: let it pass, or refuse it. It is not used up. */
   grantId: string | null
+  /** Whether a grant would let it pass. */
+  passes: boolean
 }
 
 /**
@@ -56,11 +59,11 @@ export async function evaluateGate(
   if (!prepared.ok) throw invalid(prepared.issues)
   const { merged } = prepared
   const requirement = judgeGate([ownGateOf(tool)], merged, trial.projectId)
-  if (!requirement) return { requirement, grantId: null }
+  if (!requirement) return { requirement, grantId: null, passes: false }
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
   const grants = await findGrants(ctx.db, [tool.id], holder)
-  const grant = grants.find((one) => covers(one, { tool, merged, requirement }))
-  return { requirement, grantId: grant?.id ?? null }
+  const [grant] = answersTo(grants, { tool, merged, requirement })
+  return { requirement, grantId: grant?.id ?? null, passes: grant !== undefined && !isRefusal(grant) }
 }
 
 /** Trials have a budget of their own, so that they never keep calls of the project from being judged. */

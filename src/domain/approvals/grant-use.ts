@@ -1,4 +1,5 @@
-/** Uses of grants: finds the grant that covers a stopped call, and takes one use of it, never more than `max_uses`. */
+/** Uses of grants: finds those that answer a stopped call: a refusal, or one of which a use is left. */
+import type { ToolResult } from '../../core/content.ts'
 import { judge } from '../../core/json-schema.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { query, type Database } from '../../store/db/database.ts'
@@ -7,7 +8,8 @@ import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../gates/index.ts'
 import { isCovered, type CallableTool } from './digest.ts'
-import type { Grant } from './grants.ts'
+import { inForce, isRefusal, type Grant } from './grants.ts'
+import { rejectedResult } from './outcome.ts'
 
 /** The caller, agent or thread of a call that the gate stops. */
 export interface Holder {
@@ -16,8 +18,11 @@ export interface Holder {
   requestedBy: string
 }
 
-/** A grant that may let a call pass. `met`: the requirement that its approval fulfilled. */
-export type UsableGrant = Grant & { met: Requirement }
+/**
+ * A grant that may answer a call. `met`: the requirement that its approval fulfilled. `reason`: what the model is told with
+ * a refusal.
+ */
+export type UsableGrant = Grant & { met: Requirement; reason: string | null }
 
 /**
  * The usable grants for these tools, earliest end first. Whoever holds a grant, it counts only for calls of the requester
@@ -30,14 +35,15 @@ export async function findGrants(
 ): Promise<UsableGrant[]> {
   if (toolIds.length === 0) return []
   const { agentId, threadId, requestedBy } = holder
-  const rows = await selectRows<typeof grants, { met: Requirement }>(
+  const rows = await selectRows<typeof grants, Pick<UsableGrant, 'met' | 'reason'>>(
     db,
     grants,
-    sql`where tool_id in ${[...toolIds]} and expires_at > now() and revoked_at is null and uses < max_uses
+    sql`where tool_id in ${[...toolIds]} and ${inForce}
       and (agent_id = ${agentId} or thread_id = ${threadId} or requested_by = ${requestedBy})
       and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy})
       order by expires_at, id`,
-    sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met`,
+    sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met,
+      (select a.votes -> -1 ->> 'reason' from approvals as a where a.id = grants.approval_id) as reason`,
   )
   return rows as UsableGrant[]
 }
@@ -51,28 +57,47 @@ export interface StoppedCall {
 
 /**
  * Whether the grant covers a call of that tool with these merged arguments. False when the gates require more than
- * the grant's approval fulfilled: then an approval is needed.
+ * the grant's approval fulfilled: then an approval is needed. A rejection needs no more than one person.
  */
-export function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
+function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
   if (!isCovered(grant, tool)) return false
-  if (!meets(grant.met, requirement)) return false
+  if (!isRefusal(grant) && !meets(grant.met, requirement)) return false
   if (grant.scope === 'TOOL') return true
   if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)
   return judge(grant.schema, grant.projectId, merged).fits === 'YES'
 }
 
+/** The grants that answer the call: a refusal alone where one covers it, else those that may let it pass. */
+export function answersTo(grants: readonly UsableGrant[], call: StoppedCall): UsableGrant[] {
+  const fitting = grants.filter((grant) => covers(grant, call))
+  const refusal = fitting.find(isRefusal)
+  return refusal ? [refusal] : fitting
+}
+
+/** The grant that answers a call: null in `refused` lets it pass, a result settles it as REJECTED. */
+export interface GrantAnswer {
+  grantId: string
+  refused: ToolResult | null
+}
+
 /**
- * Takes one use of the first of these grants that has one left, and returns its id; null when none has. Race-safe:
- * `uses` never exceeds `max_uses`.
+ * What these grants answer a stopped call; null when a person must be asked. Takes one use of the grant that lets it pass.
+ * Race-safe: `uses` never exceeds `max_uses`.
  */
-export async function takeUse(tx: Database, candidates: readonly Grant[]): Promise<string | null> {
-  for (const { id } of candidates) {
+export async function takeAnswer(
+  tx: Database,
+  grants: readonly UsableGrant[],
+  call: StoppedCall,
+): Promise<GrantAnswer | null> {
+  for (const grant of answersTo(grants, call)) {
+    const { id: grantId, reason, expiresAt } = grant
+    if (isRefusal(grant)) return { grantId, refused: rejectedResult(reason, expiresAt) }
     const rows = await query(
       tx,
-      sql`update grants set uses = uses + 1 where id = ${id} and uses < max_uses and revoked_at is null
+      sql`update grants set uses = uses + 1 where id = ${grantId} and uses < max_uses and revoked_at is null
         and expires_at > now() returning 1`,
     )
-    if (rows.length > 0) return id
+    if (rows.length > 0) return { grantId, refused: null }
   }
   return null
 }

@@ -1,6 +1,6 @@
 /**
- * Grants ("remember this"): one approval that also covers later calls, always with an end and a maximum number of
- * uses.
+ * Grants ("remember this"): one verdict that also answers later calls, always with an end. That of an approval lets some
+ * pass, and has a maximum number of uses; that of a rejection is a refusal that stands.
  */
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
@@ -38,7 +38,7 @@ export const grantShape = z.object({
   schema: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object').nullish(),
   holder: z.enum(grantHolders),
   expiresInSeconds: whole(1, maxSeconds),
-  maxUses: whole(1, 1000),
+  maxUses: whole(1, 1000).nullish(),
 })
 
 export type GrantInput = z.input<typeof grantShape>
@@ -62,6 +62,7 @@ export interface Grant {
   agentId: string | null
   threadId: string | null
   requestedBy: string | null
+  /** Zero: a refusal, which lets nothing pass. A release that knows no refusals finds no use left. */
   maxUses: number
   uses: number
   expiresAt: Date
@@ -70,6 +71,14 @@ export interface Grant {
   revokedBy: string | null
   createdAt: Date
 }
+
+/** Whether the grant refuses the calls that it covers. */
+export function isRefusal({ maxUses }: Pick<Grant, 'maxUses'>): boolean {
+  return maxUses === 0
+}
+
+/** The condition for a grant that answers calls now. */
+export const inForce = sql`revoked_at is null and expires_at > now() and (uses < max_uses or max_uses = 0)`
 
 /**
  * Inserts a grant in the transaction of the verdict. INVALID, with a path under `root`, when the approval has no such
@@ -116,7 +125,7 @@ export async function insertGrant(
     scope: given.scope,
     argumentsHash: given.scope === 'EXACT' ? hashJson(merged) : null,
     schema: given.schema ?? null,
-    maxUses: given.maxUses,
+    maxUses: given.maxUses ?? 0,
     expiresAt: nowPlus(given.expiresInSeconds * 1000),
     grantedBy: ctx.principal.id,
   })
@@ -137,7 +146,7 @@ export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Gran
   return eachSeen(ctx, ids, rows, 'grants:Get', (grant) => `grant/${grant.id}`)
 }
 
-/** Grants of a project, newest first. `active`: only those that can still let a call pass. Action `grants:List`. */
+/** Grants of a project, newest first. `active`: only those that can still answer a call. Action `grants:List`. */
 export async function listGrants(
   ctx: Ctx,
   input: {
@@ -151,7 +160,7 @@ export async function listGrants(
   await assertMay(ctx, 'grants:List', projectId, 'grant/*')
   const where = and(
     input.toolId ? eq(grants.toolId, input.toolId) : undefined,
-    input.active ? sql`revoked_at is null and expires_at > now() and uses < max_uses` : undefined,
+    input.active ? inForce : undefined,
   )
   return (await listPage(ctx.db, grants, projectId, input.page, where)) as Grant[]
 }

@@ -40,7 +40,15 @@ export { callableAsAgreed, changesOfDrift, driftOf, type Agreed, type Drift } fr
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate-preview.ts'
-export { covers, findGrants, takeUse, type Holder, type StoppedCall, type UsableGrant } from './grant-use.ts'
+export {
+  answersTo,
+  findGrants,
+  takeAnswer,
+  type GrantAnswer,
+  type Holder,
+  type StoppedCall,
+  type UsableGrant,
+} from './grant-use.ts'
 export {
   getGrants,
   grantHolders,
@@ -49,6 +57,7 @@ export {
   revokeGrant,
   type Grant,
   type GrantInput,
+  isRefusal,
 } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'

@@ -1,5 +1,6 @@
 /** The effect of votes on an approval, its call and its owner. Pure. */
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
+import type { Json } from '../../core/json.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import {
   approvalDecided,
@@ -27,9 +28,13 @@ export interface Outcome {
 
 /**
  * The outcome of these votes, oldest first. One REJECT settles the approval; APPROVE settles it when the quorum is
- * reached.
+ * reached. `response`: the result that the last vote gives the call in place of its tool.
  */
-export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
+export function outcomeOf(
+  approval: Approval,
+  votes: readonly Vote[],
+  response: ToolResult | null = null,
+): Outcome {
   const call = { toolCallId: approval.toolCallId, name: approval.runtimeName }
   const last = votes.at(-1)!
   const facts = {
@@ -40,7 +45,7 @@ export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
     via: last.via!,
   }
   if (last.verdict === 'REJECT') {
-    const result = rejectedResult(last.reason)
+    const result = response ?? rejectedResult(last.reason)
     return {
       status: 'REJECTED',
       call: { status: 'REJECTED', result },
@@ -76,14 +81,26 @@ function approved(approval: Approval, decided: GenerationEvent): Outcome {
   }
 }
 
-/** The result for the model when a call is rejected: a message, and the approver's reason if there is one. */
-export function rejectedResult(reason: string | null): ToolResult {
+/**
+ * The result for the model when a call is rejected, by a verdict or by a refusal that stands: a message, and the approver's
+ * reason if there is one.
+ */
+export function rejectedResult(reason: string | null, refusedUntil: Date | null = null): ToolResult {
   const because = reason ? ` The reason: ${reason}` : ''
-  return errorResult(
-    'approval_rejected',
-    `A person denied this call; it was not run.${because}`,
-    reason ? { reason } : {},
-  )
+  const denied = refusedUntil
+    ? `A person has denied calls like this one until ${refusedUntil.toISOString()}; it was not run. Do not repeat it.`
+    : 'A person denied this call; it was not run.'
+  return errorResult('approval_rejected', `${denied}${because}`, reason ? { reason } : {})
+}
+
+/** The result of a call that a person has answered: the text, marked as a person's words, with its value for a schema. */
+export function respondedResult(text: string, structuredContent: Json | null): ToolResult {
+  const mark = 'A person answered this call in place of the tool, which was not run:'
+  return {
+    content: [mark, text].map((one) => ({ type: 'text', text: one })),
+    ...(structuredContent === null ? {} : { structuredContent }),
+    isError: false,
+  }
 }
 
 /** The result for the model when the approval expired. */

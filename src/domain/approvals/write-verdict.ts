@@ -109,6 +109,7 @@ export function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
     via: ctx.via ?? (ctx.principal.sessionId === undefined ? 'KEY' : 'SESSION'),
     reason: given.reason || null,
     note: given.note || null,
+    ...(given.response ? { response: given.response } : {}),
   }
 }
 

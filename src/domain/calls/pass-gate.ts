@@ -1,7 +1,8 @@
 /**
- * A new call at the gate: it is sent at once, let through by a grant, stopped with an approval, or joined with a
+ * A new call at the gate: it is sent at once, let through or refused by a grant, stopped with an approval, or joined with a
  * waiting one. What may pass while a pause holds waits for the end of it.
  */
+import type { ToolResult } from '../../core/content.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { awaitedCall } from '../../store/db/proof.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -9,9 +10,17 @@ import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Values } from '../../store/db/write.ts'
 import type { Ctx } from '../access/index.ts'
-import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
-import type { GenerationEvent } from '../events/index.ts'
+import {
+  findGrants,
+  insertApprovals,
+  newApproval,
+  requested,
+  takeAnswer,
+  type GrantAnswer,
+} from '../approvals/index.ts'
+import { toolCallSettled, type GenerationEvent } from '../events/index.ts'
 import { callStarted, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { codeOf } from '../tools/index.ts'
 import type { Requirement } from '../gates/index.ts'
 import { gateArguments, requestHash, requirementOf, type CallRequest, type Via } from './request.ts'
 
@@ -45,10 +54,21 @@ export async function passGate(
   // Also when the gate or pause is gone that stopped the first.
   const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
   if (known) return { known }
-  const grantId = requirement && (await takeGrant(tx, ctx, request, requirement))
-  return requirement && !grantId
-    ? stopped(tx, ctx, request, id, requirement)
-    : passed(grantId ? { grantId } : {})
+  if (!requirement) return passed({})
+  const answer = await answerOf(tx, ctx, request, requirement)
+  if (!answer) return stopped(tx, ctx, request, id, requirement)
+  const { grantId, refused } = answer
+  return refused ? refusedRow(request, id, grantId, refused) : passed({ grantId })
+}
+
+/** A call that is settled as it begins: a refusal stands against it. */
+function refusedRow({ tool }: CallRequest, id: string, grantId: string, result: ToolResult): GatedRow {
+  const status = 'REJECTED'
+  return {
+    row: { status, grantId, result, isError: true, errorCode: codeOf(result) },
+    isSent: false,
+    event: toolCallSettled({ toolCallId: id, name: tool.runtimeName, status }),
+  }
 }
 
 async function stopped(
@@ -83,12 +103,12 @@ async function stopped(
   return { row, isSent: false, event: requested(question) }
 }
 
-async function takeGrant(
+async function answerOf(
   tx: Database,
   ctx: Ctx,
   request: CallRequest,
   requirement: Requirement,
-): Promise<string | null> {
+): Promise<GrantAnswer | null> {
   const { tool, via } = request
   const holder = {
     agentId: via?.agentId ?? null,
@@ -96,10 +116,7 @@ async function takeGrant(
     requestedBy: ctx.principal.id,
   }
   const grants = await findGrants(tx, [tool.id], holder)
-  return takeUse(
-    tx,
-    grants.filter((grant) => covers(grant, { tool, merged: gateArguments(request), requirement })),
-  )
+  return takeAnswer(tx, grants, { tool, merged: gateArguments(request), requirement })
 }
 
 /** How the same request over the bridge finds the call that waits, and its outcome. */

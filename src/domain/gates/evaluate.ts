@@ -2,7 +2,7 @@
 import { judge } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Role } from '../access/index.ts'
-import { linksIf, type GatePolicy } from './policy.ts'
+import { allowed, type GatePolicy } from './policy.ts'
 
 /** What the approval of a stopped call requires: the strictest of all policies that stop it. */
 export interface Requirement {
@@ -14,6 +14,8 @@ export interface Requirement {
   escalateAfterSeconds: number | null
   /** Every policy that stops the call allows verdicts with a link and a code. */
   verdictLinks?: true
+  /** Every policy that stops the call allows an approver to answer it with text. */
+  responses?: true
 }
 
 /**
@@ -37,7 +39,7 @@ export function judgeGate(
     excludeRequester: stopping.some((policy) => policy.excludeRequester),
     approvers: stopping.map((policy) => policy.approvers).filter((list) => list.length > 0),
     escalateAfterSeconds: escalations.length > 0 ? Math.min(...escalations) : null,
-    ...linksIf(stopping.every((policy) => policy.verdictLinks)),
+    ...allowed((name) => stopping.every((policy) => policy[name])),
   }
 }
 
@@ -45,10 +47,10 @@ export function judgeGate(
 export function stricter(asked: Requirement, more: Requirement | null): Requirement {
   if (!more) return asked
   const known = new Set(asked.approvers.map((list) => list.join()))
-  const { verdictLinks = false, ...rest } = asked
+  const { verdictLinks: _links, responses: _responses, ...rest } = asked
   return {
     ...rest,
-    ...linksIf(verdictLinks && more.verdictLinks === true),
+    ...allowed((name) => asked[name] === true && more[name] === true),
     quorum: Math.max(asked.quorum, more.quorum),
     excludeRequester: asked.excludeRequester || more.excludeRequester,
     approvers: [...asked.approvers, ...more.approvers.filter((list) => !known.has(list.join()))],

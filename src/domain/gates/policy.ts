@@ -26,6 +26,8 @@ export interface GatePolicy {
   escalateAfterSeconds: number | null
   /** Recipients of a webhook may decide with a link and a code, without signing in. Absent: they may not. */
   verdictLinks?: true
+  /** An approver may answer a call with text, which becomes its result in place of the tool's. Absent: nobody may. */
+  responses?: true
   /** What a call does, for who decides: a template with arguments in braces. Absent: the default sentence. */
   title?: string
 }
@@ -52,12 +54,13 @@ const shape = z.object({
   approvers: z.array(z.enum(roles)).max(roles.length).nullish(),
   escalateAfterSeconds: whole(1, week).nullish(),
   verdictLinks: z.boolean().nullish(),
+  responses: z.boolean().nullish(),
   title: text(200, 1).nullish(),
 })
 
 /**
  * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else
- * ALWAYS. The output has every field, `verdictLinks` only when it is true, and is valid input again. Whether `when`
+ * ALWAYS. The output has every field, `verdictLinks` and `responses` only when they are true, and is valid input again. Whether `when`
  * compiles is told by `gateFaults`.
  */
 export const gateInput = shape.transform((given, at): GatePolicy => {
@@ -77,7 +80,7 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
     excludeRequester: given.excludeRequester ?? gateDefaults.excludeRequester,
     approvers: [...new Set(given.approvers)],
     escalateAfterSeconds: given.escalateAfterSeconds ?? null,
-    ...linksIf(given.verdictLinks === true),
+    ...allowed((name) => given[name] === true),
     ...(typeof given.title === 'string' ? { title: given.title } : {}),
   }
   if (made.escalateAfterSeconds !== null && made.escalateAfterSeconds >= made.timeoutSeconds)
@@ -124,7 +127,10 @@ export function whenGiven(names: readonly string[]): GatePolicy {
   return { ...gateDefaults, mode: 'WHEN', when: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
 
-/** Left out when it is false, so that digests and hashes of gates without it are what they were. */
-export function linksIf(allowed: boolean): { verdictLinks?: true } {
-  return allowed ? { verdictLinks: true } : {}
+const allowances = ['verdictLinks', 'responses'] as const
+type Allowance = (typeof allowances)[number]
+
+/** What a gate allows. The rest is left out, so that digests and hashes of gates without it are what they were. */
+export function allowed(is: (name: Allowance) => boolean): { [Name in Allowance]?: true } {
+  return Object.fromEntries(allowances.filter(is).map((name) => [name, true]))
 }

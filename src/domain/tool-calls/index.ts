@@ -62,6 +62,7 @@ export {
 } from './sql.ts'
 export {
   endOf,
+  hasOutput,
   isOpen,
   isSettled,
   mayHaveRun,

@@ -74,7 +74,7 @@ export interface CallRows {
 /**
  * Inserts those of the calls outside any generation for which `when` holds, a condition on the row `x`. `leaseMs`: as
  * EXECUTING, under the lease of the process that sends them at once; null: they wait, in the status of their rows, PROPOSED
- * ones for the end of a pause.
+ * ones for the end of a pause, or are REJECTED for good.
  */
 export function insertDirectCalls({ keys, texts, more }: CallRows, leaseMs: number | null, when: SQL): SQL {
   const own = keys.filter((key) => !(key in more)) as (keyof Values<typeof toolCalls> & string)[]
@@ -85,9 +85,12 @@ export function insertDirectCalls({ keys, texts, more }: CallRows, leaseMs: numb
     startedAt: sql`now()`,
   }
   const parked = sql`case when x.status = 'PROPOSED' then ${nowPlus(parkedMs)} end`
+  const settled = sql`case when x.status = 'REJECTED' then now() end`
   const values = {
     ...fromRecordset(toolCalls, own),
-    ...(leaseMs === null ? { wakeAt: parked, notBefore: parked } : { ...sent, wakeAt: nowPlus(leaseMs) }),
+    ...(leaseMs === null
+      ? { wakeAt: parked, notBefore: parked, settledAt: settled }
+      : { ...sent, wakeAt: nowPlus(leaseMs) }),
   }
   return sql`${insertSelect(toolCalls, values, recordsetOfTexts(toolCalls, keys, texts, more))}
     where ${when}

@@ -37,6 +37,11 @@ export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null })
   return call.settledAt === null && openStatuses.includes(call.status)
 }
 
+/** Whether the call has an output: that of its tool, or the text with which a person answered it. */
+export function hasOutput({ status, isError }: { status: ToolCallStatus; isError: boolean | null }): boolean {
+  return status === 'SUCCEEDED' || (status === 'REJECTED' && isError === false)
+}
+
 /**
  * Whether an attempt before the newest one was sent and nobody knows what became of it: its worker was lost, or no response
  * came. The call may have taken effect, and that the newest attempt was not sent says nothing about that.
@@ -78,7 +83,16 @@ interface Transition {
 export const transitions = {
   propose: {
     from: null,
-    to: ['PROPOSED', 'AWAITING_APPROVAL', 'AWAITING_CLIENT', 'EXECUTING', 'INVALID', 'ERRORED', 'SKIPPED'],
+    to: [
+      'PROPOSED',
+      'AWAITING_APPROVAL',
+      'AWAITING_CLIENT',
+      'EXECUTING',
+      'INVALID',
+      'ERRORED',
+      'SKIPPED',
+      'REJECTED',
+    ],
     writer: 'executor',
     when: 'a model or caller asks for it; refused ones are settled at once',
   },

@@ -52,7 +52,7 @@ test('a faulty one is named by its index, and refuses all others', async () => {
     [{ approvalId: bad.id, verdict: 'APPROVE', arguments: { amount: 'x' } }, ['1', 'arguments', 'amount']],
     [{ approvalId: bad.id, verdict: 'APPROVE', reason: 'x'.repeat(2001) }, ['1', 'reason']],
     [{ approvalId: bad.id, verdict: 'APPROVE', note: 'x'.repeat(2001) }, ['1', 'note']],
-    [{ approvalId: bad.id, verdict: 'REJECT', grant }, ['1', 'grant']],
+    [{ approvalId: bad.id, verdict: 'REJECT', grant }, ['1', 'grant', 'maxUses']],
     [{ approvalId: bad.id, verdict: 'APPROVE', grant }, ['1', 'grant']],
     [{ approvalId: good.id, verdict: 'REJECT' }, ['1', 'approvalId']],
   ] as const) {

@@ -18,6 +18,7 @@ export interface Policy {
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
   verdictLinks: boolean
+  responses: boolean
   title: string | null
 }
 
@@ -31,6 +32,7 @@ export interface PolicyInput {
   approvers: Role[]
   escalateAfterSeconds?: number
   verdictLinks: boolean
+  responses: boolean
   title?: string
 }
 
@@ -44,6 +46,7 @@ export interface Draft {
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
   verdictLinks: boolean
+  responses: boolean
   /** The sentence of its questions; empty: the default one. */
   title: string
 }
@@ -57,6 +60,7 @@ export const newPolicy: Policy = {
   approvers: [],
   escalateAfterSeconds: null,
   verdictLinks: false,
+  responses: false,
   title: null,
 }
 
@@ -82,7 +86,7 @@ export interface DraftFault {
 /** The input that a draft means, or what is wrong with it. */
 export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftFault[] } {
   const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
-  const { verdictLinks, title } = draft
+  const { verdictLinks, responses, title } = draft
   const faults: DraftFault[] = []
   const fault = (name: string, message: string) => void faults.push({ path: [name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
@@ -100,6 +104,7 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
       excludeRequester,
       approvers: [...approvers],
       verdictLinks,
+      responses,
       ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
       ...(title.trim() === '' ? {} : { title: title.trim() }),
     },
@@ -157,7 +162,7 @@ export function gateInputOf(
   },
 ): PolicyInput {
   const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers, verdictLinks } = policy
-  const { escalateAfterSeconds = null, title = null } = policy
+  const { responses, escalateAfterSeconds = null, title = null } = policy
   return {
     mode,
     ...(isObject(when) ? { when } : {}),
@@ -166,6 +171,7 @@ export function gateInputOf(
     excludeRequester,
     approvers: [...approvers],
     verdictLinks,
+    responses,
     ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
     ...(title === null ? {} : { title }),
   }

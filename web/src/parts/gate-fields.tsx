@@ -199,6 +199,14 @@ function Deciders({ draft, set, faults }: DecidersProps) {
       <label className="row">
         <input
           type="checkbox"
+          checked={draft.responses}
+          onChange={(event) => set({ responses: event.target.checked })}
+        />
+        {t('Approvers may answer with text in place of the tool')}
+      </label>
+      <label className="row">
+        <input
+          type="checkbox"
           checked={isOn}
           onChange={(event) =>
             set({

@@ -12,6 +12,7 @@ export const voteParts = graphql(`
     byName
     via
     reason
+    response
   }
 `)
 
@@ -29,16 +30,18 @@ export const wayOf = (via: string | null): string | null => (via === null ? null
 export function Votes({ votes, status }: { votes: readonly FragmentOf<typeof voteParts>[]; status: string }) {
   return (
     <ul className="votes">
-      {votes.map(({ verdict, by, byName, via, reason }) => (
+      {votes.map(({ verdict, by, byName, via, reason, response }) => (
         <li key={`${by} ${verdict}`}>
           <Principal of={{ id: by, name: byName }} />
           <span className="small mute">
-            {!status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? t('approved') : t('rejected')}`}
+            {response !== null
+              ? ` ${t('answered in place of the tool')}`
+              : !status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? t('approved') : t('rejected')}`}
             {via !== null && ` ${wayOf(via)}`}
           </span>
-          {reason !== null && (
+          {(response ?? reason) !== null && (
             <span className="votes-reason">
-              “<Foreign text={reason} max={2000} />”
+              “<Foreign text={response ?? reason ?? ''} max={2000} />”
             </span>
           )}
         </li>

@@ -94,6 +94,12 @@ function voteType(refs: Refs, { Verdict, Way }: ApprovalEnums) {
         description:
           'The reason of the vote, which the model receives with a rejection; null when none was given.',
       }),
+      response: t.string({
+        nullable: true,
+        description:
+          'The text that became the result of the call in place of that of its tool; null when there was none.',
+        resolve: (vote) => vote.response ?? null,
+      }),
       note: t.exposeString('note', {
         nullable: true,
         description: 'A note for other approvers, which the model never receives; null when none was given.',

@@ -44,6 +44,12 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
       note: t.string({
         description: 'A note for other approvers, which the model never receives; at most 2,000 characters.',
       }),
+      response: t.string({
+        description:
+          'With REJECT: a text that becomes the result of the call, marked as the words of a person; the tool is not run. At ' +
+          'most 20,000 characters; for a tool with an outputSchema, JSON that fits it. Not together with reason, and only ' +
+          'where every gate that stops the call allows responses. Default: the call is rejected.',
+      }),
       arguments: t.field({
         type: 'JSONObject',
         description:
@@ -57,7 +63,9 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
       }),
       grant: t.field({
         type: GrantInput,
-        description: 'A grant that lets later calls pass the gate, for APPROVE only. Default: none.',
+        description:
+          'A grant that remembers the verdict: with APPROVE it lets later calls pass the gate, with REJECT it refuses them. ' +
+          'Default: none.',
       }),
     }),
   })

@@ -25,6 +25,10 @@ const links =
   'Whether recipients of a webhook may decide with a link and a one-time code, without signing in; every gate that ' +
   'stops a call must allow it.'
 
+const responses =
+  'Whether an approver may answer a call with text, which becomes its result in place of that of the tool; every gate that ' +
+  'stops a call must allow it.'
+
 const title =
   'The sentence about a call that approvers read, as a template: {name} stands for the value of a top-level argument, ' +
   'as in "Refund {amount} to {customer}".'
@@ -84,6 +88,10 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
         description: links,
         resolve: (gate) => gate.verdictLinks === true,
       }),
+      responses: t.boolean({
+        description: responses,
+        resolve: (gate) => gate.responses === true,
+      }),
       title: t.string({
         nullable: true,
         description: `${title} Null: the name of the tool and its first arguments.`,
@@ -125,6 +133,7 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
           'Default: never.',
       }),
       verdictLinks: t.boolean({ description: `${links} Default: false.` }),
+      responses: t.boolean({ description: `${responses} Default: false.` }),
       title: t.string({
         description:
           `${title} It has at most 200 characters, names no masked argument, and is for gates of tools with one input schema ` +
@@ -155,6 +164,10 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
         description: links,
         resolve: (requirement) => requirement.verdictLinks === true,
       }),
+      responses: t.boolean({
+        description: responses,
+        resolve: (requirement) => requirement.responses === true,
+      }),
     }),
   })
   return { Policy, Input, Required }
@@ -167,8 +180,9 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
     description: 'The decision of the gate about a call, without making the call.',
     fields: (t) => ({
       stops: t.boolean({
-        description: 'Whether the call would be stopped for approval.',
-        resolve: (made) => made.requirement !== null && made.grantId === null,
+        description:
+          'Whether the call would not run at once: it would be stopped for approval, or refused by a grant.',
+        resolve: (made) => made.requirement !== null && !made.passes,
       }),
       requirement: t.field({
         type: Required,
@@ -179,7 +193,7 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
       grant: t.field({
         type: refs.Grant,
         nullable: true,
-        description: 'The grant that would let the call pass the gate; null when none would.',
+        description: 'The grant that would let the call pass the gate, or refuse it; null when none would.',
         resolve: (made, _args, { loaders }) => (made.grantId ? loaders.grants.load(made.grantId) : null),
       }),
     }),

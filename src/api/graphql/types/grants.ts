@@ -1,7 +1,8 @@
-/** Grants in GraphQL: verdicts that let later calls pass the gate. */
+/** Grants in GraphQL: verdicts that also answer later calls. */
 import {
   grantHolders,
   grantScopes,
+  isRefusal,
   listGrants,
   revokeGrant,
   type Grant,
@@ -37,7 +38,9 @@ export function addGrants(refs: Refs) {
   addGrantQueries(refs)
   return {
     GrantInput: builder.inputType('GrantInput', {
-      description: 'A grant that lets later calls pass the gate, limited in time and in number of uses.',
+      description:
+        'A grant with which a verdict also answers later calls, limited in time. With APPROVE it lets a number of them pass ' +
+        'the gate; with REJECT it refuses them, and no grant lets them pass.',
       fields: (t) => ({
         scope: t.field({ type: Scope, required: true, description: 'Which calls the grant covers.' }),
         schema: t.field({
@@ -57,8 +60,8 @@ export function addGrants(refs: Refs) {
           description: 'The lifetime of the grant in seconds, 1 to 2,592,000 (30 days).',
         }),
         maxUses: t.int({
-          required: true,
-          description: 'The maximum number of calls that may pass, 1 to 1,000.',
+          description:
+            'The maximum number of calls that may pass, 1 to 1,000. Required with APPROVE; not allowed with REJECT.',
         }),
       }),
     }),
@@ -70,7 +73,7 @@ function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
   refs.Grant.implement({
     description:
       'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did ' +
-      'for that verdict. A grant ends when what is judged of the tool changes.',
+      'for that verdict, or are refused. A grant ends when what is judged of the tool changes.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'grt_'),
     fields: (t) => ({
@@ -107,7 +110,13 @@ function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
         nullable: true,
         description: 'The id of the API key or person whose calls are covered; null for another holder.',
       }),
-      maxUses: t.exposeInt('maxUses', { description: 'The maximum number of calls that may pass.' }),
+      refuses: t.boolean({
+        description: 'Whether calls that the grant covers are rejected, instead of passing the gate.',
+        resolve: isRefusal,
+      }),
+      maxUses: t.exposeInt('maxUses', {
+        description: 'The maximum number of calls that may pass; 0 when the grant refuses them.',
+      }),
       uses: t.exposeInt('uses', {
         description: 'The number of calls that have passed; each has this grant in ToolCall.grant.',
       }),
@@ -147,7 +156,7 @@ function addGrantQueries(refs: Refs): void {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         toolId: t.arg.id({ description: 'Only grants for the tool with this id.' }),
         active: t.arg.boolean({
-          description: 'Whether only grants that can still let a call pass are returned. Default: false.',
+          description: 'Whether only grants that can still answer a call are returned. Default: false.',
         }),
         ...t.arg.connectionArgs(),
       },

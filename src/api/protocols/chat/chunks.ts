@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
-import type { ToolCall } from '../../../domain/tool-calls/index.ts'
+import { hasOutput, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
 import { questionId } from '../segments/question-id.ts'
@@ -196,9 +196,10 @@ function editedInput(call: ToolCall): Chunk[] {
 /** What came of a call that the client has not answered itself: it never sends that back. */
 function outputOf(call: ToolCall): Chunk[] {
   const { id: toolCallId, status, result } = call
-  if (status === 'REJECTED') return [{ type: 'tool-output-denied', toolCallId }]
+  const isAnswered = hasOutput(call)
+  if (status === 'REJECTED' && !isAnswered) return [{ type: 'tool-output-denied', toolCallId }]
   const text = resultText(call)
-  if (status !== 'SUCCEEDED')
+  if (!isAnswered)
     return [{ type: 'tool-output-error', toolCallId, errorText: text || status, providerExecuted: true }]
   return [
     {

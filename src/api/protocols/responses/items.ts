@@ -1,7 +1,7 @@
 /** Output items of a response, in the shapes of OpenAI's Responses API. Pure. */
 import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
-import type { ToolCall } from '../../../domain/tool-calls/index.ts'
+import { hasOutput, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
 import { questionId } from '../segments/question-id.ts'
 
@@ -38,7 +38,7 @@ export function functionCall(call: ToolCall): Item {
 
 export function mcpCall(call: ToolCall): Item {
   const text = resultText(call)
-  const failed = call.status !== 'SUCCEEDED'
+  const failed = !hasOutput(call)
   return {
     id: `mcp_${call.id.slice('call_'.length)}`,
     type: 'mcp_call',

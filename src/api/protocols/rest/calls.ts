@@ -5,7 +5,7 @@ import { AppError, notFound } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { loadApprovals } from '../../../domain/approvals/index.ts'
 import { callTool, batchLoadCall, waitFor } from '../../../domain/calls/index.ts'
-import { getToolCalls, isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
+import { getToolCalls, hasOutput, isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { ApiReply } from '../../http/authenticated-api.ts'
 import { actionName } from './action-names.ts'
 import { errorBody } from './errors.ts'
@@ -48,7 +48,7 @@ async function replyTo(ctx: Ctx, call: ToolCall): Promise<ApiReply> {
   const state = await shown(ctx, call)
   const headers = { location: pathOf(state.tool_id, state.tool_call_id) }
   if (isOpen(call)) return { status: 202, body: state, headers }
-  if (call.status === 'SUCCEEDED' && !state.is_error) return { status: 200, body: state.output, headers }
+  if (hasOutput(call)) return { status: 200, body: state.output, headers }
   const said = `The call ended as ${state.status}; details.output says why.`
   const unknown = 'The outcome of the call is unknown: it may have taken effect, so do not repeat it.'
   const code = notRun.includes(call.status) ? 'CONFLICT' : 'UPSTREAM'

@@ -4,7 +4,13 @@ import { atomically, type Database } from '../../../store/db/database.ts'
 import { withProof, type Basis } from '../../../store/db/proof.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { allows, basisOf, principalById, rememberedPrincipal, type Principal } from '../../access/index.ts'
-import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
+import {
+  answersTo,
+  findGrants,
+  takeAnswer,
+  type StoppedCall,
+  type UsableGrant,
+} from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { judgeGate } from '../../gates/index.ts'
 import { policiesOf, isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
@@ -16,7 +22,7 @@ import { judgeFinalAnswer } from './final-answer.ts'
 import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
-import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
+import { answered, endAtStop, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
 import { pausedTools } from '../transaction/paused.ts'
 import { lockOwn, publishCommit, commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
@@ -90,7 +96,7 @@ async function commitCallsOf(
     await commitTurn(turn, { ...change, basis })
     return outcome
   }
-  // Uses of grants are taken in the transaction of the calls that they let pass, under the generation's lock.
+  // Uses of grants are taken in the transaction of the calls that they answer, under the generation's lock.
   const done = await atomically(services.db, async (tx) => {
     // The root is locked before the grants: it may use the same grants itself, and its log may get copies of calls
     // that are stopped.
@@ -159,23 +165,23 @@ async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): 
   return new Set(ids.filter((id) => isLimited.has(id)))
 }
 
-/** Grants that may let some of the stopped calls pass. */
+/** Grants that may answer some of the stopped calls. */
 async function usableGrants({ services, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
-  const stopped = calls.filter((call) => call.stopped)
-  const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
-  return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
+  const stopped = calls.flatMap((call) => stoppedCall(call) ?? [])
+  const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool.id))], generation)
+  return grants.filter((grant) => stopped.some((call) => answersTo([grant], call).length > 0))
 }
 
-function coversCall(grant: UsableGrant, { tool, stopped }: TriagedCall): boolean {
-  return stopped !== null && covers(grant, { tool: tool!, ...stopped })
+function stoppedCall({ tool, stopped }: TriagedCall): StoppedCall | null {
+  return stopped && { tool: tool!, ...stopped }
 }
 
 async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGrant[]): Promise<TriagedCall[]> {
   const through: TriagedCall[] = []
   for (const call of calls) {
-    const fitting = grants.filter((grant) => coversCall(grant, call))
-    const grantId = fitting.length > 0 ? await takeUse(tx, fitting) : null
-    through.push(grantId ? passed(call, grantId) : call)
+    const stopped = stoppedCall(call)
+    const answer = stopped && (await takeAnswer(tx, grants, stopped))
+    through.push(answer ? answered(call, answer) : call)
   }
   return through
 }

@@ -7,8 +7,9 @@ import { errorResult, textResult, type ToolResult } from '../../../core/content.
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
 import { shortText } from '../../../core/text.ts'
+import type { GrantAnswer } from '../../approvals/index.ts'
 import type { Requirement } from '../../gates/index.ts'
-import { asksAgent, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
+import { asksAgent, codeOf, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
 import { type ToolCallPart, readCallInput } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
@@ -19,7 +20,7 @@ export interface TriagedCall {
   providerCallId: string
   runtimeName: string
   tool: Callable | null
-  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED or SKIPPED. */
+  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED, SKIPPED or REJECTED. */
   status: ProposedCall['status']
   arguments: JsonObject | null
   rawArguments: string | null
@@ -30,7 +31,7 @@ export interface TriagedCall {
   masked: string[][] | null
   /** What the gate requires, with the merged arguments that it evaluated; null when the call may pass. */
   stopped: { requirement: Requirement; merged: JsonObject } | null
-  /** The grant that let the call pass. */
+  /** The grant that let the call pass, or refused it. */
   grantId: string | null
 }
 
@@ -56,9 +57,11 @@ export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[]
   return parts.map((part) => triageCall(part, rules))
 }
 
-/** A stopped call after a grant has let it pass. */
-export function passed(call: TriagedCall, grantId: string): TriagedCall {
-  return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
+/** A stopped call after a grant has let it pass, or refused it. */
+export function answered(call: TriagedCall, { grantId, refused }: GrantAnswer): TriagedCall {
+  if (!refused) return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
+  const settled = { status: 'REJECTED', result: refused, errorCode: codeOf(refused) } as const
+  return { ...call, ...settled, grantId, stopped: null }
 }
 
 function runnable(tool: Callable): ProposedCall['status'] {

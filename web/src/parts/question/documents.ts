@@ -45,6 +45,7 @@ export const question = graphql(
         quorum
         approvers
         excludeRequester
+        responses
       }
       votes {
         verdict
@@ -52,6 +53,7 @@ export const question = graphql(
         byName
         at
         reason
+        response
         note
       }
       agent {

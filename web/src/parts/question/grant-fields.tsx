@@ -1,23 +1,36 @@
-/** Letting later calls pass as well: for whom, for which arguments, how many and how long. */
+/** Letting later calls pass as well, or rejecting them: for whom, for which arguments, how many and how long. */
 import type { VariablesOf } from '../../api/document.ts'
 import type { decideMutation, Question } from './documents.ts'
 import { t } from '../../texts/texts.tsx'
 
 type GrantInput = NonNullable<VariablesOf<typeof decideMutation>['input']['grant']>
 
+export type Verdict = 'APPROVE' | 'REJECT'
+
 export interface GrantChoice {
-  isOn: boolean
+  /** The verdict that is remembered; null: none is. */
+  of: Verdict | null
   holder: 'AGENT' | 'CALLER' | 'THREAD'
   scope: 'EXACT' | 'TOOL'
   maxUses: number
   hours: number
 }
 
-export const noGrant: GrantChoice = { isOn: false, holder: 'THREAD', scope: 'EXACT', maxUses: 10, hours: 1 }
+export const noGrant: GrantChoice = { of: null, holder: 'THREAD', scope: 'EXACT', maxUses: 10, hours: 1 }
 
-/** The grant as the mutation takes it; null when none is wanted. */
-export function grantInput({ isOn, holder, scope, maxUses, hours }: GrantChoice): GrantInput | null {
-  return isOn ? { holder, scope, maxUses, expiresInSeconds: Math.round(hours * 3600) } : null
+/** The grant as the mutation takes it; null when none is wanted with this verdict. */
+export function grantInput(
+  { of, holder, scope, maxUses, hours }: GrantChoice,
+  verdict: Verdict,
+): GrantInput | null {
+  if (of !== verdict) return null
+  const grant = { holder, scope, expiresInSeconds: Math.round(hours * 3600) }
+  return of === 'APPROVE' ? { ...grant, maxUses } : grant
+}
+
+const words: Record<Verdict, string> = {
+  APPROVE: t('Let later calls pass as well'),
+  REJECT: t('Reject later calls as well'),
 }
 
 interface Props {
@@ -33,15 +46,17 @@ export function GrantFields({ question, value, onChange }: Props) {
   return (
     <fieldset className="grant">
       <legend className="sr-only">{t('Later calls')}</legend>
-      <label className="row">
-        <input
-          type="checkbox"
-          checked={value.isOn}
-          onChange={(event) => set({ isOn: event.target.checked, holder })}
-        />
-        {t('Let later calls pass as well')}
-      </label>
-      {value.isOn && (
+      {(['APPROVE', 'REJECT'] as const).map((verdict) => (
+        <label key={verdict} className="row">
+          <input
+            type="checkbox"
+            checked={value.of === verdict}
+            onChange={(event) => set({ of: event.target.checked ? verdict : null, holder })}
+          />
+          {words[verdict]}
+        </label>
+      ))}
+      {value.of && (
         <div className="grant-fields">
           <label>
             <span>{t('Calls of')}</span>
@@ -66,18 +81,20 @@ export function GrantFields({ question, value, onChange }: Props) {
               <option value="TOOL">{t('any arguments')}</option>
             </select>
           </label>
-          <label>
-            <span>{t('At most, calls')}</span>
-            <input
-              type="number"
-              min={1}
-              max={1000}
-              value={value.maxUses}
-              onChange={(event) =>
-                set({ maxUses: Math.min(1000, Math.max(1, event.target.valueAsNumber || 1)) })
-              }
-            />
-          </label>
+          {value.of === 'APPROVE' && (
+            <label>
+              <span>{t('At most, calls')}</span>
+              <input
+                type="number"
+                min={1}
+                max={1000}
+                value={value.maxUses}
+                onChange={(event) =>
+                  set({ maxUses: Math.min(1000, Math.max(1, event.target.valueAsNumber || 1)) })
+                }
+              />
+            </label>
+          )}
           <label>
             <span>{t('For')}</span>
             <select value={value.hours} onChange={(event) => set({ hours: Number(event.target.value) })}>

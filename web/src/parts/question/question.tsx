@@ -189,9 +189,12 @@ function Votes({ question }: { question: Question }) {
               who={<Principal of={{ id: vote.by, name: vote.byName }} />}
               time={<Ago at={vote.at} />}
             />
-            {vote.reason && (
+            {vote.response !== null && (
+              <span className="small mute"> {t('answered in place of the tool')}</span>
+            )}
+            {(vote.response ?? vote.reason) && (
               <p>
-                <Foreign text={vote.reason} />
+                <Foreign text={vote.response ?? vote.reason ?? ''} />
               </p>
             )}
             {vote.note && (

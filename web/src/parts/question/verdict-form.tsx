@@ -10,7 +10,7 @@ import { toast } from '../toasts.tsx'
 import { ClaimActions } from './claim.tsx'
 import { decideMutation, type DecideResult, type Question } from './documents.ts'
 import { editable, readEdit, type Edit } from './edit.ts'
-import { GrantFields, grantInput, noGrant, type GrantChoice } from './grant-fields.tsx'
+import { GrantFields, grantInput, noGrant, type GrantChoice, type Verdict } from './grant-fields.tsx'
 import { armMs, useArmed } from './use-armed.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -35,8 +35,6 @@ interface Props {
   reload(): void
 }
 
-type Verdict = 'APPROVE' | 'REJECT'
-
 /** How long the second press of an approval is waited for, in milliseconds. */
 const confirmMs = 6_000
 
@@ -54,12 +52,14 @@ export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, r
   const { isConfirming, isTooSoon, askAgain } = useConfirmation()
   const begin = () => setForm((now) => now ?? { value: before, fault: null })
 
-  const give = (which: Verdict) => {
+  const canRespond = question.requirement.responses && words.reason.trim() !== ''
+  /** `isResponse`: what is written as the reason becomes the result. */
+  const give = (which: Verdict, isResponse = false) => {
     if (!isArmed || verdict.isRunning || (which === 'APPROVE' && (edit.state === 'broken' || isTooSoon)))
       return
     const needsSecond = !isAllSeen || question.tool?.annotations.destructiveHint === true
     if (which === 'APPROVE' && needsSecond && !isConfirming) return askAgain()
-    void verdict.give(which, { ...words, edit, grant })
+    void verdict.give(which, { ...words, edit, grant, isResponse })
   }
   useKeys(
     {
@@ -113,6 +113,16 @@ export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, r
         >
           {t('Reject')} <KeyHint keys="mod+Backspace" />
         </button>
+        {question.requirement.responses && (
+          <button
+            type="button"
+            disabled={!isArmed || verdict.isRunning || !canRespond}
+            title={t('The tool is not run: what you wrote becomes its result')}
+            onClick={() => give('REJECT', true)}
+          >
+            {t('Answer with this text')}
+          </button>
+        )}
         <More
           question={question}
           reload={reload}
@@ -214,6 +224,7 @@ function useConfirmation() {
 }
 
 interface WrittenVerdict extends Words {
+  isResponse: boolean
   edit: Edit
   grant: GrantChoice
 }
@@ -221,18 +232,19 @@ interface WrittenVerdict extends Words {
 function useVerdict(question: Question, onDecided: (question: Question) => void, reload: () => void) {
   const { mutate, isRunning, error } = useMutation(decideMutation)
   const [result, setResult] = useState<DecideResult | null>(null)
-  const give = async (verdict: Verdict, { reason, note, edit, grant }: WrittenVerdict) => {
+  const give = async (verdict: Verdict, { reason, note, edit, grant, isResponse }: WrittenVerdict) => {
     setResult(null)
     const isApproval = verdict === 'APPROVE'
+    const remembered = grantInput(grant, verdict)
     const answer = await mutate({
       input: {
         approvalId: question.id,
         verdict,
         expectedDigest: question.digest,
-        ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
+        ...(reason.trim() === '' ? {} : { [isResponse ? 'response' : 'reason']: reason.trim() }),
         ...(note.trim() === '' ? {} : { note: note.trim() }),
         ...(isApproval && edit.state === 'changed' ? { arguments: edit.value } : {}),
-        ...(isApproval && grantInput(grant) ? { grant: grantInput(grant)! } : {}),
+        ...(remembered ? { grant: remembered } : {}),
       },
     })
     // Without an answer nobody knows whether the verdict was taken: the question itself says it.

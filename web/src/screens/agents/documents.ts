@@ -14,6 +14,7 @@ export const gate = graphql(`
     approvers
     escalateAfterSeconds
     verdictLinks
+    responses
     title
   }
 `)

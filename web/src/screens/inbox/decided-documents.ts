@@ -38,6 +38,7 @@ export const decidedQuery = graphql(
             at
             via
             reason
+            response
             note
           }
           agent {

@@ -36,6 +36,7 @@ export const grantsQuery = graphql(
           id
           toolName
           scope
+          refuses
           uses
           maxUses
           expiresAt

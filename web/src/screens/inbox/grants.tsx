@@ -44,7 +44,7 @@ export function Grants() {
         empty={{
           title: t('No grants'),
           text: t(
-            'When somebody approves a call and lets later ones pass as well, that stands here until it ends.',
+            'When a verdict also lets later calls pass, or rejects them, that stands here until it ends.',
           ),
         }}
         renderRow={(grant) => (
@@ -71,7 +71,11 @@ function Row({ grant, isRunning, revoke }: { grant: Grant; isRunning: boolean; r
           <CopyId id={grant.agentId ?? grant.threadId ?? ''} />
         )}
       </td>
-      <td>{t('{uses} of {most}', { uses: grant.uses, most: grant.maxUses })}</td>
+      <td>
+        {grant.refuses
+          ? t('calls are rejected')
+          : t('{uses} of {most}', { uses: grant.uses, most: grant.maxUses })}
+      </td>
       <td>
         <Countdown until={grant.expiresAt} />
       </td>

@@ -15,6 +15,7 @@ const gate = graphql(`
     approvers
     escalateAfterSeconds
     verdictLinks
+    responses
     title
   }
 `)
