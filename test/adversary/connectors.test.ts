@@ -226,6 +226,66 @@ test('a database that did not answer for a while makes no call UNKNOWN, and one 
   expect(unsent).toMatchObject({ status: 'ERRORED', errorCode: 'not_sent' })
 })
 
+/** A call that is UNKNOWN because of this, while the connector still has it. */
+async function givenUp(name: string, giveUp: (made: Hostile) => Promise<unknown>) {
+  const asked: Taken[] = []
+  const made = await connect(name, async (taken) => void asked.push(taken))
+  const calling = note(await toolFor(name), 'under way')
+  await expect.poll(() => asked.length, { timeout: 20_000 }).toBe(1)
+  await giveUp(made)
+  const { id, status } = await calling
+  expect(status).toBe('UNKNOWN')
+  return { id: id as string, taken: asked[0]!, asked }
+}
+
+async function outcomeOf(id: string) {
+  const [call] = await rows<Record<string, unknown>>(
+    sql`select status, attempt, result::text as result from tool_calls where id = ${id}`,
+  )
+  return call
+}
+
+const lateAnswer = { result: { content: [{ type: 'text', text: 'it ran' }] } }
+const waysToGiveUp = {
+  'leaves with a call under way': (made: Hostile) => made.stop(),
+  'is not heard of for longer than its lease': ({ instance }: Hostile) =>
+    rows(
+      sql`update connectors set seen_at = ${nowPlus(-16_000)}, instance = 'another process' where instance = ${instance}`,
+    ),
+}
+
+test.each(Object.entries(waysToGiveUp))(
+  'the answer of a connector that %s becomes the outcome of the call',
+  async (way, giveUp) => {
+    const name = way.startsWith('leaves') ? 'leaver' : 'sleeper'
+    const { id, taken, asked } = await givenUp(name, giveUp)
+    expect(await taken.answer(lateAnswer)).toBe(204)
+    await expect
+      .poll(() => outcomeOf(id), { timeout: 20_000 })
+      .toMatchObject({
+        status: 'SUCCEEDED',
+        attempt: 1,
+        result: expect.stringContaining('it ran'),
+      })
+    expect(asked).toHaveLength(1)
+  },
+  60_000,
+)
+
+test('what a person resolved meanwhile stands, whatever a connector that left says then', async () => {
+  const { id, taken } = await givenUp('too-late', (made) => made.stop())
+  const resolved = { toolCallId: id, outcome: 'FAILED', output: 'it did not run' }
+  await h.mutate('resolveUnknownCall', resolved, 'toolCall { status }')
+  const before = await outcomeOf(id)
+  expect(before).toMatchObject({ status: 'ERRORED' })
+  expect(await taken.answer(lateAnswer)).toBe(204)
+  // The message goes when its sender has read the answer.
+  await expect
+    .poll(() => rows(sql`select 1 from connector_messages where id = ${taken.id}`), { timeout: 20_000 })
+    .toEqual([])
+  expect(await outcomeOf(id)).toEqual(before)
+}, 60_000)
+
 test('a replica that was frozen between the taking and the reply gives back what it took, and it runs once', async () => {
   const ran: string[] = []
   await connect('frozen', ({ text, answer }) => {

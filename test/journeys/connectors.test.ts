@@ -159,6 +159,33 @@ test('a call that was under way when the connector was killed is UNKNOWN, and is
   expect(await next.lines()).toEqual(['started without a key', 'note after'])
 })
 
+test.each(['its name is free', 'another process has its name'])(
+  'a connector that thaws after its lease answers what it had, and it ran once: %s',
+  async (then) => {
+    const name = then.startsWith('its') ? 'thawed' : 'replaced'
+    const { connector, lines } = await connected(name)
+    const toolId = await toolFor(name)
+    const file = join(folder, `${name}-now`)
+    const calling = call(toolId, 'until', { text: file })
+    await expect.poll(lines, patience).toContain(`until ${file}`)
+    connector.signal('SIGSTOP')
+    const { db } = dialled().h.app.services
+    const other = name === 'thawed' ? sql`instance` : sql`'another process'`
+    await query(
+      db,
+      sql`update connectors set seen_at = ${nowPlus(-16_000)}, instance = ${other} where name = ${name}`,
+    )
+    const { id, status } = await calling
+    expect(status).toBe('UNKNOWN')
+    if (name === 'replaced') await query(db, sql`update connectors set seen_at = now() where name = ${name}`)
+    await writeFile(file, '')
+    connector.signal('SIGCONT')
+    const outcome = async () => (await query(db, sql`select status from tool_calls where id = ${id}`))[0]
+    await expect.poll(outcome, patience).toEqual({ status: 'SUCCEEDED' })
+    expect((await lines()).filter((line) => line === `until ${file}`)).toHaveLength(1)
+  },
+)
+
 test('a call without a connector is not sent and says so, and one that comes back is used at once', async () => {
   const first = await connected('away')
   const toolId = await toolFor('away')

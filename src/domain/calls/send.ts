@@ -5,9 +5,10 @@ import { isStorageError } from '../../store/db/storage-error.ts'
 import { sendWithinMs } from '../../store/work/pauses.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
-import { mayHaveRun, type ToolCall } from '../tool-calls/index.ts'
+import { mayHaveRun, newestAttempt, type ToolCall } from '../tool-calls/index.ts'
 import { isIdempotent, runTool, runToolFor, WithheldError, type Finished, type Run } from '../tools/index.ts'
 import type { Execution, Prepared } from './execution.ts'
+import { settleLate } from './late-outcome.ts'
 import { runAsUnit } from './tool-unit.ts'
 
 /**
@@ -104,5 +105,11 @@ export async function send<Settled>(
   }
   if ('inputRequired' in ran) return store.askCaller!(call, ran.inputRequired)
   if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
+  if (ran.outcome === 'unknown') takeLate(services, call, ran)
   return store.settle(call, ran)
+}
+
+/** Settles the call with what comes of it after it was reported as UNKNOWN. */
+function takeLate(services: Services, call: ToolCall, { late }: Finished): void {
+  void late?.then((outcome) => settleLate(services, newestAttempt(call), outcome))
 }

@@ -12,6 +12,8 @@ export interface SendGuard {
    * `delayMs`: whether it may be sent up to so many milliseconds from now; default: 0.
    */
   mayStart?: ((delayMs?: number) => boolean) | undefined
+  /** Called when whoever has the request is gone, and the fetch goes on waiting for its answer. Absent: the fetch fails then. */
+  onCarrierGone?: ((reason: Error) => void) | undefined
 }
 
 /** `sent` is set right before the first byte is sent and never reset. One trace covers all redirects of a request. */

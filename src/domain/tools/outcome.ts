@@ -12,6 +12,8 @@ export interface Finished {
   outcome: Outcome
   /** No attempt of the call was sent. */
   isUnsent?: true
+  /** What the call ends with after all, where its outcome is unknown and may still become known. Never rejects. */
+  late?: Promise<Finished>
 }
 
 /** What the executor of a tool kind returns. */
@@ -21,6 +23,8 @@ export interface SendOutcome {
   sent: boolean
   /** The call was sent and no final response arrived: it may have taken effect. */
   lost: boolean
+  /** The same once more, when the final response may still arrive. Never rejects. */
+  late?: Promise<SendOutcome>
 }
 
 /** A call with a certain outcome: nothing was sent, or the response arrived. */

@@ -67,9 +67,10 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
   }
   const sent = await send(services, { ...run, mayStart }, caller)
   if ('inputRequired' in sent) return sent
-  const ran = withoutMasked(run, finishedOf(run.callable, sent, run.wasSent))
+  const endOf = (outcome: SendOutcome) => withoutMasked(run, finishedOf(run.callable, outcome, run.wasSent))
+  const ran = endOf(sent)
   if (withheld) throw new WithheldError(run.callId, began ? ran : null)
-  return ran
+  return sent.late ? { ...ran, late: sent.late.then(endOf) } : ran
 }
 
 /** Masks values in the result that the arguments mask: a tool may echo them. */

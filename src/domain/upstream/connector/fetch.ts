@@ -40,7 +40,7 @@ export function connectorFetch(services: ConnectorServices, place: ConnectorPlac
     const id = await putRequest(services, place, message, at)
     if (id === null) throw notTaking(place)
     try {
-      const answer = await answerOf(services, place, id, init.signal ?? null)
+      const answer = await answerOf(services, place, id, init)
       if (answer === tooLarge)
         throw new EgressError('TOO_LARGE', 'A message of the server is too large for the connector.', true)
       // JSON text of an object with `result` or `error`.
@@ -52,12 +52,15 @@ export function connectorFetch(services: ConnectorServices, place: ConnectorPlac
   }
 }
 
-/** Resolves with the answer. Throws an EgressError, `sent` false when nobody took the message and nobody will. */
+/**
+ * Resolves with the answer, also when the connector has left before it sent that. Throws an EgressError, `sent` false when
+ * nobody took the message and nobody will.
+ */
 async function answerOf(
   services: ConnectorServices,
   place: ConnectorPlace,
   id: string,
-  signal: AbortSignal | null,
+  { signal = null, onCarrierGone }: Parameters<Egress['fetch']>[1] & object,
 ): Promise<string> {
   let end = () => {}
   let withdrawing = false
@@ -78,6 +81,7 @@ async function answerOf(
     const forgetAnswer = answerWatch(services)(id, (state) => {
       if (state?.answer) resolve(state.answer)
       else if (state?.late) takeBack()
+      else if (state?.lost && onCarrierGone) onCarrierGone(gone())
       else if (state?.lost || (state === null && !withdrawing)) reject(gone())
     })
     end = () => {

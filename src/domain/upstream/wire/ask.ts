@@ -67,7 +67,7 @@ const betweenFailuresMs = 35_000
 export async function askUpstream<Result>(
   services: Services,
   request: UpstreamRequest,
-  delivery: Delivery,
+  delivery: Delivery<Result>,
   send: Send<Result>,
   harmless = false,
 ): Promise<Result> {
@@ -137,7 +137,7 @@ async function tryOnce<Result>(
   row: UpstreamRow,
   protocol: NegotiatedProtocol | null,
   request: UpstreamRequest,
-  delivery: Delivery,
+  delivery: Delivery<Result>,
   timeoutMs: number,
   send: Send<Result>,
 ): Promise<{ result: Result } | { fault: UpstreamFault; link: Link | null }> {
@@ -163,7 +163,8 @@ async function tryOnce<Result>(
     if (isStorageError(error) && !delivery.mayHaveRun) throw error
     return { fault: cleanFault(faultOf(error), link), link }
   } finally {
-    done()
+    if (delivery.late) delivery.late.then(done, done)
+    else done()
   }
 }
 

@@ -7,6 +7,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import type { Services } from '../../access/index.ts'
 import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from '../catalog/catalog.ts'
+import type { Answer } from './answers.ts'
 import { faultOf, isFinalAnswer, isOwnError, UpstreamFault } from '../fault.ts'
 import type { Link } from './link.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
@@ -35,11 +36,18 @@ export interface UpstreamCall extends UpstreamRequest {
 
 /**
  * `sent` is false only when the upstream certainly did not act on the call. `lost` is true when the call was sent and
- * the result does not come from the upstream: its outcome is unknown.
+ * the result does not come from the upstream: its outcome is unknown. `late` is there when the answer may still come, at
+ * most until the call's timeout; it never rejects.
  */
 export type UpstreamAnswer =
-  | { result: ToolResult; sent: boolean; lost: boolean }
+  | (UpstreamOutcome & { late?: Promise<UpstreamOutcome> })
   | { inputRequired: InputRequired }
+
+interface UpstreamOutcome {
+  result: ToolResult
+  sent: boolean
+  lost: boolean
+}
 
 /** Progress reports: as many at once, and one more for each interval, in milliseconds. */
 const mostProgress = 20
@@ -50,31 +58,46 @@ const progressEveryMs = 20
  * upstream did not act on it. Without `relay` an upstream that requests input gets the error `input_required`.
  */
 export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
-  const delivery: Delivery = { mayHaveRun: false, mayStart: call.mayStart }
-  try {
-    const { input, answer, tool } = await askUpstream(services, call, delivery, async (link, options) => {
-      const found = await findTool(services, options.row, call.tool)
-      const result = await send(link, call, found, options)
-      if (isInputRequired(result)) return { input: result }
-      return { answer: link.answerFor(result), tool: found }
-    })
-    if (input) return asked(call, input)
-    const result = resultOf(
-      answer,
-      tool?.outputSchema ?? null,
-      call.projectId,
-      services.limits.maxResponseBytes,
-    )
-    return { result, sent: true, lost: isUnknown(result) }
-  } catch (error) {
+  const delivery: Delivery<Sent> = { mayHaveRun: false, mayStart: call.mayStart, late: null }
+  const failed = (error: unknown): UpstreamOutcome => {
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))
       services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
     const sent = delivery.mayHaveRun || isOwnError(fault)
-    if (!sent && isStorageError(error)) throw error
     return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
   }
+  try {
+    const sent = await askUpstream(services, call, delivery, async (link, options): Promise<Sent> => {
+      const tool = await findTool(services, options.row, call.tool)
+      const result = await send(link, call, tool, options)
+      if (isInputRequired(result)) return { input: result }
+      return { answer: link.answerFor(result), tool }
+    })
+    if ('input' in sent && call.relay) return { inputRequired: inputRequired(sent.input) }
+    return outcomeOf(services, call, sent)
+  } catch (error) {
+    const outcome = failed(error)
+    if (!outcome.sent && isStorageError(error)) throw error
+    const late = delivery.late?.then((sent) => outcomeOf(services, call, sent)).catch(failed)
+    return { ...outcome, ...(late ? { late } : {}) }
+  }
 }
+
+/** What the upstream said to the call. */
+type Sent = { input: WireInputRequired } | { answer: Answer; tool: UpstreamTool | null }
+
+/** The outcome for a caller that cannot supply input. */
+function outcomeOf({ limits }: Services, { projectId }: UpstreamCall, sent: Sent): UpstreamOutcome {
+  if ('input' in sent) return { result: faultResult(notAsked, true), sent: true, lost: false }
+  const { answer, tool } = sent
+  const result = resultOf(answer, tool?.outputSchema ?? null, projectId, limits.maxResponseBytes)
+  return { result, sent: true, lost: isUnknown(result) }
+}
+
+const notAsked = new UpstreamFault(
+  'input_required',
+  'The server requests input from its caller, and this caller cannot supply any.',
+)
 
 /** Null for a tool that no list has: the upstream itself refuses it. */
 async function findTool(services: Services, row: UpstreamRow, name: string): Promise<UpstreamTool | null> {
@@ -145,13 +168,4 @@ export function isInputRequired(answer: unknown): answer is WireInputRequired {
 /** What the upstream requests, unchanged. */
 export function inputRequired(answer: WireInputRequired): InputRequired {
   return { inputRequests: answer.inputRequests ?? {}, requestState: answer.requestState ?? null }
-}
-
-function asked({ relay }: UpstreamCall, answer: WireInputRequired): UpstreamAnswer {
-  if (relay) return { inputRequired: inputRequired(answer) }
-  const fault = new UpstreamFault(
-    'input_required',
-    'The server requests input from its caller, and this caller cannot supply any.',
-  )
-  return { result: faultResult(fault, true), sent: true, lost: false }
 }

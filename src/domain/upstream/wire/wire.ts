@@ -8,7 +8,7 @@ import { depthWatch, maxJsonDepth } from '../../../core/json.ts'
 import { EgressError, type Egress } from '../../egress/index.ts'
 
 /** What is known about the delivery of one call. */
-export interface Delivery {
+export interface Delivery<Result = unknown> {
   /**
    * False only when the upstream certainly did not act on the call: nothing was sent, or every request was refused
    * (4xx).
@@ -16,6 +16,8 @@ export interface Delivery {
   mayHaveRun: boolean
   /** Called before anything of the call is sent; nothing is sent when it returns false. As in SendGuard. */
   mayStart?: ((delayMs?: number) => boolean) | undefined
+  /** What comes of the call although it was reported as lost; null until there is such a thing, absent when nobody wants it. */
+  late?: Promise<Result> | null
 }
 
 interface Tracker {
@@ -23,6 +25,8 @@ interface Tracker {
   /** Aborts requests of the call that are still open. */
   finished: AbortSignal
   requestStarted(): void
+  /** Whoever carries the call is gone. Absent: that ends the request. */
+  carrierGone?: ((reason: Error) => void) | undefined
   /** The stream that should carry the response ended. With `resumable` the transport may still fetch the rest. */
   streamEnded(resumable: boolean, reason: Error): void
 }
@@ -41,12 +45,29 @@ const abortDelayMs = 1000
 
 /**
  * Runs one call and records its delivery in `delivery`. The signal given to `work` fires when the caller aborts, and
- * when the stream of the response is lost. Requests that are still open when the call ends are aborted.
+ * when the stream of the response is lost. Requests that are still open when the call ends are aborted. It throws when
+ * whoever carries the call is gone; where `late` is wanted, that is what the same requests bring in the end.
  */
 export async function trackDelivery<Result>(
   caller: AbortSignal | null,
   work: (signal: AbortSignal) => Promise<Result>,
-  delivery: Delivery = { mayHaveRun: false },
+  delivery: Delivery<Result> = { mayHaveRun: false },
+): Promise<Result> {
+  let giveUp = (_reason: Error) => {}
+  const gone = new Promise<never>((_resolve, reject) => (giveUp = reject))
+  const carrierGone = (reason: Error) => {
+    delivery.late = whole
+    giveUp(reason)
+  }
+  const whole = trackRequests(caller, work, delivery, delivery.late === null ? carrierGone : undefined)
+  return Promise.race([whole, gone])
+}
+
+async function trackRequests<Result>(
+  caller: AbortSignal | null,
+  work: (signal: AbortSignal) => Promise<Result>,
+  delivery: Delivery<Result>,
+  carrierGone: Tracker['carrierGone'],
 ): Promise<Result> {
   const stop = new AbortController()
   const finished = new AbortController()
@@ -56,6 +77,7 @@ export async function trackDelivery<Result>(
     delivery,
     finished: finished.signal,
     requestStarted: () => clearTimeout(timer),
+    carrierGone,
     streamEnded(resumable, reason) {
       if (finished.signal.aborted) return
       clearTimeout(timer)
@@ -114,7 +136,12 @@ export function wireFetch(egress: Pick<Egress, 'fetch'>, maxBytes: number): type
     const sending = tracker && isPost ? beginSending(tracker.delivery) : null
     let response: Response
     try {
-      response = await egress.fetch(input, { ...init, signal, mayStart: sending?.mayStart })
+      response = await egress.fetch(input, {
+        ...init,
+        signal,
+        mayStart: sending?.mayStart,
+        onCarrierGone: sending ? tracker?.carrierGone : undefined,
+      })
     } catch (error) {
       // What waited to be sent may have been taken back.
       if (error instanceof EgressError && !error.sent) sending?.refused()
