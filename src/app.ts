@@ -32,8 +32,10 @@ import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
 import { connect, type DatabaseAddress } from './store/db/connect.ts'
+import type { Connection } from './store/db/connection.ts'
 import { migrate } from './store/db/migrate.ts'
 import { newestMigration } from './store/db/migrations.ts'
+import { followClock } from './store/db/clock.ts'
 import { createHeartbeat } from './store/work/leases.ts'
 import { startSchedule } from './store/work/schedule.ts'
 import { createSlots } from './store/work/slots.ts'
@@ -184,7 +186,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const log = parts.log ?? createLog(config.logLevel)
   const store = await openStore(config, parts, log, closers)
   const outgoing = await openOutgoing(config, parts, log, closers)
-  const { connection, pubsub, schedule, broadcaster } = store
+  const { connection, pubsub, schedule, broadcaster, clock } = store
   const { db, leaseDb } = connection
   if (config.auditLog) {
     const auditLog = startAuditLog(
@@ -200,7 +202,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   })
   closers.push(async () => heartbeat.stop())
   const slots = createSlots()
-  const shared = { db, leaseDb, heartbeat, slots, pubsub, clock: parts.clock ?? systemClock, log }
+  const shared = { db, leaseDb, heartbeat, slots, pubsub, clock, log }
   const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
   closers.push(async () => revocations.close())
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
@@ -244,7 +246,21 @@ async function openStore(config: Config, parts: AppParts, log: Log, closers: Clo
   closers.push(async () => schedule.close())
   const broadcaster = startBroadcaster(connection.db, pubsub, { log, schedule })
   closers.push(async () => broadcaster.close())
-  return { connection, pubsub, schedule, broadcaster }
+  return {
+    connection,
+    pubsub,
+    schedule,
+    broadcaster,
+    clock: parts.clock ?? (await openClock(connection, closers)),
+  }
+}
+
+/** The clock that all replicas share. The embedded database has that of the process. */
+async function openClock({ kind, leaseDb }: Connection, closers: Closers): Promise<Clock> {
+  if (kind === 'pglite') return systemClock
+  const clock = await followClock(leaseDb)
+  closers.push(async () => clock.close())
+  return clock
 }
 
 /** Opens what sends requests to other servers, and the demo upstream that one of them may be. */

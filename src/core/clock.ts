@@ -1,11 +1,9 @@
-/**
- * The clock of this process, injectable for tests. It only measures and stamps: the database clock decides leases and
- * deadlines.
- */
+/** The clock that everything in this process goes by, injectable for tests. */
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
 }
 
+/** That of this process, which may be wrong: where there is a database server, all replicas go by its clock. */
 export const systemClock: Clock = { now: () => Date.now() }

@@ -2,10 +2,6 @@
  * One replica of two is killed while a crowd of direct calls shares its statements, and one whose clock is set back by an
  * hour while it works: no call runs twice, each has an outcome, and deadlines are those of the database.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
@@ -13,24 +9,9 @@ import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
+import { shiftedClock } from '../support/shifted-clock.ts'
 
 const key = 'gh_crowd_operator_0123456789012345678901234567890123456'
-/** Sets the clock of its process back by an hour at SIGUSR2. */
-const shiftedClock = `
-const real = Date
-let shiftMs = 0
-process.on('SIGUSR2', () => void (shiftMs = -3_600_000))
-globalThis.Date = class extends real {
-  constructor(...parts) {
-    if (parts.length > 0) super(...parts)
-    else super(real.now() + shiftMs)
-  }
-  static now() {
-    return real.now() + shiftMs
-  }
-}
-`
-
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   const closers: (() => unknown)[] = []
   const running: Replica[] = []
@@ -55,10 +36,8 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       response.writeHead(200).end('done')
     })
     closers.push(() => upstream.close())
-    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-crowd-'))
-    closers.push(() => rm(folder, { recursive: true, force: true }))
-    const clock = join(folder, 'clock.mjs')
-    await writeFile(clock, shiftedClock)
+    const clock = await shiftedClock()
+    closers.push(() => clock.remove())
     const database = await postgresDatabase()
     closers.push(() => database.drop())
     db = postgres(database.url, { max: 1, onnotice: () => {} })
@@ -72,7 +51,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       GATEHOUSE_LEASE_MS: '1500',
       GATEHOUSE_EGRESS_ALLOW: upstream.address,
       GATEHOUSE_LOG_LEVEL: 'error',
-      NODE_OPTIONS: `--import=${pathToFileURL(clock).href}`,
+      ...clock.off(0),
     }
   })
   afterEach(() => Promise.all(running.splice(0).map((replica) => replica.kill())))

@@ -67,7 +67,7 @@ export async function createTrigger(
       })
       .returning()
     await told(tx, ctx, row!, 'triggers:Create')
-    return triggerOf(row!)
+    return triggerOf(row!, ctx)
   })
   wake(ctx, projectId)
   return { trigger, secret }
@@ -134,7 +134,7 @@ export async function updateTrigger(ctx: Ctx, input: UpdateTriggerInput): Promis
       .where(eq(triggers.id, found.id))
       .returning()
     await told(tx, ctx, row!, 'triggers:Update')
-    return triggerOf(row!)
+    return triggerOf(row!, ctx)
   })
   wake(ctx, trigger.projectId)
   return trigger
@@ -182,7 +182,7 @@ export async function rotateTriggerSecret(
       .where(eq(triggers.id, found.id))
       .returning()
     await told(tx, ctx, row!, 'triggers:Update', { secret: 'rotated' })
-    return triggerOf(row!)
+    return triggerOf(row!, ctx)
   })
   wake(ctx, trigger.projectId)
   return { trigger, secret }

@@ -5,7 +5,7 @@ import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { sql } from '../../store/db/sql.ts'
 import { triggers } from '../../store/db/tables/triggers.ts'
-import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, reachable, type Ctx, type Services } from '../access/index.ts'
 
 export const triggerKinds = ['SCHEDULE', 'HOOK'] as const
 
@@ -43,9 +43,9 @@ export type TriggerRow = typeof triggers.$inferSelect
 
 export const resourceOf = (id: string) => `trigger/${id}`
 
-export function triggerOf(row: TriggerRow): Trigger {
+export function triggerOf(row: TriggerRow, { clock }: Pick<Services, 'clock'>): Trigger {
   const { secret: _s, previousSecret, previousUntil, wakeAt: _w, epoch: _e, ...rest } = row
-  const turning = previousSecret !== null && previousUntil !== null && previousUntil.getTime() > Date.now()
+  const turning = previousSecret !== null && previousUntil !== null && previousUntil.getTime() > clock.now()
   return { ...rest, previousUntil: turning ? previousUntil : null } as Trigger
 }
 
@@ -59,7 +59,7 @@ export async function getTriggers(ctx: Ctx, ids: readonly string[]): Promise<(Tr
           .where(inArray(triggers.id, [...ids]))
       : []
   const seen = await eachSeen(ctx, ids, rows, 'triggers:Get', ({ id }) => resourceOf(id))
-  return seen.map((row) => row && triggerOf(row))
+  return seen.map((row) => row && triggerOf(row, ctx))
 }
 
 /** The triggers of a project, or of one of its agents, newest first. Action `triggers:List`. */
@@ -70,7 +70,7 @@ export async function listTriggers(
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'triggers:List', projectId, 'trigger/*')
   const where = input.agentId ? sql`agent_id = ${input.agentId}` : undefined
-  return (await listPage(ctx.db, triggers, projectId, input.page, where)).map(triggerOf)
+  return (await listPage(ctx.db, triggers, projectId, input.page, where)).map((row) => triggerOf(row, ctx))
 }
 
 /** The row when it exists for the caller, else NOT_FOUND; in a transaction it can be locked. Checks no permission. */

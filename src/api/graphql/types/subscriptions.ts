@@ -1,5 +1,6 @@
 /** The two subscriptions. Each stream resumes after a cursor. */
 import { onAbort } from '../../../core/abort.ts'
+import type { Ctx } from '../../../domain/access/index.ts'
 import { watchProject } from '../../../domain/projects/index.ts'
 import {
   encodeFeedCursor,
@@ -34,7 +35,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
       subscribe: async (_root, args, context) =>
         endingWith(
           context,
-          withCursors(await watchGeneration(context.ctx, args), args.after, generationCursors),
+          withCursors(context.ctx, await watchGeneration(context.ctx, args), args.after, generationCursors),
         ),
       resolve: renewed,
     }),
@@ -58,7 +59,10 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         }),
       },
       subscribe: async (_root, args, context) =>
-        endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, feedCursors)),
+        endingWith(
+          context,
+          withCursors(context.ctx, await watchProject(context.ctx, args), args.after, feedCursors),
+        ),
       resolve: renewed,
     }),
   )
@@ -93,19 +97,20 @@ const feedCursors: Cursors = { encode: encodeFeedCursor, shapes: new WeakMap() }
 
 /** Adds its cursor to each item; a text delta has the cursor of the newest committed event before it. */
 function withCursors(
+  { clock }: Pick<Ctx, 'clock'>,
   stream: FeedStream,
   after: string | null | undefined,
   { encode, shapes }: Cursors,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
   const shape = (item: StreamItem | { start: StreamStart }): EventShape => {
-    if ('start' in item) return { ...item.start, type: 'STREAM_STARTED', at: new Date() }
+    if ('start' in item) return { ...item.start, type: 'STREAM_STARTED', at: new Date(clock.now()) }
     if ('delta' in item) {
       const known = shapes.get(item.delta)
       // The same cursor may be spelled in another way by a client that has resumed.
       if (known?.cursor === last) return known
       const { kind: _kind, after: _after, ...delta } = item.delta
-      const made: EventShape = { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
+      const made: EventShape = { ...delta, type: 'TEXT_DELTA', at: new Date(clock.now()), cursor: last }
       shapes.set(item.delta, made)
       return made
     }

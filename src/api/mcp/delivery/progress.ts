@@ -50,13 +50,13 @@ export function reportRun(
 
 /** Reports how long the approval is still awaited, every `progressMs` until the returned function is called; the deadline may move meanwhile. */
 export function reportApprovalWait(
-  { runtime }: AgentRequest,
+  { ctx, runtime }: AgentRequest,
   progress: Progress,
   latest: () => CallHandle,
 ): () => void {
   const report = () => {
     const expiresAt = latest().pendingApproval?.expiresAt.getTime() ?? 0
-    const secondsLeft = Math.max(0, Math.round((expiresAt - Date.now()) / 1000))
+    const secondsLeft = Math.max(0, Math.round((expiresAt - ctx.clock.now()) / 1000))
     progress(`waiting for approval, ${secondsLeft} s left`)
   }
   report()

@@ -44,7 +44,7 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   const how = { idempotencyKey: keyOf(request), joins: joinsOf(request), isRetry: retries > 0 }
   const begun = await inNamesOf(names, () => beginAnswer(ctx, given, conversation, how))
   const repeats = !given.stream && headers['prefer'] === undefined ? retries : 0
-  const keptUntil = asked + Math.min(gateMs, shownMs(repeats, begun.generation))
+  const keptUntil = asked + Math.min(gateMs, shownMs(ctx, repeats, begun.generation))
   const deltas = await streamAnswer(ctx, conversation, begun, answer, keptUntil, request.disconnected)
   const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
   return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)
@@ -98,8 +98,8 @@ async function noteAnswered(ctx: Ctx, { answered }: Ending): Promise<void> {
  * How long a client waits that repeats its request by itself, as its tries have shown: those of OpenAI keep the time limit that they
  * were opened with to themselves. A little less than that, since pauses are between the tries. Milliseconds; Infinity when nothing is known.
  */
-function shownMs(retries: number, { createdAt }: Generation): number {
-  const shown = retries > 0 ? ((Date.now() - createdAt.getTime()) / retries) * 0.9 - 1000 : 0
+function shownMs({ clock }: Ctx, retries: number, { createdAt }: Generation): number {
+  const shown = retries > 0 ? ((clock.now() - createdAt.getTime()) / retries) * 0.9 - 1000 : 0
   return shown > 0 ? shown : Infinity
 }
 

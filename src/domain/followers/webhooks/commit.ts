@@ -2,6 +2,7 @@
 import { jsonb, query, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { givenBack, type Held } from '../../../store/work/work.ts'
+import type { Services } from '../../access/index.ts'
 import { insertProjectEvents, webhookDisabled } from '../../events/index.ts'
 import { isHeld, moved, waiting } from '../place.ts'
 import { writeHealth } from './health.ts'
@@ -85,9 +86,12 @@ function writeDeliveries({ deliveries }: RoundResult): SQL {
 }
 
 /** Ends deliveries whose events are not in the log any more. */
-export async function bury(db: Database, lost: readonly Failed[]): Promise<void> {
+export async function bury(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  lost: readonly Failed[],
+): Promise<void> {
   const answer = {
-    at: new Date().toISOString(),
+    at: new Date(clock.now()).toISOString(),
     status: null,
     error: 'The event is not in the log any more.',
     body: null,

@@ -106,7 +106,7 @@ async function readPage(services: Services, held: Held, state: CursorState): Pro
 }
 
 /** What is to be sent: one event for an endpoint that is down, to find out whether it is back. */
-async function jobsOf({ db }: Services, state: CursorState, page: LogPage): Promise<Job[]> {
+async function jobsOf(services: Services, state: CursorState, page: LogPage): Promise<Job[]> {
   const { projectId, ordered, failures } = state
   const failed = new Map(state.failed.map((one) => [one.eventId, one]))
   const fresh = page.events.map((event) => ({ event, isNext: true, failed: failed.get(event.id) ?? null }))
@@ -114,12 +114,12 @@ async function jobsOf({ db }: Services, state: CursorState, page: LogPage): Prom
   // An endpoint was stuck at one of these if it was ordered, or wanted other types, before.
   const behind = [...failed.values()]
   const known = await eventsById(
-    db,
+    services.db,
     projectId,
     behind.map(({ eventId }) => eventId),
   )
   const lost = behind.filter(({ eventId }) => !known.has(eventId))
-  if (lost.length > 0) await bury(db, lost)
+  if (lost.length > 0) await bury(services, lost)
   const again = behind.flatMap((one) => {
     const event = known.get(one.eventId)
     return event ? [{ event, isNext: false, failed: one }] : []

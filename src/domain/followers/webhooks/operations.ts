@@ -82,7 +82,7 @@ export async function createWebhook(
       .returning()
     await tx.insert(webhookCursors).values({ ...mainCursor(id, projectId, place), types: types ?? null })
     await told(tx, ctx, row!, 'webhooks:Create', [webhookCreated({ webhookId: id })])
-    return webhookOf(row!)
+    return webhookOf(row!, ctx)
   })
   wake(ctx, projectId)
   return { webhook, secret }
@@ -126,7 +126,7 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
   await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
   if (typeof url === 'string') assertUrl(ctx, url, ['input', 'url'])
   const moves = typeof url === 'string' && url !== found.url
-  const { recipients } = webhookOf(found)
+  const { recipients } = webhookOf(found, ctx)
   if (moves && recipients) await assertRecipients(ctx, found, recipients)
   const webhook = await atomically(ctx.db, async (tx) => {
     const before = await lockWebhook(tx, ctx, webhookId)
@@ -158,7 +158,7 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
         ? webhookDisabled({ webhookId, reason: 'BY_REQUEST' })
         : webhookUpdated({ webhookId })
     await told(tx, ctx, row!, 'webhooks:Update', [event])
-    return webhookOf(row!)
+    return webhookOf(row!, ctx)
   })
   wake(ctx, webhook.projectId)
   return webhook
@@ -231,7 +231,7 @@ export async function rotateWebhookSecret(
       .where(eq(webhooks.id, webhookId))
       .returning()
     await told(tx, ctx, row!, 'webhooks:Update', [webhookUpdated({ webhookId })], { secret: 'rotated' })
-    return webhookOf(row!)
+    return webhookOf(row!, ctx)
   })
   wake(ctx, webhook.projectId)
   return { webhook, secret }
@@ -249,7 +249,7 @@ export async function getWebhooks(ctx: Ctx, ids: readonly string[]): Promise<(We
           .where(inArray(webhooks.id, [...ids]))
       : []
   const seen = await eachSeen(ctx, ids, rows, 'webhooks:Get', ({ id }) => resourceOf(id))
-  return seen.map((row) => row && webhookOf(row))
+  return seen.map((row) => row && webhookOf(row, ctx))
 }
 
 /** The webhooks of a project, or its callbacks, newest first. Action `webhooks:List`. */
@@ -260,7 +260,7 @@ export async function listWebhooks(
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'webhooks:List', projectId, 'webhook/*')
   const which = input.callbacks ? sql`callback_of is not null` : sql`callback_of is null`
-  return (await listPage(ctx.db, webhooks, projectId, input.page, which)).map(webhookOf)
+  return (await listPage(ctx.db, webhooks, projectId, input.page, which)).map((row) => webhookOf(row, ctx))
 }
 
 /**

@@ -68,11 +68,15 @@ export async function messagesOf(
 }
 
 /** A message that no event caused, to try an endpoint. */
-export function testMessage(webhookId: string, projectId: string, unique: string): Message {
+export function testMessage(
+  { clock }: Pick<Services, 'clock'>,
+  { projectId, webhookId }: { projectId: string; webhookId: string },
+  unique: string,
+): Message {
   const data = { projectId, webhookId }
   return {
     id: `evt_test_${unique}`,
-    body: writeJson({ type: 'webhook.test', timestamp: new Date().toISOString(), data }),
+    body: writeJson({ type: 'webhook.test', timestamp: new Date(clock.now()).toISOString(), data }),
   }
 }
 
@@ -81,11 +85,11 @@ export function testMessage(webhookId: string, projectId: string, unique: string
  * nothing. Its cursor is that of the newest event, so that who keeps it misses nothing.
  */
 export async function sampleMessage(
-  services: Pick<Services, 'db' | 'pubsub' | 'publicUrl'>,
+  services: Pick<Services, 'db' | 'pubsub' | 'publicUrl' | 'clock'>,
   { projectId, type, full }: { projectId: string; type: EventType; full: boolean },
   unique: string,
 ): Promise<Message> {
-  const now = Date.now()
+  const now = services.clock.now()
   const isOfRun = eventKinds[type].traits.inGeneration
   const { approvalId } = samples[type] as { approvalId?: string }
   const asked = {

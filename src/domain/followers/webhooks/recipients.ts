@@ -9,7 +9,7 @@ import type { Ctx } from '../../access/index.ts'
 import { webhookUpdated } from '../../events/index.ts'
 import { assertRecipients, assertVersion, expectedVersion } from './input.ts'
 import { findWebhook, lockWebhook, nextVersion, told, wake } from './operations.ts'
-import { webhookOf, type Webhook } from './webhook.ts'
+import { webhookOf, type Recipient, type Webhook } from './webhook.ts'
 
 export const maxRecipients = 20
 
@@ -46,7 +46,7 @@ export async function setWebhookRecipients(ctx: Ctx, input: SetRecipientsInput):
       .where(eq(webhooks.id, webhookId))
       .returning()
     await told(tx, ctx, row!, 'webhooks:SetRecipients', [webhookUpdated({ webhookId })], { recipients: ids })
-    return webhookOf(row!)
+    return webhookOf(row!, ctx)
   })
   wake(ctx, webhook.projectId)
   return webhook
@@ -61,5 +61,5 @@ export async function isRecipient(
 ): Promise<boolean> {
   const [row] = await db.select().from(webhooks).where(eq(webhooks.id, webhookId))
   if (!row || row.projectId !== projectId || row.status !== 'ENABLED') return false
-  return (webhookOf(row).recipients ?? []).some((one) => one.principalId === principalId)
+  return ((row.recipients as Recipient[] | null) ?? []).some((one) => one.principalId === principalId)
 }

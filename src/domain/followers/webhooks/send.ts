@@ -53,12 +53,12 @@ export interface WebhookTarget {
  * Connections are kept, and a repeat over a new one is harmless, because receivers recognise the id.
  */
 export async function send(
-  { egress, limits }: Pick<Services, 'egress' | 'limits'>,
+  { egress, limits, clock }: Pick<Services, 'egress' | 'limits' | 'clock'>,
   target: WebhookTarget,
   message: Message,
   guard: Partial<SendGuard> = {},
 ): Promise<Outcome> {
-  const startMs = Date.now()
+  const startMs = clock.now()
   const start = performance.now()
   const response = await egress.request({
     method: 'POST',

@@ -37,7 +37,7 @@ export async function testWebhook(ctx: Ctx, given: z.input<typeof input>): Promi
   const secrets = sealed.map((one) => openSecret(ctx.masterKey, id, one))
   const message = type
     ? await sampleMessage(ctx, { projectId, type, full }, randomUUID())
-    : testMessage(id, projectId, randomUUID())
+    : testMessage(ctx, { projectId, webhookId: id }, randomUUID())
   const { answer } = await send(ctx, { projectId, url, secrets }, message)
   return answer
 }

@@ -2,6 +2,7 @@
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { webhookDeliveries, webhooks } from '../../../store/db/tables/webhooks.ts'
+import type { Services } from '../../access/index.ts'
 import type { EventType } from '../../events/index.ts'
 import type { Answer } from './send.ts'
 
@@ -73,9 +74,9 @@ export interface Delivery {
   updatedAt: Date
 }
 
-export function webhookOf(row: typeof webhooks.$inferSelect): Webhook {
+export function webhookOf(row: typeof webhooks.$inferSelect, { clock }: Pick<Services, 'clock'>): Webhook {
   const { secret: _s, downSince: _d, deadToldAt: _t, previousSecret, previousUntil, ...rest } = row
-  const turning = previousSecret !== null && previousUntil !== null && previousUntil.getTime() > Date.now()
+  const turning = previousSecret !== null && previousUntil !== null && previousUntil.getTime() > clock.now()
   return { ...rest, previousUntil: turning ? previousUntil : null } as Webhook
 }
 
