@@ -68,8 +68,8 @@ function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall):
 }
 
 /** The grants that answer the call: a refusal alone where one covers it, else those that may let it pass. */
-export function answersTo(grants: readonly UsableGrant[], call: StoppedCall): UsableGrant[] {
-  const fitting = grants.filter((grant) => covers(grant, call))
+export function answersTo(usable: readonly UsableGrant[], call: StoppedCall): UsableGrant[] {
+  const fitting = usable.filter((grant) => covers(grant, call))
   const refusal = fitting.find(isRefusal)
   return refusal ? [refusal] : fitting
 }
@@ -86,10 +86,10 @@ export interface GrantAnswer {
  */
 export async function takeAnswer(
   tx: Database,
-  grants: readonly UsableGrant[],
+  usable: readonly UsableGrant[],
   call: StoppedCall,
 ): Promise<GrantAnswer | null> {
-  for (const grant of answersTo(grants, call)) {
+  for (const grant of answersTo(usable, call)) {
     const { id: grantId, reason, expiresAt } = grant
     if (isRefusal(grant)) return { grantId, refused: rejectedResult(reason, expiresAt) }
     const rows = await query(

@@ -22,7 +22,7 @@ import { judgeFinalAnswer } from './final-answer.ts'
 import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
-import { answered, endAtStop, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
+import { endAtStop, triage, withAnswer, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
 import { pausedTools } from '../transaction/paused.ts'
 import { lockOwn, publishCommit, commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
@@ -181,7 +181,7 @@ async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGran
   for (const call of calls) {
     const stopped = stoppedCall(call)
     const answer = stopped && (await takeAnswer(tx, grants, stopped))
-    through.push(answer ? answered(call, answer) : call)
+    through.push(answer ? withAnswer(call, answer) : call)
   }
   return through
 }

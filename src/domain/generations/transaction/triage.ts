@@ -58,7 +58,7 @@ export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[]
 }
 
 /** A stopped call after a grant has let it pass, or refused it. */
-export function answered(call: TriagedCall, { grantId, refused }: GrantAnswer): TriagedCall {
+export function withAnswer(call: TriagedCall, { grantId, refused }: GrantAnswer): TriagedCall {
   if (!refused) return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
   const settled = { status: 'REJECTED', result: refused, errorCode: codeOf(refused) } as const
   return { ...call, ...settled, grantId, stopped: null }

@@ -52,7 +52,6 @@ export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, r
   const { isConfirming, isTooSoon, askAgain } = useConfirmation()
   const begin = () => setForm((now) => now ?? { value: before, fault: null })
 
-  const canRespond = question.requirement.responses && words.reason.trim() !== ''
   /** `isResponse`: what is written as the reason becomes the result. */
   const give = (which: Verdict, isResponse = false) => {
     if (!isArmed || verdict.isRunning || (which === 'APPROVE' && (edit.state === 'broken' || isTooSoon)))
@@ -114,14 +113,10 @@ export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, r
           {t('Reject')} <KeyHint keys="mod+Backspace" />
         </button>
         {question.requirement.responses && (
-          <button
-            type="button"
-            disabled={!isArmed || verdict.isRunning || !canRespond}
-            title={t('The tool is not run: what you wrote becomes its result')}
-            onClick={() => give('REJECT', true)}
-          >
-            {t('Answer with this text')}
-          </button>
+          <Respond
+            isDisabled={!isArmed || verdict.isRunning || words.reason.trim() === ''}
+            give={() => give('REJECT', true)}
+          />
         )}
         <More
           question={question}
@@ -154,6 +149,15 @@ function Reason({ field, words, setWords }: ReasonProps) {
       value={words.reason}
       onChange={(event) => setWords({ ...words, reason: event.target.value })}
     />
+  )
+}
+
+function Respond({ isDisabled, give }: { isDisabled: boolean; give(): void }) {
+  const about = t('The tool is not run: what you wrote becomes its result')
+  return (
+    <button type="button" disabled={isDisabled} title={about} onClick={give}>
+      {t('Answer with this text')}
+    </button>
   )
 }
 
