@@ -108,24 +108,26 @@ export interface DecideApprovalInput {
   arguments?: Record<string, unknown> | null
   /** The digest that the verdict is for: with another current digest the mutation returns ConflictError. Default: the digest at the time of the request. */
   expectedDigest?: string | null
-  /** A grant that lets later calls pass the gate, for APPROVE only. Default: none. */
+  /** A grant that remembers the verdict: with APPROVE it lets later calls pass the gate, with REJECT it refuses them. Default: none. */
   grant?: GrantInput | null
   /** A note for other approvers, which the model never receives; at most 2,000 characters. */
   note?: string | null
   /** The reason, which the model receives with a rejection; at most 2,000 characters. */
   reason?: string | null
+  /** A text that becomes the result of the call in place of that of the tool, for REJECT only, where every gate that stops the call allows responses; at most 20,000 characters, and JSON that fits the outputSchema of the tool, if it has one. Not together with reason. Default: the call is rejected. */
+  response?: string | null
   /** The verdict about the approval. */
   verdict: Verdict
 }
 
-/** A grant that lets later calls pass the gate, limited in time and in number of uses. */
+/** A grant with which a verdict also answers later calls, limited in time. With APPROVE it lets a number of them pass the gate; with REJECT it refuses them, and no grant lets them pass. */
 export interface GrantInput {
   /** The lifetime of the grant in seconds, 1 to 2,592,000 (30 days). */
   expiresInSeconds: number
   /** Whose calls the grant covers. They are always calls of the requester of the approved call. */
   holder: GrantHolder
-  /** The maximum number of calls that may pass, 1 to 1,000. */
-  maxUses: number
+  /** The maximum number of calls that may pass, 1 to 1,000. Required with APPROVE; not allowed with REJECT. */
+  maxUses?: number | null
   /** The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call must match it. */
   schema?: Record<string, unknown> | null
   /** Which calls the grant covers. */

@@ -49,7 +49,7 @@ export async function applyVerdict(
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
   const { approval: decided, hints } = written
   if (given.grant)
-    await insertGrant(tx, ctx, approval, currentArguments(decided), given.grant, [...root, 'grant'])
+    await insertGrant(tx, ctx, decided, currentArguments(decided), given.grant, [...root, 'grant'])
   return { approval: decided, hints }
 }
 

@@ -146,19 +146,14 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
 }
 
 /** INVALID where the parts of a decision do not go together. */
-function assertFits({ verdict, grant, ...given }: z.output<typeof decision>, root: string[]): void {
+function assertFits({ verdict, ...given }: z.output<typeof decision>, root: string[]): void {
   const isApproval = verdict === 'APPROVE'
-  const fault = (path: string[], message: string) => invalidAt([...root, ...path], message)
+  const fault = (name: string, message: string) => invalidAt([...root, name], message)
   if (!isApproval && given.arguments !== undefined && given.arguments !== null)
-    throw fault(['arguments'], 'goes with the verdict APPROVE only')
-  if (isApproval && given.response) throw fault(['response'], 'goes with the verdict REJECT only')
+    throw fault('arguments', 'goes with the verdict APPROVE only')
+  if (isApproval && given.response) throw fault('response', 'goes with the verdict REJECT only')
   if (given.response && given.reason)
-    throw fault(['reason'], 'has no place beside a response, which is what the model gets')
-  if (grant && isApproval !== (typeof grant.maxUses === 'number'))
-    throw fault(
-      ['grant', 'maxUses'],
-      isApproval ? 'is required with the verdict APPROVE' : 'goes with the verdict APPROVE only',
-    )
+    throw fault('reason', 'has no place beside a response, which is what the model gets')
 }
 
 /** What the call results in when a person answers it: of a tool with an output schema, a value that fits it. */

@@ -81,7 +81,7 @@ export function isRefusal({ maxUses }: Pick<Grant, 'maxUses'>): boolean {
 export const inForce = sql`revoked_at is null and expires_at > now() and (uses < max_uses or max_uses = 0)`
 
 /**
- * Inserts a grant in the transaction of the verdict. INVALID, with a path under `root`, when the approval has no such
+ * Inserts the grant of a decided approval in the transaction of the verdict. INVALID, with a path under `root`, when the approval has no such
  * holder, or the schema is not fit for its call.
  */
 export async function insertGrant(
@@ -101,6 +101,12 @@ export async function insertGrant(
   // The approved arguments themselves must match the schema; else the approver made a mistake in it.
   if (compiled?.ok && compiled.judge(merged).fits !== 'YES')
     throw at('schema', 'does not allow the arguments of this very call')
+  const isApproval = approval.status === 'APPROVED'
+  if (isApproval !== (typeof given.maxUses === 'number'))
+    throw at(
+      'maxUses',
+      isApproval ? 'is required with the verdict APPROVE' : 'goes with the verdict APPROVE only',
+    )
   const { agentId, threadId, requestedBy, toolId, toolVersion, runtimeName } = approval
   const { action, definitionHash } = approval
   const holder = {

@@ -82,10 +82,13 @@ export async function isBehindGate(ctx: Ctx, id: string): Promise<boolean> {
     : (await findOwnCall(ctx, id)).approvalId !== null
 }
 
-/** Records that the caller received the outcome of a gated call or of a run: the same request is a new one from now on. */
-export async function markDelivered(ctx: Ctx, handle: CallHandle): Promise<void> {
-  if (kindOfId(handle.id) === 'generation') await answerDelivered(ctx, handle)
-  else if (handle.awaited && handle.status !== 'AWAITING_APPROVAL') await noteFetched(ctx, handle)
+/**
+ * Records that the caller receives the outcome of a gated call or of a run: the same request is a new one from now on, unless
+ * `lost` fires before the response has arrived.
+ */
+export async function markDelivered(ctx: Ctx, handle: CallHandle, lost: AbortSignal): Promise<void> {
+  if (kindOfId(handle.id) === 'generation') await answerDelivered(ctx, handle, lost)
+  else if (handle.awaited && handle.status !== 'AWAITING_APPROVAL') await noteFetched(ctx, handle, lost)
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Withdrawing a call: its caller cancels it, or has disconnected. */
+import { onAbort } from '../../core/abort.ts'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
@@ -16,6 +17,7 @@ import {
   noteCallerGone,
   noteCancelRequested,
   noteFetched as markFetched,
+  noteNotFetched,
   settleCalls,
   type ToolCall,
 } from '../tool-calls/index.ts'
@@ -66,9 +68,22 @@ export async function noteBack(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<vo
   await query(ctx.db, noteCallerBack(call.id))
 }
 
-/** Records that the caller has the outcome: the same request is a new call from now on. */
-export async function noteFetched(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
-  await query(ctx.db, markFetched(call.id))
+/**
+ * Records that the caller has the outcome: the same request is a new call from now on. `lost` fires when the response does not
+ * arrive whole: then the same request finds the outcome.
+ */
+export async function noteFetched(ctx: Ctx, { id }: Pick<ToolCall, 'id'>, lost: AbortSignal): Promise<void> {
+  await query(ctx.db, markFetched(id))
+  whenLost(ctx, lost, () => query(ctx.db, noteNotFetched(id)))
+}
+
+/** Takes back, when the signal fires, that a response was delivered. A failure is logged. */
+export function whenLost(ctx: Ctx, lost: AbortSignal, takeBack: () => Promise<unknown>): void {
+  onAbort(lost, () => {
+    takeBack().catch((error: unknown) =>
+      ctx.log.warn({ err: error }, 'a response was lost, and an equal request does not find its outcome'),
+    )
+  })
 }
 
 const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call; it was not run.')

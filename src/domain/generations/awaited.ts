@@ -8,6 +8,7 @@ import { sql } from '../../store/db/sql.ts'
 import { awaitedRequests } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import type { Ctx } from '../access/index.ts'
+import { whenLost } from '../calls/index.ts'
 import type { Generation } from './generation.ts'
 
 export interface AwaitedRequest {
@@ -107,6 +108,7 @@ export async function hasOtherRuns(
           and w.principal_id = ${principalId}
           and w.operation = ${operation}
           and w.request_hash = ${hashJson(request)}
+          and not (w.delivered and g.finished_at is not null)
       )
       limit 1`,
   )
@@ -116,29 +118,37 @@ export async function hasOtherRuns(
 /**
  * This caller has an answer of the generation: call it before the last bytes are sent. Its equal request begins anew from now
  * on when the run has ended, or asks nobody but its client; when it runs or waits at the gate, as soon as it has ended. Those of
- * other callers join as before.
+ * other callers join as before. `lost` fires when the response does not arrive whole: then an equal request finds the run again.
  */
-export async function answerDelivered(ctx: Ctx, { id }: Pick<Generation, 'id'>): Promise<void> {
+export async function answerDelivered(
+  ctx: Ctx,
+  { id }: Pick<Generation, 'id'>,
+  lost: AbortSignal,
+): Promise<void> {
   const own = sql`generation_id = ${id} and principal_id = ${ctx.principal.id}`
-  await query(
+  const rows = await query(
     ctx.db,
     sql`with gone as (
         delete from awaited_requests
         where ${own} and exists (
           select 1
           from generations as g
-          where g.id = ${id} and (g.finished_at is not null or (
+          where g.id = ${id} and g.finished_at is null and (
             select bool_or(t.status = 'AWAITING_CLIENT') and not bool_or(t.status = 'AWAITING_APPROVAL')
             from generations as r
             join tool_calls as t on t.generation_id = r.id
             where (r.id = ${id} or r.root_id = ${id}) and t.settled_at is null
-          ))
+          )
         )
         returning 1
       )
       update awaited_requests set delivered = true
-      where ${own} and not delivered and not exists (select 1 from gone)`,
+      where ${own} and not delivered and not exists (select 1 from gone)
+      returning 1`,
   )
+  if (rows.length === 0) return
+  const takeBack = () => query(ctx.db, sql`update awaited_requests set delivered = false where ${own}`)
+  whenLost(ctx, lost, takeBack)
 }
 
 /** A condition on the run `g`: it has not ended, or within the window, and then its answer was not delivered. */

@@ -51,6 +51,7 @@ export {
   noteCallerGone,
   noteCancelRequested,
   noteFetched,
+  noteNotFetched,
   offerCall,
   park,
   resolveCall,

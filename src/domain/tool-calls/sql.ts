@@ -301,6 +301,11 @@ export function noteFetched(id: string): SQL {
   return touch([id], null, underLock, { awaited: false })
 }
 
+/** The outcome did not arrive after all: the same request finds it. */
+export function noteNotFetched(id: string): SQL {
+  return touch([id], null, sql`t.settled_at is not null and t.request_hash is not null`, { awaited: true })
+}
+
 /** The caller asks a running call to stop. */
 export function noteCancelRequested(id: string): SQL {
   const values = { cancelRequestedAt: sql`coalesce(t.cancel_requested_at, now())`, awaited: false }

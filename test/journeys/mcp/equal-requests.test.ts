@@ -3,9 +3,10 @@ import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { forgetAwaited } from '../../../src/domain/generations/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { callRaw } from '../../support/bridge.ts'
+import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres } from '../../support/databases.ts'
 import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { holdResponse } from '../../support/held-statement.ts'
 import type { Harness } from '../../support/harness.ts'
 import { modernRpc, startSession, tasksCapability } from '../../support/mcp-wire.ts'
 import { startModern } from '../../support/upstream-servers.ts'
@@ -197,3 +198,47 @@ test('a run that has waited at the gate for longer than the window is joined, an
   expect([answer['content'][0].text, answer['_meta']['gatehouse/call_id']]).toEqual(['paid', first])
   expect(agent.paid()).toBe(before + 1)
 })
+
+test.each([
+  ['a call of a tool', 'pay', () => ({ word: `cut ${++count}` }), 'tool_calls as t set awaited'],
+  ['a run of the agent', 'teller', fresh, 'awaited_requests set delivered'],
+] as const)(
+  'an outcome that was cut off between the note that it was delivered and its last byte is kept: %s',
+  async (_what, name, argumentsOf, note) => {
+    const args = argumentsOf()
+    const others = await questions()
+    const before = agent.paid()
+    const first = await resultOf(name, args)
+    await agent.decide()
+    await expect.poll(() => agent.paid()).toBe(before + 1)
+    const { db } = h.app.services
+    const noted = holdResponse(db, { begins: '', contains: `update ${note}`, value: idOf(first) })
+    const takenBack = noted.done.then(() =>
+      holdResponse(db, { begins: `update ${note}`, value: idOf(first) }),
+    )
+    const connection = new AbortController()
+    const params = { name, arguments: args }
+    const cut = fetch(agent.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-agent-api-key': agent.callerKey },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 3, method: 'tools/call', params }),
+      signal: connection.signal,
+    }).catch(() => null)
+    const next = await takenBack
+    connection.abort()
+    await cut
+    // When another request has its response, the server knows of the closed connection.
+    await rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 4, method: 'ping' })
+    noted.release()
+    await next.done
+    next.release()
+    const again = await resultOf(name, args)
+    expect(again['structuredContent']?.status).not.toBe('pending_approval')
+    expect(again).toMatchObject({ isError: false })
+    expect(await questions()).toEqual(others)
+    expect(agent.paid()).toBe(before + 1)
+    // Now it has arrived: the same words are a new request.
+    expect(idOf(await resultOf(name, args))).not.toBe(idOf(first))
+    await agent.decide('REJECT')
+  },
+)

@@ -46,9 +46,9 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
       }),
       response: t.string({
         description:
-          'With REJECT: a text that becomes the result of the call, marked as the words of a person; the tool is not run. At ' +
-          'most 20,000 characters; for a tool with an outputSchema, JSON that fits it. Not together with reason, and only ' +
-          'where every gate that stops the call allows responses. Default: the call is rejected.',
+          'A text that becomes the result of the call in place of that of the tool, for REJECT only, where every gate that stops ' +
+          'the call allows responses; at most 20,000 characters, and JSON that fits the outputSchema of the tool, if it has ' +
+          'one. Not together with reason. Default: the call is rejected.',
       }),
       arguments: t.field({
         type: 'JSONObject',

@@ -56,9 +56,10 @@ export function abandonSignal(request: AgentRequest): AbortSignal {
 }
 
 /**
- * Records that the client receives the outcome. One that does not wait any more gets nothing: its next request receives the
- * outcome.
+ * Records that the client receives the outcome. One that does not wait any more, or leaves before the end of the response, gets
+ * nothing: its next request receives the outcome.
  */
 export async function noteDelivery(request: AgentRequest, handle: CallHandle): Promise<void> {
-  if (!abandonSignal(request).aborted) await markDelivered(request.ctx, handle)
+  const lost = abandonSignal(request)
+  if (!lost.aborted) await markDelivered(request.ctx, handle, lost)
 }

@@ -8,6 +8,7 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
 import { cancelGeneration, isTerminal, type Generation } from '../../../domain/generations/index.ts'
 import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../../http/authenticated-api.ts'
+import { disconnectSignal } from '../../http/replies.ts'
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
@@ -106,7 +107,8 @@ async function stream(
   if (response.destroyed) gone.abort()
   if (last && endsSegment(last)) {
     const isSent = await put(last.type === 'end' ? [] : rendering.pause())
-    if (isSent && (await writer.sendText('[DONE]'))) await noteDelivered(ctx, generation)
+    if (isSent && (await writer.sendText('[DONE]')))
+      await noteDelivered(ctx, generation, disconnectSignal(response))
   }
   writer.end()
   return null

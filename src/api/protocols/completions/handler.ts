@@ -6,6 +6,7 @@ import { asAppError, type Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
 import type { Generation } from '../../../domain/generations/index.ts'
 import type { ApiCall, ApiReply, ApiRoute, AuthenticatedRequest } from '../../http/authenticated-api.ts'
+import { disconnectSignal } from '../../http/replies.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
 import { inNamesOf } from '../segments/input-names.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
@@ -47,15 +48,19 @@ async function create({ request, response }: ApiCall): Promise<ApiReply | null> 
   const keptUntil = asked + Math.min(gateMs, shownMs(ctx, repeats, begun.generation))
   const deltas = await streamAnswer(ctx, conversation, begun, answer, keptUntil, request.disconnected)
   const pending = { ...given, ...begun, answer, deltas, headers: ignoredHeaders(ctx, given.ignored) }
-  return given.stream ? stream(ctx, response, pending) : whole(ctx, pending)
+  return given.stream ? stream(ctx, response, pending) : whole(ctx, response, pending)
 }
 
-async function whole(ctx: Ctx, { deltas, answer, headers, ...facts }: PendingAnswer): Promise<ApiReply> {
+async function whole(
+  ctx: Ctx,
+  response: ServerResponse,
+  { deltas, answer, headers, ...facts }: PendingAnswer,
+): Promise<ApiReply> {
   let next = await deltas.next()
   while (!next.done) next = await deltas.next()
   const ending = next.value
   if (!ending) throw cutOff()
-  const sent = () => noteAnswered(ctx, ending)
+  const sent = () => noteAnswered(ctx, response, ending)
   if (ending.failure) return { ...ending.failure, headers, sent }
   return { status: 200, body: completion(facts, answer), headers, sent }
 }
@@ -75,7 +80,7 @@ async function stream(ctx: Ctx, response: ServerResponse, pending: PendingAnswer
       await writer.send(chunk(facts, {}, answer.finishReason))
       if (facts.tellsUsage) await writer.send(usageChunk(facts, answer))
     }
-    if (!response.destroyed) await noteAnswered(ctx, ending)
+    if (!response.destroyed) await noteAnswered(ctx, response, ending)
     await writer.sendText('[DONE]')
   } catch (error) {
     const known = asAppError(error)
@@ -90,8 +95,8 @@ async function stream(ctx: Ctx, response: ServerResponse, pending: PendingAnswer
 const cutOff = () =>
   new AppError('UNAVAILABLE', 'The answer was cut off. Send the same request again to go on with its run.')
 
-async function noteAnswered(ctx: Ctx, { answered }: Ending): Promise<void> {
-  for (const run of answered) await noteDelivered(ctx, run)
+async function noteAnswered(ctx: Ctx, response: ServerResponse, { answered }: Ending): Promise<void> {
+  for (const run of answered) await noteDelivered(ctx, run, disconnectSignal(response))
 }
 
 /**

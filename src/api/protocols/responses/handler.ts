@@ -13,6 +13,7 @@ import {
   type ApiReply,
   type AuthenticatedRequest,
 } from '../../http/authenticated-api.ts'
+import { disconnectSignal } from '../../http/replies.ts'
 import { ignoredHeaders } from '../segments/ignored.ts'
 import { inNamesOf } from '../segments/input-names.ts'
 import { joinsOf, noteDelivered } from '../segments/joins.ts'
@@ -103,7 +104,7 @@ async function whole(
   return {
     status: 200,
     body,
-    ...(isAnswer ? { sent: () => noteDelivered(ctx, facts.generation) } : {}),
+    ...(isAnswer ? { sent: () => noteDelivered(ctx, facts.generation, disconnected) } : {}),
   }
 }
 
@@ -127,7 +128,7 @@ async function stream(
   if (await send(rendering.begin()))
     for await (const one of runUpdates) {
       if (!(await send(rendering.add(one)))) break
-      if (endsSegment(one)) await noteDelivered(ctx, facts.generation)
+      if (endsSegment(one)) await noteDelivered(ctx, facts.generation, disconnectSignal(response))
     }
   if (response.destroyed) gone.abort()
   else writer.end()

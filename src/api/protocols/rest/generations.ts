@@ -42,7 +42,7 @@ async function generate({
     },
     { joins: joinsOf(request) },
   )
-  const sent = () => noteDelivered(ctx, generation)
+  const sent = () => noteDelivered(ctx, generation, disconnected)
   try {
     if (body.stream) return await streamRun(ctx, { generation, after: null, maxMs, sent }, response)
     return { status: 200, body: await waitForTurn(ctx, generation, maxMs, disconnected), sent }

@@ -13,12 +13,16 @@ export function joinsOf({ headers }: AuthenticatedRequest): boolean {
 
 /**
  * Notes that the client has its answer; await it when all is sent but the end of the response, so that the client's next
- * request finds it noted. Nothing depends on it but what an equal request finds: a failure is logged.
+ * request finds it noted; when the client disconnects before that end, it is taken back. Nothing depends on it but what an equal request finds: a failure is logged.
  */
-export async function noteDelivered(ctx: Ctx, generation: Generation): Promise<void> {
+export async function noteDelivered(
+  ctx: Ctx,
+  generation: Generation,
+  disconnected: AbortSignal,
+): Promise<void> {
   if (ctx.limits.joinWindowMs === 0) return
   try {
-    await answerDelivered(ctx, generation)
+    await answerDelivered(ctx, generation, disconnected)
   } catch (error) {
     ctx.log.warn(
       { err: error, generationId: generation.id },
