@@ -101,5 +101,5 @@ test.skipIf(!hasScript)(
     const kept = await inTerminal('operator.key', production)
     expect(kept).not.toMatch(credentials)
   },
-  60_000,
+  180_000,
 )

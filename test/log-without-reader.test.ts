@@ -16,7 +16,7 @@ test.skipIf(!existsSync('/dev/full'))('goes on when its disk is full', () => {
   const full = openSync('/dev/full', 'w')
   const { status, stderr } = spawnSync(process.execPath, args, {
     stdio: ['ignore', full, 'pipe'],
-    timeout: 30_000,
+    timeout: 90_000,
   })
   expect(stderr.toString()).toBe('goes on')
   expect(status).toBe(0)

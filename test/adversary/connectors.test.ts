@@ -231,7 +231,7 @@ async function givenUp(name: string, giveUp: (made: Hostile) => Promise<unknown>
   const asked: Taken[] = []
   const made = await connect(name, async (taken) => void asked.push(taken))
   const calling = note(await toolFor(name), 'under way')
-  await expect.poll(() => asked.length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => asked.length, { timeout: 60_000 }).toBe(1)
   await giveUp(made)
   const { id, status } = await calling
   expect(status).toBe('UNKNOWN')
@@ -261,7 +261,7 @@ test.each(Object.entries(waysToGiveUp))(
     const { id, taken, asked } = await givenUp(name, giveUp)
     expect(await taken.answer(lateAnswer)).toBe(204)
     await expect
-      .poll(() => outcomeOf(id), { timeout: 20_000 })
+      .poll(() => outcomeOf(id), { timeout: 60_000 })
       .toMatchObject({
         status: 'SUCCEEDED',
         attempt: 1,
@@ -269,7 +269,7 @@ test.each(Object.entries(waysToGiveUp))(
       })
     expect(asked).toHaveLength(1)
   },
-  60_000,
+  180_000,
 )
 
 test('what a person resolved meanwhile stands, whatever a connector that left says then', async () => {
@@ -281,10 +281,10 @@ test('what a person resolved meanwhile stands, whatever a connector that left sa
   expect(await taken.answer(lateAnswer)).toBe(204)
   // The message goes when its sender has read the answer.
   await expect
-    .poll(() => rows(sql`select 1 from connector_messages where id = ${taken.id}`), { timeout: 20_000 })
+    .poll(() => rows(sql`select 1 from connector_messages where id = ${taken.id}`), { timeout: 60_000 })
     .toEqual([])
   expect(await outcomeOf(id)).toEqual(before)
-}, 60_000)
+}, 180_000)
 
 test('a replica that was frozen between the taking and the reply gives back what it took, and it runs once', async () => {
   const ran: string[] = []

@@ -31,7 +31,7 @@ describe.each(kinds)('on %s', (kind) => {
     ['in the first text', (texts) => (texts['text-1'] ?? '').includes('charlie')],
     ['in the second text', (texts) => (texts['text-2'] ?? '').includes('mike')],
   ]
-  test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
+  test.each(places)('killed %s', { timeout: 180_000 }, async (_where, isPlace) => {
     const before = server.paid()
     const client = await openClient(server.url(), 'teller', key)
     const request = message(prompt)
@@ -61,7 +61,7 @@ describe.each(kinds)('on %s', (kind) => {
   test(
     'killed while it asks: the question is asked again, and its answer runs the call once',
     {
-      timeout: 60_000,
+      timeout: 180_000,
     },
     async () => {
       const before = server.paid()

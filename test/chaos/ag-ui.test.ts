@@ -45,7 +45,7 @@ describeWithPeers.each(kinds)('on %s', (kind) => {
   }
   test.each(Object.entries(places).slice(-dose(1, 3)))(
     'killed %s',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (_where, isPlace) => {
       const before = server.paid()
       const page = await open('teller')
@@ -76,7 +76,7 @@ describeWithPeers.each(kinds)('on %s', (kind) => {
     },
   )
 
-  test('killed while the page is asked for a verdict: the call runs once', { timeout: 60_000 }, async () => {
+  test('killed while the page is asked for a verdict: the call runs once', { timeout: 180_000 }, async () => {
     const before = server.paid()
     const page = await open('careful')
     page.addMessage(said('call pay {}\nthen\nsay paid'))
@@ -97,7 +97,7 @@ describeWithPeers.each(kinds)('on %s', (kind) => {
     expect(server.paid() - before).toBe(1)
   })
 
-  test('killed while the page runs a tool: its result is taken once', { timeout: 60_000 }, async () => {
+  test('killed while the page runs a tool: its result is taken once', { timeout: 180_000 }, async () => {
     const page = await open('teller')
     page.addMessage(said('call ask {}\nthen\nsay done'))
     await page.runAgent()

@@ -27,7 +27,7 @@ const until = (holds: () => boolean | Promise<boolean>) =>
     async () => {
       if (!(await holds())) throw new Error('It does not hold yet.')
     },
-    { timeout: 30_000, interval: 20 },
+    { timeout: 90_000, interval: 20 },
   )
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
@@ -74,7 +74,7 @@ describe.each(hasPostgres ? ['embedded', 'postgresql'] : ['embedded'])('of the %
 
   test(
     'holds what was answered before, and is restored with what waits, the files, and no key',
-    { timeout: 240_000 },
+    { timeout: 720_000 },
     async () => {
       const calls: string[] = []
       const upstream = await startLoopback((request, response) => {
@@ -249,7 +249,7 @@ describe.each(hasPostgres ? ['embedded', 'postgresql'] : ['embedded'])('of the %
 
 test(
   'a backup of the embedded database that is killed leaves none, and the next one is made',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-backup-'))
     closers.push(() => rm(dataDir, { recursive: true, force: true }))
@@ -287,7 +287,7 @@ test(
 
 test.skipIf(!hasPostgres)(
   'a restore that is killed while PostgreSQL works leaves an empty database',
-  { timeout: 120_000 },
+  { timeout: 360_000 },
   async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-backup-'))
     closers.push(() => rm(dataDir, { recursive: true, force: true }))

@@ -18,14 +18,14 @@ const places: [string, (shown: unknown[]) => boolean][] = [
   ['in the second text', (shown) => String(shown.at(-1)).includes('mike')],
 ]
 
-test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
+test.each(places)('killed %s', { timeout: 180_000 }, async (_where, isPlace) => {
   const before = server.paid()
   const chat = openChat(server.url(), key, 'teller')
   const cut = chat.sendMessage({ text: prompt })
   await expect
     .poll(() => chat.lastMessage?.role === 'assistant' && isPlace(partsOf(chat)), {
       interval: 2,
-      timeout: 30_000,
+      timeout: 90_000,
     })
     .toBe(true)
   await server.kill()

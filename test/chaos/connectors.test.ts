@@ -21,7 +21,7 @@ import { startReplica, type Replica } from '../support/replica.ts'
 const random = randomSchedule()
 const key = 'gh_conn_operator_0123456789012345678901234567890123456'
 const program = join(import.meta.dirname, '../support/stdio-server.mjs')
-const patience = { timeout: 60_000 }
+const patience = { timeout: 180_000 }
 const rounds = dose(6, 60)
 const closers: (() => unknown)[] = []
 let folder: string
@@ -192,11 +192,11 @@ describe.runIf(hasPostgres)('two replicas', () => {
       balancer.ready = () => replicas
       connector.stop()
     }
-  }, 120_000)
+  }, 360_000)
 
   test(
     'whatever is killed and frozen, calls run at most once, and once when they succeeded',
-    { timeout: 120_000 + rounds * 30_000 },
+    { timeout: 360_000 + rounds * 30_000 },
     async () => {
       const names = ['alpha', 'beta']
       const connectors = await Promise.all(names.map(supervise))

@@ -100,7 +100,7 @@ const settledOf = (end: Record<string, any>) =>
 
 test.runIf(hasPostgres)(
   'an executed call is SUCCEEDED when its database is reachable again, and calls that wait for a person still wait',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const pair = await openPair()
     const id = await begin(pair, 'call pay {}\ncall ask_first {}\nthen\nsay done')
@@ -114,7 +114,7 @@ test.runIf(hasPostgres)(
     const waiting = await pair.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
     await expect
       .poll(async () => (await pair.other.until(id, ['AWAITING_APPROVAL'], fields))['toolCalls'], {
-        timeout: 30_000,
+        timeout: 90_000,
       })
       .toEqual([
         { name: 'pay', status: 'SUCCEEDED', errorCode: null, attempt: 1, approval: null },
@@ -136,7 +136,7 @@ test.runIf(hasPostgres).each<[string, Fate[]]>([
   ['that is lost', ['cutBefore']],
   ['whose answer is lost three times', ['cutAfter', 'cutAfter', 'cutAfter']],
   ['that comes late and is repeated', [{ delayMs: 600 }, 'cutAfter']],
-])('an outcome is written once by a commit %s', { timeout: 60_000 }, async (_what, fates) => {
+])('an outcome is written once by a commit %s', { timeout: 180_000 }, async (_what, fates) => {
   const pair = await openPair()
   const id = await begin(pair, 'call pay {}\nthen\nsay done')
   await pair.upstream.nextRequest()
@@ -160,7 +160,7 @@ test.runIf(hasPostgres).each<[string, Fate[]]>([
 
 test.runIf(hasPostgres)(
   'the outcome of a direct call is written once, whatever becomes of the answers',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const pair = await openPair()
     const { payId } = await pair.agent(pair.upstream.url)
@@ -189,7 +189,7 @@ test.runIf(hasPostgres)(
 
 test.runIf(hasPostgres)(
   'a process that was paused between the commit and the request sends nothing after another has reported the call as UNKNOWN',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     let resolveName = () => {}
     let asked = () => {}
@@ -227,7 +227,7 @@ test.runIf(hasPostgres).each<[string, RegExp, string]>([
   ],
 ])(
   'a cancel that comes while the pause after %s is written ends the run',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (_what, pause, calls) => {
     const pair = await openPair()
     let reached = () => {}
@@ -268,7 +268,7 @@ test.runIf(hasPostgres)('readiness responds, whatever the database does', async 
 
 test.runIf(hasPostgres)(
   'a call that was certainly not sent is not left UNKNOWN, however long the database was unreachable',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const leaseMs = 600
     let resolveName = () => {}

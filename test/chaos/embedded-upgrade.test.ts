@@ -20,7 +20,7 @@ afterAll(async () => {
 
 test(
   'an embedded database is upgraded in the middle of work, goes back, and is upgraded again: nothing is lost',
-  { timeout: 240_000 },
+  { timeout: 720_000 },
   async () => {
     const [{ entry }, before] = await Promise.all([buildServer(), buildReleaseBefore()])
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-upgrade-'))

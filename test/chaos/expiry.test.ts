@@ -18,7 +18,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
 
   test(
     'two thousand approvals that expire together are rejected then, once each',
-    { timeout: 180_000 },
+    { timeout: 540_000 },
     async () => {
       const { agentId } = await deployment.payer({ autoApprove: false })
       const id = await deployment.fixtures.start(agentId, 'call pay {"n": "storm"}\nthen\nsay went on')
@@ -29,7 +29,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
         `update approvals set expires_at = now() + interval '2 seconds', wake_at = now() + interval '2 seconds'`,
       )
       const pending = () => deployment.rows(`select 1 from approvals where status = 'PENDING' limit 1`)
-      await expect.poll(pending, { timeout: 60_000, interval: 500 }).toEqual([])
+      await expect.poll(pending, { timeout: 180_000, interval: 500 }).toEqual([])
       const [late] = await deployment.rows<{
         most: number
         mean: number
@@ -53,7 +53,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
         (await deployment.rows(`select count(*)::int as n from generations where status = 'COMPLETED'`))[0]![
           'n'
         ]
-      await expect.poll(ended, { timeout: 150_000, interval: 1000 }).toBe(together)
+      await expect.poll(ended, { timeout: 450_000, interval: 1000 }).toBe(together)
       expect(await deployment.rows(`select 1 from generations where output_text <> 'went on'`)).toEqual([])
       const gaps =
         await deployment.rows(`select generation_id from events where generation_id is not null group by 1

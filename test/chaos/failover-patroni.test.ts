@@ -46,7 +46,7 @@ describe.skipIf(!hasPatroni)('a leader of PostgreSQL that is gone', () => {
   })
   afterAll(() => cluster?.remove())
 
-  test.each(cases)('by %s loses and doubles nothing, over %s', { timeout: 240_000 }, async (name, entry) => {
+  test.each(cases)('by %s loses and doubles nothing, over %s', { timeout: 720_000 }, async (name, entry) => {
     console.log(name, await playRound({ cluster, program, entry, fault: faults[name] }))
     await cluster.isWhole()
   })

@@ -75,7 +75,7 @@ async function strikeUnderLoad(
     verdictOf: (n) => (n % 10 === 0 ? 'REJECT' : 'APPROVE'),
   })
   later(() => clients.close())
-  await vi.waitUntil(() => clients.started.size >= early, { timeout: 60_000 })
+  await vi.waitUntil(() => clients.started.size >= early, { timeout: 180_000 })
   const former = await cluster.leader()
   const struckAt = performance.now()
   await fault.strike(cluster, former)
@@ -83,7 +83,7 @@ async function strikeUnderLoad(
   // The former leader comes back when the next one is at work.
   const leadsAt = performance.now()
   await vi.waitUntil(() => clients.acknowledgedAt.filter((at) => at > leadsAt).length >= early, {
-    timeout: 60_000,
+    timeout: 180_000,
   })
   await fault.mend(cluster, former)
   await clients.ended

@@ -65,7 +65,7 @@ beforeAll(async () => {
   agentId = (await any().mutate('createAgent', { name: 'payer', toolIds: [toolId] }, 'agent { id }'))['agent']
     .id
   await any().mutate('createWebhook', { url: receiver.url, types: ['AGENT_CREATED'] }, 'webhook { id }')
-}, 120_000)
+}, 360_000)
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
@@ -79,7 +79,7 @@ const standbyIsCurrent = () =>
           'select bool_and(replay_lsn >= pg_current_wal_lsn()) as same from pg_stat_replication',
         )
       )[0]?.same,
-    { timeout: 30_000 },
+    { timeout: 90_000 },
   )
 
 describe.skipIf(!hasClusters)('after a failover that lost what was committed last', () => {
@@ -88,7 +88,7 @@ describe.skipIf(!hasClusters)('after a failover that lost what was committed las
   beforeAll(async () => {
     for (let i = 0; i < 5; i++) await createAgent(`kept ${i}`)
     run = await startRun()
-    await vi.waitUntil(() => open.length === 1, { timeout: 30_000 })
+    await vi.waitUntil(() => open.length === 1, { timeout: 90_000 })
     await receiver.until((received) => received.length === 5)
     feed = followFeed({ url: replicas[1]!.url, key: adminKey, after: '0', onError: () => null })
     closers.push(() => feed.close())
@@ -97,7 +97,7 @@ describe.skipIf(!hasClusters)('after a failover that lost what was committed las
     await primary.holdReplication()
     // In the future that is lost, the first call of the run is settled and its second one is sent.
     open.shift()!()
-    await vi.waitUntil(() => open.length === 1, { timeout: 30_000 })
+    await vi.waitUntil(() => open.length === 1, { timeout: 90_000 })
     for (let i = 0; i < lostAgents; i++) await createAgent(`lost ${i}`)
     await receiver.until((received) => received.length === 5 + lostAgents)
     const newest = await rows<{ n: number }>('select count(*)::int as n from events')
@@ -105,11 +105,11 @@ describe.skipIf(!hasClusters)('after a failover that lost what was committed las
     await primary.kill9()
     await standby.promote()
     await vi.waitUntil(async () => (await createAgent('first after').catch(() => null))?.['agent'], {
-      timeout: 30_000,
+      timeout: 90_000,
     })
     open.shift()!()
     for (let i = 0; i < lostAgents; i++) await createAgent(`new ${i}`)
-  }, 120_000)
+  }, 360_000)
 
   test('one incarnation begins, for all replicas, without a restart', async () => {
     const [log] = await rows<{ name: string; earlier: { name: string }[]; fingerprint: string }>(

@@ -97,9 +97,9 @@ test('a server that is killed in the middle of the move has lost nothing, and th
   s3.fault = () => null
   const last = await serverIn({ ...settings, ...bucketSettings() })
   for (const [i, id] of ids.entries()) expect(await textOf(last.url, id)).toBe(texts[i])
-  await vi.waitFor(() => expect(onDisk()).toEqual([]), { timeout: 30_000, interval: 50 })
+  await vi.waitFor(() => expect(onDisk()).toEqual([]), { timeout: 90_000, interval: 50 })
   for (const [i, id] of ids.entries()) expect(await textOf(last.url, id)).toBe(texts[i])
-}, 120_000)
+}, 360_000)
 
 test('a backup says that the files of the bucket are not in it, and a restore needs the bucket', async () => {
   const settings = { ...(await newPlace()), ...bucketSettings() }
@@ -120,7 +120,7 @@ test('a backup says that the files of the bucket are not in it, and a restore ne
   expect([await restored.ended, restored.err()]).toEqual([0, ''])
   const again = await serverIn({ ...target, ...bucketSettings() })
   expect(await textOf(again.url, id)).toBe('in the bucket')
-}, 120_000)
+}, 360_000)
 
 test('a server that cannot use its bucket ends with one sentence; while the bucket is only away it starts', async () => {
   const settings = { ...(await newPlace()), ...bucketSettings() }
@@ -135,4 +135,4 @@ test('a server that cannot use its bucket ends with one sentence; while the buck
   expect(server.output()).toContain('the bucket of files does not answer')
   s3.fault = () => null
   expect(await textOf(server.url, await upload(server.url, 'later'))).toBe('later')
-}, 120_000)
+}, 360_000)

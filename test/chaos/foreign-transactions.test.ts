@@ -42,7 +42,7 @@ async function toldMeanwhile(): Promise<void> {
   closers.push(() => reader.close())
   const mine = () => reader.told.filter((event) => event.generationId === id)
   for (let i = 0; i < events; i++) await append(h.app.services, projectId, id!, someEvents(1))
-  await expect.poll(() => mine().length, { timeout: 30_000, message: 'events told' }).toBe(events)
+  await expect.poll(() => mine().length, { timeout: 90_000, message: 'events told' }).toBe(events)
   await reader.close()
 }
 

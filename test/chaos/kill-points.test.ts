@@ -100,7 +100,7 @@ describe.each(databases)('on %s', (kind) => {
   describe.each(points)('killed %s', (point) => {
     test.each(calls.filter((call) => isChosen(point, call)))(
       'a $source call, idempotent: $idempotent',
-      { timeout: 60_000 },
+      { timeout: 180_000 },
       async ({ source, idempotent }) => {
         const path = `/${points.indexOf(point)}_${source}_${idempotent}`
         await order(point, path)

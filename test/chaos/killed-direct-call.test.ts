@@ -112,7 +112,7 @@ describe.each(drawn(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']))('on %s
 
   test.each(cases)(
     'over $way a call with idempotent: $idempotent is answered $expected',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async ({ way, idempotent, expected, sent }) => {
       const first = await start()
       const name = `pay_${way.replace(/\W/g, '_')}_${idempotent}`

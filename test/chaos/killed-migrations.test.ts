@@ -33,7 +33,7 @@ const places = Array.from({ length: migrations }, (_, i) => i)
 
 test.skipIf(!hasPostgres)(
   'is taken up where it was cut off',
-  { timeout: 60_000 + places.length * 20_000 },
+  { timeout: 180_000 + places.length * 20_000 },
   async () => {
     const whole = await postgresDatabase()
     closers.push(() => whole.drop())

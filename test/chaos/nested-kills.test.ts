@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
 
   test(
     'kill -9 at random: one run for each call, one settlement, no orphan at any moment',
-    { timeout: 120_000 },
+    { timeout: 360_000 },
     async () => {
       await Promise.all([start(0), start(1)])
       const agentId = await chain(url())

@@ -28,7 +28,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
 
   test(
     'two runs that end at the same instant on two replicas wake their parent once',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const worker = await makeAgent(top, { name: 'twin', toolIds: [deployment.fixtures.tools.ask] })
       const asker = await makeAgent(top, { name: 'asker', agentIds: [worker] })
@@ -67,7 +67,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
 
   test(
     'concurrent requests on trees of three levels leave no deadlock, no gap, no orphan and nothing open',
-    { timeout: 120_000 },
+    { timeout: 360_000 },
     async () => {
       const trees = 16
       const { toolId } = await deployment.payer({ autoApprove: false })

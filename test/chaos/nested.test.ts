@@ -63,7 +63,7 @@ describe.each(drawn(databases))('on %s', (kind) => {
 
   test.each(points)(
     'killed %s: one run, one settlement, and the chain ends',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (point) => {
       await order('none')
       const underTest = replica ?? (await start())
@@ -162,7 +162,7 @@ describe.each(drawn(databases))('on %s', (kind) => {
       'from the middle',
       'from the bottom',
     ])
-  }, 60_000)
+  }, 180_000)
 })
 
 /** Three agents, each calling the next; `last` are settings of the third. Returns the id of the first. */

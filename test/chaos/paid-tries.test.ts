@@ -46,7 +46,7 @@ async function startRun(make: Mutate): Promise<string> {
 
 const exhausted = { status: 'FAILED', error: { code: 'NOT_STORED' } }
 
-describe.each(kinds)('on %s', { timeout: 240_000 }, (kind) => {
+describe.each(kinds)('on %s', { timeout: 720_000 }, (kind) => {
   test('a disk that stays full', async () => {
     const deployment = await openDeployment(kind, { leaseMs: 2000 }, 1)
     closers.push(() => deployment.close())

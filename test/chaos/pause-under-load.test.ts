@@ -29,7 +29,7 @@ describe.each(kinds)('on %s', (kind) => {
 
   test(
     'nothing leaves between the answer of pause and resume, and every call runs once',
-    { timeout: 240_000 },
+    { timeout: 720_000 },
     async () => {
       const { replicas, fixtures } = deployment
       const any = () => replicas[Math.floor(random() * replicas.length)]!
@@ -153,7 +153,7 @@ describe.each(kinds)('on %s', (kind) => {
             await Promise.all([decideSome(), answerSome()])
             return deployment.rows(`select id, status from generations where status <> 'COMPLETED' limit 5`)
           },
-          { timeout: 60_000 },
+          { timeout: 180_000 },
         )
         .toEqual([])
       await expect

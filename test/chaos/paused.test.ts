@@ -51,7 +51,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
   'a process on %s that was paused for longer than its lease continues its own calls, as after a laptop has slept',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (kind) => {
     const settings: Record<string, string> = {}
     if (kind === 'PostgreSQL') {
@@ -90,7 +90,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
     for (const { generation } of runs)
       await expect
         .poll(async () => (await ask(url, key, query, { id: generation.id })).data['generation'], {
-          timeout: 30_000,
+          timeout: 90_000,
         })
         .toEqual({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED', attempt: 1 }] })
     expect(upstream.seen).toHaveLength(before)
@@ -99,7 +99,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
 
 test.runIf(hasPostgres)(
   'a caller that joined a direct call by its key gets a response when the lease of its killed process has ended',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const made = await postgresDatabase()
     closers.push(() => made.drop())

@@ -65,7 +65,7 @@ async function read(
 
 test(
   'an embedded database whose process is killed repeatedly loses nothing that was acknowledged',
-  { timeout: 240_000 },
+  { timeout: 720_000 },
   async () => {
     let server = start()
     await server.ready
@@ -109,7 +109,7 @@ test(
 
 test(
   'a second process on the same directory is refused, with a message that says what to do',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const first = start()
     await first.ready

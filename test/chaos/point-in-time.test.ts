@@ -25,7 +25,7 @@ const cursorsAfter = async (h: Harness, after: string) =>
 
 test.skipIf(!hasClusters)(
   'a recovery to a point in time begins another incarnation of the log',
-  { timeout: 120_000 },
+  { timeout: 360_000 },
   async () => {
     const archive = await mkdtemp(join(tmpdir(), 'gatehouse-archive-'))
     closers.push(() => rm(archive, { recursive: true, force: true }))
@@ -60,7 +60,7 @@ test.skipIf(!hasClusters)(
       recovery_target_action: 'promote',
     })
     // It accepts connections before it has reached the target and is a primary.
-    const again = await vi.waitFor(open, { timeout: 30_000 })
+    const again = await vi.waitFor(open, { timeout: 90_000 })
     closers.push(() => again.stop())
     const [log] = await query<{ earlier: object[] }>(
       again.app.services.db,

@@ -87,7 +87,7 @@ async function abandon(h: Harness, projectId: string): Promise<void> {
 
 test.skipIf(!hasClusters)(
   'no event is missing, none is doubled, and all subscribers get the same order',
-  { timeout: 120_000 + kills * 10_000 },
+  { timeout: 360_000 + kills * 10_000 },
   async () => {
     const replicas = await Promise.all(
       [1, 2].map(() => openHarness({ role: 'api', databaseUrl: cluster.url })),
@@ -141,7 +141,7 @@ test.skipIf(!hasClusters)(
     )
     for (const [i, told] of toldBy.entries())
       await expect
-        .poll(() => told().length, { timeout: 30_000, message: `reader ${i}` })
+        .poll(() => told().length, { timeout: 90_000, message: `reader ${i}` })
         .toBeGreaterThanOrEqual(n)
     const truth = await reader<{ place: string }[]>`select generation_id || '/' || seq as place from events
       where project_id = ${projectId} and type = 'MESSAGE_COMMITTED' order by position`

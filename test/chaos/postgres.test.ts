@@ -48,7 +48,7 @@ function start(): Replica {
 
 test.skipIf(!hasPostgres)(
   'replicas killed and frozen at random lose nothing, double nothing and leave nothing behind',
-  { timeout: 200_000 },
+  { timeout: 600_000 },
   async () => {
     const replicas = [start(), start(), start()]
     closers.push(() => Promise.all(replicas.map((one) => one.kill())))

@@ -45,7 +45,7 @@ async function endAll(model: Model, world: World): Promise<void> {
     union all select id from tool_calls where settled_at is null and generation_id is null and ${mine}`)
   for (const { id } of await open())
     await world.request(0, 'operator', 'cancelGeneration', { generationId: id }, 'generation { id }')
-  await expect.poll(open, { timeout: 30_000, interval: 40 }).toEqual([])
+  await expect.poll(open, { timeout: 90_000, interval: 40 }).toEqual([])
   await checkNow(world, model)
 }
 
@@ -70,7 +70,7 @@ const kinds: Kind[] = hasPostgres ? ['PostgreSQL', 'PGlite'] : ['PGlite']
 
 test.each(drawn(kinds))(
   'whatever people and failures do on %s, no call runs twice or for votes that were not given, and nothing is left behind',
-  { timeout: 120_000 + doses.PostgreSQL * 10_000 },
+  { timeout: 360_000 + doses.PostgreSQL * 10_000 },
   async (kind) => {
     const world = await openWorld(kind)
     closers.push(() => world.close())

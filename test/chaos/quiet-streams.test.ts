@@ -81,7 +81,7 @@ function read(stream: AsyncIterable<ProjectEvent>, isSlow: boolean) {
 describe.skipIf(!hasPostgres).each(transports)('over %s', (_name, webSocket) => {
   test(
     'streams that are quiet and cut get every event once, on whichever replica',
-    { timeout: 60_000 + rounds * 10_000 },
+    { timeout: 180_000 + rounds * 10_000 },
     async () => {
       let connections = 0
       // Each connection reaches another replica than the one before.

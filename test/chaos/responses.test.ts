@@ -27,7 +27,7 @@ describe.each(kinds)('on %s', (kind) => {
     ],
     ['in the second text', (_event, text) => text.includes('mike')],
   ]
-  test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
+  test.each(places)('killed %s', { timeout: 180_000 }, async (_where, isPlace) => {
     const before = server.paid()
     const client = await openClient(6, server.url(), key)
     const got: Event[] = []
@@ -77,7 +77,7 @@ describe.each(kinds)('chat completions on %s', (kind) => {
 
   test.each(['charlie', 'mike'])(
     'killed at the word %s: the same request gets the whole answer, and the next turn goes on in the thread',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (word) => {
       const before = server.paid()
       const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [

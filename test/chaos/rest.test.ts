@@ -53,7 +53,7 @@ describe.each(kinds)('on %s', (kind) => {
   ]
   test.each(places.slice(-dose(1, 3)))(
     'killed %s of a stream',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (where, isPlace) => {
       const before = server.paid()
       const { teller } = server.agents
@@ -85,7 +85,7 @@ describe.each(kinds)('on %s', (kind) => {
     },
   )
 
-  test('killed while a person is asked: the verdict runs the call once', { timeout: 60_000 }, async () => {
+  test('killed while a person is asked: the verdict runs the call once', { timeout: 180_000 }, async () => {
     const before = server.paid()
     const { careful } = server.agents
     const asked = 'call pay {}\nthen\nsay paid'
@@ -103,7 +103,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect(server.paid() - before).toBeLessThanOrEqual(1)
   })
 
-  test('killed while the client is asked: its output is taken once', { timeout: 60_000 }, async () => {
+  test('killed while the client is asked: its output is taken once', { timeout: 180_000 }, async () => {
     const before = server.paid()
     const { teller } = server.agents
     const asked = `call ask {}\nthen\ncall pay {}\nthen\nsay ${first}`

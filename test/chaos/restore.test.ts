@@ -99,7 +99,7 @@ beforeAll(async () => {
   await reader.close()
   feed.push(...reader.told.map(({ cursor }) => cursor))
   stream.push(...cursorsOf(await polled(null)))
-}, 120_000)
+}, 360_000)
 afterAll(async () => {
   await h?.stop()
   for (const close of closers.toReversed()) await close()
@@ -111,10 +111,10 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
     // The server keeps running, as through a failover; one client is in the middle of the feed.
     living = followFeed({ url: h.url, key: adminKey, after: feed.at(-1)!, onError: () => null })
     closers.push(() => living.close())
-    await vi.waitUntil(() => h.app.services.broadcaster.topicCount() === 1, { timeout: 30_000 })
+    await vi.waitUntil(() => h.app.services.broadcaster.topicCount() === 1, { timeout: 90_000 })
     await cluster.stop('immediate')
     await cluster.restore(backup)
-  }, 60_000)
+  }, 180_000)
 
   test('a connected subscriber gets CURSOR_EXPIRED for its lost position, once something new is written', async () => {
     // The ids and positions of the lost events are assigned again.

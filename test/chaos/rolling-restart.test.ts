@@ -101,7 +101,7 @@ function startCaller(toolId: string, name: string, anyUrl: () => string): Caller
 
 test.skipIf(!hasPostgres)(
   'a rolling upgrade and restart under load leaves no call unknown, runs none twice, and every error is resolved by a repeat',
-  { timeout: 60_000 + rounds * 60_000 },
+  { timeout: 180_000 + rounds * 60_000 },
   async () => {
     const replicas = [start(entryBefore), start(entryBefore), start(entryBefore)]
     await Promise.all(replicas.map((one) => one.ready))

@@ -61,7 +61,7 @@ test('a signal before the server is ready ends it at once', async () => {
   const data = join(folder, 'data')
   const replica = start({ GATEHOUSE_DATA_DIR: data })
   // It has begun to create its database, which takes seconds.
-  await expect.poll(() => existsSync(data), { timeout: 30_000, interval: 5 }).toBe(true)
+  await expect.poll(() => existsSync(data), { timeout: 90_000, interval: 5 }).toBe(true)
   expect(replica.url).toBe('')
   expect(await replica.stop()).toBe(0)
   expect(replica.output()).not.toContain('GraphQL')
@@ -72,7 +72,7 @@ const prompt = `${Array.from({ length: 6 }, (_, i) => `call pay {"n":${i}}`).joi
 
 test.runIf(hasPostgres)(
   'a replica that shuts down starts no call, lets sent calls finish, and another continues its runs',
-  { timeout: 90_000 },
+  { timeout: 270_000 },
   async () => {
     const first = start({
       DATABASE_URL: databaseUrl,
@@ -103,7 +103,7 @@ test.runIf(hasPostgres)(
       body: JSON.stringify({ query: 'subscription { projectEvents(after: "0") { cursor } }' }),
     })
     const stream = events.text().catch(() => 'cut')
-    await expect.poll(() => arrivals.length, { timeout: 30_000, interval: 5 }).toBeGreaterThan(runs)
+    await expect.poll(() => arrivals.length, { timeout: 90_000, interval: 5 }).toBeGreaterThan(runs)
 
     const exited = first.stop()
     const notReady = expect.poll(async () => (await fetch(`${url}/readyz`)).status, {
@@ -129,7 +129,7 @@ test.runIf(hasPostgres)(
     closers.push(() => sql.end({ timeout: 1 }))
     const open = async () =>
       (await sql`select count(*)::int as n from generations where finished_at is null`)[0]!['n'] as number
-    await expect.poll(open, { timeout: 60_000, interval: 100 }).toBe(0)
+    await expect.poll(open, { timeout: 180_000, interval: 100 }).toBe(0)
     const calls = await sql`select status, count(*)::int as n from tool_calls group by status`
     expect(calls.map((row) => ({ ...row }))).toEqual([{ status: 'SUCCEEDED', n: runs * 6 + direct.length }])
     expect(arrivals, 'each call was sent once').toHaveLength(runs * 6 + direct.length)

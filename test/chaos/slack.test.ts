@@ -40,14 +40,14 @@ beforeAll(async () => {
     closers.push(() => replica.kill())
     return replica
   }
-}, 180_000)
+}, 540_000)
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
 
 test.skipIf(!hasPostgres)(
   'the message of a vote is updated after kill -9, the question is posted once, and the call ran once',
-  { timeout: 120_000 },
+  { timeout: 360_000 },
   async () => {
     const first = start()
     await first.ready

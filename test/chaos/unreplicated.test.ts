@@ -22,7 +22,7 @@ beforeAll(async () => {
   closers.push(() => upstream.close())
   admin = postgres(cluster.url, { max: 1, onnotice: () => {} })
   closers.push(() => admin.end({ timeout: 1 }))
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
@@ -41,16 +41,16 @@ const isWaiting = async (text: string) =>
   ).length > 0
 
 describe.skipIf(!hasClusters)('a call whose COMMIT waits for a standby', () => {
-  test('and whose server restarts is sent only after a later commit', { timeout: 90_000 }, async () => {
+  test('and whose server restarts is sent only after a later commit', { timeout: 270_000 }, async () => {
     const config = { http: { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) } }
     const toolId = (await h.mutate('createTool', { name: 'pay', config }, 'tool { id }'))['tool'].id
     await setStandbys(`set synchronous_standby_names = 'nobody'`)
     const called = h.mutate('callTool', { toolId, arguments: {} }, 'toolCall { status }')
-    await vi.waitUntil(() => isWaiting('insert into tool_calls'), { timeout: 30_000, interval: 50 })
+    await vi.waitUntil(() => isWaiting('insert into tool_calls'), { timeout: 90_000, interval: 50 })
     // All connections end and the server recovers: the row is there, and no standby has it.
     await cluster.killBackend(() => 0)
     await vi.waitUntil(async () => upstream.seen.length > 0 || (await isWaiting('update tool_calls')), {
-      timeout: 30_000,
+      timeout: 90_000,
       interval: 50,
     })
     expect((await admin`select status from tool_calls`).map((row) => row['status'])).toEqual(['EXECUTING'])

@@ -50,7 +50,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
 
   test(
     'many approvals decided within 20 ms of their deadline have one outcome each, and no deadlock',
-    { timeout: 180_000 },
+    { timeout: 540_000 },
     async () => {
       const runs = dose(40, 100)
       const each = 10

@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 describe.each(drawn(kinds))('on %s', (kind) => {
   test(
     'a run with client tools ends well through two kills and a rolling restart',
-    { timeout: 240_000 },
+    { timeout: 720_000 },
     async () => {
       const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
       if (!database) await embeddedDatabase(join(folder, kind))

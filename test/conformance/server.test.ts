@@ -38,7 +38,7 @@ describe.skipIf(!isInstalled).each(revisions)('the server set of %s', async (rev
     const url = `http://localhost:${proxy.port}/mcp`
     await runSuite(['server', '--url', url, '--requirements', revision, '-o', output])
     checks = readChecks(output)
-  }, 120_000)
+  }, 360_000)
   afterAll(async () => {
     await proxy?.close()
     await fixture?.close()

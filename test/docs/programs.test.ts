@@ -81,7 +81,7 @@ describe('the endpoint of the guide to webhooks', () => {
     vi.stubGlobal('seen', async (id: string) => ids.size === ids.add(id).size)
     vi.stubGlobal('enqueue', async (event: Record<string, any>) => enqueued.push(event))
     const generationId = await fixtures.start(await fixtures.agent(), 'say hello')
-    await vi.waitUntil(() => enqueued.length > 0, { timeout: 30_000, interval: 20 })
+    await vi.waitUntil(() => enqueued.length > 0, { timeout: 90_000, interval: 20 })
     expect(enqueued).toMatchObject([{ type: 'generation.completed', data: { generationId } }])
     const { body, headers: received } = endpoint.seen[0]!
     const headers = Object.fromEntries(
@@ -152,7 +152,7 @@ describeWithPeers('programs that ask the agent `support` for a refund', () => {
 
   test.skipIf(!copilotKitPackages || !hasChromium)(
     'CopilotKit: the page asks, a press approves, and the run goes on',
-    { timeout: 120_000 },
+    { timeout: 360_000 },
     async () => {
       const sent = refunding()
       const folder = await mkdtemp(join(tmpdir(), 'gatehouse-page-of-the-guide-'))
@@ -219,7 +219,7 @@ test.skipIf(!hasPeers)(
           const { upstream, actions: found } = (await h.gql(query, { id: tool.id })).data['tool']
           return upstream.status === 'CONNECTED' && found.length > 0 && found
         },
-        { timeout: 45_000, interval: 100 },
+        { timeout: 135_000, interval: 100 },
       )
       expect(actions.map((one: { runtimeName: string }) => one.runtimeName)).toContain('notes_write_file')
       const listing = {

@@ -60,7 +60,7 @@ function executing(db: Database, id: string, tool: string, projectId: string, ge
 
 test(
   'calls in flight become UNKNOWN once, leases end, and cursors name their incarnation',
-  { timeout: 90_000 },
+  { timeout: 270_000 },
   async () => {
     const made = await withServer(async (h) => {
       const { db } = h.app.services

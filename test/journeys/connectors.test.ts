@@ -104,7 +104,7 @@ async function stateOf(toolId: string): Promise<{ status: string; names: string[
   return { status: upstream.status, names: actions.map(({ action }: { action: string }) => action) }
 }
 
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 test('its tools are listed and called through another replica, and it never sees the key', async () => {
   const { lines } = await connected('plain')

@@ -118,7 +118,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
 
   test(
     'twenty writers on two replicas are delivered in one order, each event once, to all subscribers',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const { url, drop } = await postgresDatabase()
       const replicas = await Promise.all([1, 2].map(() => openHarness({ role: 'api', databaseUrl: url })))

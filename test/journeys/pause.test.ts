@@ -118,7 +118,7 @@ describe.each(kinds)('on %s', (kind) => {
       const [row] = await rows(`select data->>'extendedBy' as by from events
         where type = 'APPROVAL_EXTENDED' and data->>'approvalId' = '${approval.id}'`)
       return row?.['by'] === 'system'
-    }, 15_000)
+    }, 45_000)
     const [now] = await rows(`select status, expires_at > '${approval.expiresAt}' as later from approvals
       where id = '${approval.id}'`)
     expect(now).toEqual({ status: 'PENDING', later: true })

@@ -97,7 +97,7 @@ function heard(client: ReturnType<typeof createClient>, after: string, round: nu
   })
 }
 
-describe('a question asked while the list is read', { timeout: 300_000 }, () => {
+describe('a question asked while the list is read', { timeout: 900_000 }, () => {
   test.skipIf(!hasPostgres)('is in the list or in the events, many times over, on PostgreSQL', async () => {
     const made = await postgresDatabase()
     closers.push(() => made.drop())

@@ -7,7 +7,7 @@ import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 /** Generous, for a busy machine. */
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 let h: Harness
 let server: ModernServer

@@ -129,7 +129,7 @@ let tools = 0
 
 const becomes = (url: string, id: string, status: string) =>
   vi.waitUntil(async () => (await generationOf(url, id))['status'] === status, {
-    timeout: 60_000,
+    timeout: 180_000,
     interval: 20,
   })
 async function generationOf(url: string, id: string): Promise<Record<string, any>> {
@@ -180,7 +180,7 @@ async function startBefore(place: Place, before: Accepted['before']): Promise<Pa
   return waiting
 }
 
-describe.skipIf(!hasClusters || !hasPgBouncer)('PostgreSQL with', { timeout: 120_000 }, () => {
+describe.skipIf(!hasClusters || !hasPgBouncer)('PostgreSQL with', { timeout: 360_000 }, () => {
   test.concurrent.for(accepted)('$name: a first start, an approval and keys', async (variant) => {
     const place = await placeOf(variant)
     const server = startOn(place, programs.now)

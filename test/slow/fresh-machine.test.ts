@@ -94,7 +94,7 @@ describe.skipIf(!hasCleanMachine)('a machine with nothing but Node', () => {
         const found = (await browser.gql(waiting)).data.approvals.nodes
         return found.length > 0 && found
       },
-      { timeout: 30_000, interval: 50 },
+      { timeout: 90_000, interval: 50 },
     )
     expect(nodes).toMatchObject([{ toolName: 'send_refund' }])
     expect(/refund of (\d+) waits/.exec(read('README.md'))?.[1]).toBe(String(nodes[0].arguments.amount))
@@ -109,7 +109,7 @@ describe.skipIf(!hasCleanMachine)('a machine with nothing but Node', () => {
         const { generation } = (await browser.gql(run, { id: nodes[0].generation.id })).data
         return generation.status === 'COMPLETED' && generation
       },
-      { timeout: 30_000, interval: 50 },
+      { timeout: 90_000, interval: 50 },
     )
     expect(ended.toolCalls).toEqual([{ name: 'send_refund', attempts: [{ outcome: 'SUCCEEDED' }] }])
     console.log(`README: approved and run ${seconds(began)} after the paste`)

@@ -105,7 +105,7 @@ const clients: Record<string, () => Promise<Opened>> = {
 describe.concurrent('a person who takes more than a minute', () => {
   test(
     'a client that gives up and asks again gets its result, and a person was asked once for it',
-    { timeout: 240_000 },
+    { timeout: 720_000 },
     async () => {
       const names = Object.keys(clients)
       const gaveUp: Record<string, number> = {}
@@ -134,7 +134,7 @@ describe.concurrent('a person who takes more than a minute', () => {
     },
   )
 
-  test('every client that waits gets its result', { timeout: 240_000 }, async () => {
+  test('every client that waits gets its result', { timeout: 720_000 }, async () => {
     const names = Object.keys(allPeers)
     const calls = names.map(async (name) => {
       const peer = await allPeers[name]!(patientAgent.url, patientAgent.callerKey)

@@ -24,7 +24,7 @@ describe.skipIf(!hasSwift)('with OpenStack Swift', () => {
     swift = await startSwift()
     bucket = s3Bucket(swift.settings(), { draftFolder: folder })
     h = await openHarness({ blobDir: folder, s3: swift.settings() })
-  }, 120_000)
+  }, 360_000)
   afterAll(async () => {
     await h?.stop()
     await bucket?.close()

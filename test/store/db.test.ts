@@ -57,7 +57,7 @@ test('the newest snapshot of the migrations is what the tables are', async () =>
   const { stdout } = spawnSync(process.execPath, [drizzleKit, ...args], { encoding: 'utf8' })
   expect(stdout).toContain('No schema changes')
   await rm(folder, { recursive: true })
-}, 60_000)
+}, 180_000)
 
 const kinds = [
   ['PGlite', async () => connect(await memoryDatabase())],
@@ -191,7 +191,7 @@ describe('the lock of a directory', () => {
 
   test(
     'it holds between processes that cannot see each other, as two containers on one volume',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async ({ skip }) => {
       const apart = ['--pid', '--mount', '--net', '--fork', '--kill-child', '--mount-proc']
       if (spawnSync('unshare', [...apart, 'true']).status !== 0) {
@@ -249,11 +249,11 @@ describe('the lock of a directory', () => {
     await expect(lockDirectory(directory)).rejects.toThrow('in use by process 7')
     clearInterval(touching)
     unlocks.push(await lockDirectory(directory))
-  }, 30_000)
+  }, 90_000)
 
   test(
     'of many processes that find the lock of a dead one, exactly one gets it',
-    { timeout: 90_000 },
+    { timeout: 270_000 },
     async () => {
       const program = (await buildServer()).ownProgram('test/support/lock-process.ts')
       for (let round = 0; round < 3; round++) {

@@ -135,10 +135,10 @@ describe.skipIf(!hasPostgres)('on PostgreSQL under load', () => {
         )
         return rows.length > 0
       },
-      { timeout: 30_000, interval: 10 },
+      { timeout: 90_000, interval: 10 },
     )
 
-  test('a migration holds no lock while the next one waits for another', { timeout: 30_000 }, async () => {
+  test('a migration holds no lock while the next one waits for another', { timeout: 90_000 }, async () => {
     const { connection, url } = await openPostgres()
     const client = await writer(url)
     const folder = await releaseWith([columnOf('tool_calls'), columnOf('generations')])
@@ -151,7 +151,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL under load', () => {
     await migrated
   })
 
-  test('a migration that a deadlock has ended is tried again', { timeout: 30_000 }, async () => {
+  test('a migration that a deadlock has ended is tried again', { timeout: 90_000 }, async () => {
     const { connection, url } = await openPostgres()
     const client = await writer(url)
     const both = `${columnOf('tool_calls')}--> statement-breakpoint\n${columnOf('generations')}`
@@ -159,7 +159,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL under load', () => {
     await waitsFor(connection, 'alter table "generations"')
     await client.unsafe('update tool_calls set epoch = epoch')
     const ended = sql`select 1 from pg_stat_database where datname = current_database() and deadlocks > 0`
-    await vi.waitUntil(async () => (await query(connection.db, ended)).length > 0, { timeout: 30_000 })
+    await vi.waitUntil(async () => (await query(connection.db, ended)).length > 0, { timeout: 90_000 })
     await client.unsafe('commit')
     await migrated
   })

@@ -28,7 +28,7 @@ describe.skipIf(!hasClusters)('a server that takes no writes', () => {
     h = await openHarness({ databaseUrl: cluster.url })
     closers.push(() => h.stop())
     await admin.unsafe('set default_transaction_read_only = off; set synchronous_commit = local')
-  }, 60_000)
+  }, 180_000)
 
   const set = async (setting: string) => {
     await admin.unsafe(`alter system ${setting}`)
@@ -80,7 +80,7 @@ describe.skipIf(!hasClusters)('a server that takes no writes', () => {
 
   test(
     'connections whose COMMIT hangs count against the pool after it has given them up',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const max = 4
       const pool = new SessionPool({

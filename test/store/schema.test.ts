@@ -322,7 +322,7 @@ exec ${program} "$@"
     )
     const waiting = () =>
       admin`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%n + 10%'`
-    await vi.waitUntil(async () => (await waiting()).length > 0, { timeout: 30_000, interval: 20 })
+    await vi.waitUntil(async () => (await waiting()).length > 0, { timeout: 90_000, interval: 20 })
     await other.unsafe('update numbers set n = n + 1 where id = 2')
     await other.unsafe('commit')
     await ours

@@ -105,7 +105,7 @@ test('a start without a database says what the server answered', async () => {
 
 test.skipIf(!hasClusters)(
   'a start on a standby alone says so, and beside its primary it uses that',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const primary = await startCluster()
     closers.push(() => primary.remove())

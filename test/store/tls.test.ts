@@ -14,7 +14,7 @@ import { hasClusters, startCluster, type Cluster } from '../support/cluster.ts'
 const certificates = openCertificates()
 const { file } = certificates
 
-describe.skipIf(!hasClusters)('TLS', { timeout: 60_000 }, () => {
+describe.skipIf(!hasClusters)('TLS', { timeout: 180_000 }, () => {
   let named: Cluster
   beforeAll(async () => {
     certificates.makeAuthority('authority')
@@ -28,7 +28,7 @@ describe.skipIf(!hasClusters)('TLS', { timeout: 60_000 }, () => {
       ssl_key_file: `'${file('server.key')}'`,
       ssl_ca_file: `'${file('authority.pem')}'`,
     })
-  }, 60_000)
+  }, 180_000)
   afterAll(async () => {
     await named?.remove()
     certificates.remove()

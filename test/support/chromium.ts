@@ -81,7 +81,7 @@ export async function visit(
   if (key !== null) await signIn(context, url, key)
   const page = await context.newPage()
   // Less than a test has, so that it is the locator that fails.
-  page.setDefaultTimeout(40_000)
+  page.setDefaultTimeout(120_000)
   const faults: string[] = []
   const fault = (text: string) => {
     if (!expected?.test(text)) faults.push(text)

@@ -18,11 +18,11 @@ export async function firstDecision(url: string, key: string): Promise<void> {
       const approvals = (await state()).requiredAction?.approvals ?? []
       return approvals.length > 0 && approvals
     },
-    { timeout: 30_000, interval: 20 },
+    { timeout: 90_000, interval: 20 },
   )
   await mutate(url, key, 'decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id }')
   await vi.waitUntil(async () => (await state()).status === 'REQUIRES_ACTION', {
-    timeout: 30_000,
+    timeout: 90_000,
     interval: 20,
   })
 }

@@ -68,7 +68,7 @@ function partsOf(h: Harness, fixtures: Fixtures, programKey: string): ProgramAge
         if (!question) throw new Error(`Nothing is asked about ${word}.`)
         return question
       },
-      { timeout: 30_000, interval: 20 },
+      { timeout: 90_000, interval: 20 },
     )
   return {
     h,

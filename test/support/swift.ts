@@ -111,7 +111,7 @@ use = egg:swift#copy
 async function makeBucket(settings: S3Settings): Promise<void> {
   const requests = s3Requests(settings)
   try {
-    await vi.waitFor(() => requests.send({ method: 'PUT', key: '' }), { timeout: 40_000, interval: 500 })
+    await vi.waitFor(() => requests.send({ method: 'PUT', key: '' }), { timeout: 120_000, interval: 500 })
   } finally {
     await requests.close()
   }

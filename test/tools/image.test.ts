@@ -45,7 +45,7 @@ describe.skipIf(missing.length > 0)('the image', () => {
       root,
     )
     image = buildah('mount', buildah('from', '--pull-never', 'localhost/gatehouse'))
-  }, 300_000)
+  }, 900_000)
   afterAll(async () => {
     for (const one of running) one.kill('SIGKILL')
     buildah('rm', '--all')
@@ -179,7 +179,7 @@ describe.skipIf(missing.length > 0)('the image', () => {
     console.log('by the image, ms:', { readyMs, decidedMs: performance.now() - began - readyMs })
     process.kill(await inside, 'SIGTERM')
     expect(await ended).toBe(0)
-  }, 120_000)
+  }, 360_000)
 
   test('without a volume it says what to do, and ends', async () => {
     const { ended, output } = run(12_345, [], settings)

@@ -48,7 +48,7 @@ beforeAll(async () => {
   npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
   installedMs = performance.now() - began
   command = join(folder, 'bin/gatehouse')
-}, 300_000)
+}, 900_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('it holds only what runs, in at most 6 MB', () => {
@@ -73,7 +73,7 @@ test.each([
   ['Node 24', newerNode],
 ])(
   '`gatehouse start` starts in an empty home, and a first question is decided, on %s',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (name, node) => {
     if (!existsSync(node)) return
     const home = join(folder, name)

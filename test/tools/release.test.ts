@@ -57,7 +57,7 @@ test('what cannot be released is refused, and nothing is changed', () => {
 
 test(
   'a release has its version everywhere, a heading in the changelog, a tag and a package',
-  { timeout: 240_000 },
+  { timeout: 720_000 },
   () => {
     const before = readFileSync(join(folder, 'CHANGELOG.md'), 'utf8')
     const made = release('7.8.9')

@@ -11,7 +11,7 @@ import { asking, makeAgent } from '../support/nested-fixtures.ts'
 
 const megabyte = `${'A megabyte of text. '.repeat(50_000)}THE END`
 
-describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 }, () => {
   let h: Harness
   let fixtures: Fixtures
   let gate: GateFixtures

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('decided questions', { timeout: 90_000 }, () => {
+describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
   let browser: Browser
   let shop: Shop
 
@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 90_000 }, () => {
     )
     const tab = await visit(browser, shop.h, '/operations/audit?action=files:Many')
     const { page } = tab
-    const downloading = page.waitForEvent('download', { timeout: 60_000 })
+    const downloading = page.waitForEvent('download', { timeout: 180_000 })
     await page.getByRole('button', { name: 'Export CSV' }).click()
     const text = await readFile(await (await downloading).path(), 'utf8')
     expect(text.split('\r\n')).toHaveLength(10_002)

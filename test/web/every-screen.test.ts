@@ -9,7 +9,7 @@ import { openShop, type Shop } from '../support/web-fixtures.ts'
 const source = (path: string) => readFileSync(new URL(`../../web/src/${path}`, import.meta.url), 'utf8')
 const found = (path: string, pattern: RegExp) => [...source(path).matchAll(pattern)].map(([, one]) => one!)
 
-describe.skipIf(!hasChromium)('every screen', { timeout: 120_000 }, () => {
+describe.skipIf(!hasChromium)('every screen', { timeout: 360_000 }, () => {
   let browser: Browser
   let shop: Shop
   let ids: Record<string, string>

@@ -10,7 +10,7 @@ import { openShop, type Shop } from '../support/web-fixtures.ts'
 /** What the browser says about the requests that these tests break. */
 const expected = /ERR_FAILED|503|WebSocket/
 
-describe.skipIf(!hasChromium)('on the page', { timeout: 90_000 }, () => {
+describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
   let browser: Browser
   let shop: Shop
   beforeAll(async () => {

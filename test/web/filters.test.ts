@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('filters', { timeout: 90_000 }, () => {
+describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
   let browser: Browser
   let shop: Shop
 

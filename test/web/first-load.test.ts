@@ -8,7 +8,7 @@ import { openShop, type Shop } from '../support/web-fixtures.ts'
 /** Bytes of a first load with Brotli, without the editor, by the language of the browser; German has its texts in a file. */
 const mostBytes = { 'en-US': 120 * 1024, 'de-DE': 130 * 1024 }
 
-describe.skipIf(!hasChromium)('the first load', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the first load', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
   beforeAll(async () => {

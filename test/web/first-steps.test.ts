@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('the first steps', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the first steps', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 
-describe.skipIf(!hasChromium)('a first tool', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('a first tool', { timeout: 180_000 }, () => {
   let browser: Browser
   let h: Harness
   let upstream: Loopback

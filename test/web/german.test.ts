@@ -65,7 +65,7 @@ const others = [
   ),
 ]
 
-describe.skipIf(!hasChromium)('the page in German', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
   beforeAll(async () => {

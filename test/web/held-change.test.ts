@@ -5,7 +5,7 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
-describe.skipIf(!hasChromium)('a hint that a server takes back', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('a hint that a server takes back', { timeout: 180_000 }, () => {
   let browser: Browser
   let h: Harness
   let server: ModernServer

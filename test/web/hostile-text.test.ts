@@ -10,7 +10,7 @@ import { objectSchema } from '../support/fixtures.ts'
 const markup = `<img src=x onerror="globalThis.pwned=1"><script>globalThis.pwned=2</script><svg onload=pwned=3>{{7*7}}`
 const hidden = 'safe\u202Egnp.exe\u200B\u2066'
 
-describe.skipIf(!hasChromium)('hostile text', { timeout: 90_000 }, () => {
+describe.skipIf(!hasChromium)('hostile text', { timeout: 270_000 }, () => {
   let browser: Browser
   let h: Harness
   let upstream: Loopback

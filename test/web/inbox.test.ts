@@ -5,7 +5,7 @@ import { hasChromium, openChromium, picture, visit } from '../support/chromium.t
 import { objectSchema } from '../support/fixtures.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
 

@@ -67,7 +67,7 @@ async function submitAll(url: string, text: string): Promise<void> {
 
 test.skipIf(!hasChromium)(
   'whatever a scanner opens, presses and submits, nothing is decided; then the person with the code decides',
-  { timeout: 240_000 },
+  { timeout: 720_000 },
   async () => {
     const { approvalId, callId, links } = await fixtures.question()
     const message = fixtures.receiver.received.find(({ data }) => data['approvalId'] === approvalId)!

@@ -35,7 +35,7 @@ async function movesWhenReached(element: Element): Promise<number> {
   return element.getBoundingClientRect().top - top
 }
 
-describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 240_000 }, () => {
+describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openChromium()

@@ -20,7 +20,7 @@ const cutTexts = (root: any): string[] =>
     })
     .map((one: any) => one.textContent)
 
-describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('operations', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
   let provider: IdentityProvider | undefined

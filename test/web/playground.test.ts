@@ -6,7 +6,7 @@ import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 
-describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 180_000 }, () => {
   let h: Harness
   let fixtures: Fixtures
   let gate: GateFixtures

@@ -5,7 +5,7 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('what a press decides', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () => {
   let browser: Browser
   let plain: Shop
   let destructive: Shop

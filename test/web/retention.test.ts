@@ -6,7 +6,7 @@ import { sql } from '../../src/store/db/sql.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('retention', { timeout: 90_000 }, () => {
+describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
   let browser: Browser
   let shop: Shop
 

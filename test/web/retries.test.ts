@@ -7,7 +7,7 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 
-describe.skipIf(!hasChromium)('retries in the browser', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('retries in the browser', { timeout: 180_000 }, () => {
   let h: Harness
   let fixtures: Fixtures
   let browser: Browser

@@ -24,7 +24,7 @@ const screens = [
   '/operations/statistics',
 ]
 
-describe.skipIf(!hasChromium)('people with few rights', { timeout: 120_000 }, () => {
+describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, () => {
   let browser: Browser
   let shop: Shop
   let asked: { approvalId: string; generationId: string }

@@ -8,7 +8,7 @@ import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startStrictProvider } from '../support/strict-provider.ts'
 import { refusing } from '../support/tool-refusals.ts'
 
-describe.skipIf(!hasChromium)('a run explains itself', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('a run explains itself', { timeout: 180_000 }, () => {
   let h: Harness
   let fixtures: Fixtures
   let browser: Browser

@@ -10,7 +10,7 @@ import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.t
 const word = objectSchema({ word: { type: 'string' } }, ['word'])
 const megabyte = `${'A megabyte of text. '.repeat(50_000)}THE END`
 
-describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('runs in the browser', { timeout: 180_000 }, () => {
   let h: Harness
   let fixtures: Fixtures
   let browser: Browser

@@ -57,7 +57,7 @@ test('anybody else chooses itself and the keys that it made', () => {
   expect(votersOf({ self: { ...self, id: 'key_me' }, keys: program, people: [] })).toEqual([])
 })
 
-describe.skipIf(!hasChromium)('Slack', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
   let browser: Browser
   let slack: SlackServer
   let shop: Shop

@@ -8,7 +8,7 @@ import { query } from '../../src/store/db/database.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
 

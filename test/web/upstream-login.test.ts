@@ -11,7 +11,7 @@ import { openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
-describe.skipIf(!hasChromium || !hasPeers)('a login at an upstream', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium || !hasPeers)('a login at an upstream', { timeout: 180_000 }, () => {
   let browser: Browser
   let h: Harness
   let issuer: AuthorizationServer

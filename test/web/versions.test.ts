@@ -5,7 +5,7 @@ import { differences, placeOf } from '../../web/src/parts/version-diff.ts'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('versions in the browser', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('versions in the browser', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
 

@@ -5,7 +5,7 @@ import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 180_000 }, () => {
   let browser: Browser
   let shop: Shop
   let receiver: Receiver

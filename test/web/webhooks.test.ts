@@ -24,7 +24,7 @@ test('a change sends only the fields that were changed, and all types as null', 
   expect(updateInputOf(began, { ...began, description: ' x ' })).toEqual({ description: 'x' })
 })
 
-describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 180_000 }, () => {
   let browser: Browser
   let h: Harness
   let receiver: Receiver

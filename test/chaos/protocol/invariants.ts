@@ -176,7 +176,7 @@ const unattended = (
 
 /** Waits until each run has ended or waits for a person, and checks the outcomes. All replicas must be reachable. */
 export async function checkAtRest(world: World, model: Model): Promise<void> {
-  const patience = { timeout: 30_000, interval: 40 }
+  const patience = { timeout: 90_000, interval: 40 }
   await expect.poll(() => world.rows(unattended(model.since)), patience).toEqual([])
   // An outcome that is unknown, or not known to be unsent, is corrected soon after the replica is back.
   const doubtful = async () => {
@@ -216,7 +216,7 @@ export async function checkFeeds(world: World): Promise<number> {
     return world.readers.map((reader) => log!.n - reader.told.length)
   }
   const none = world.readers.map(() => 0)
-  await expect.poll(missing, { timeout: 30_000, message: 'events that a feed has not told' }).toEqual(none)
+  await expect.poll(missing, { timeout: 90_000, message: 'events that a feed has not told' }).toEqual(none)
   const [first, ...others] = world.readers.map((reader) => reader.told.map((event) => event.cursor))
   expect(new Set(first).size, 'events told once').toBe(first!.length)
   for (const cursors of others) expect(cursors).toEqual(first)

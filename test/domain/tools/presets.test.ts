@@ -370,7 +370,7 @@ describe('for every schema, every preset and all arguments', () => {
       }),
       { numRuns: 100 },
     )
-  }, 30_000)
+  }, 90_000)
 
   it('arguments that fit the full schema with the presets fit the shown schema without them', () => {
     let fitting = 0
@@ -385,7 +385,7 @@ describe('for every schema, every preset and all arguments', () => {
       { numRuns: 100 },
     )
     expect(fitting).toBeGreaterThan(20)
-  }, 30_000)
+  }, 90_000)
 
   it('no argument, nested or not, changes a preset', () => {
     fc.assert(

@@ -11,7 +11,7 @@ import { completeArgument, getPrompt, readResource } from '../../../src/domain/u
 import { projectId } from '../../support/upstream-services.ts'
 
 /** Generous, for a busy machine. */
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 const leaseMs = 60_000
 
 let h: Harness

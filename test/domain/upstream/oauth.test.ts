@@ -29,7 +29,7 @@ import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 /** Generous, for a busy machine. */
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 let h: Harness
 let services: Services

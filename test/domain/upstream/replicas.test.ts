@@ -12,7 +12,7 @@ import { projectId, savedOf, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 /** Generous, for a busy machine. */
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 describe.skipIf(!hasPostgres)('two replicas', () => {
   let database: Awaited<ReturnType<typeof postgresDatabase>>

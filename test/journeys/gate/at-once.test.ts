@@ -346,7 +346,7 @@ test.each(['a run', 'nobody'].flatMap((of) => [true, false].map((idempotent) => 
 
 test.each(['a run', 'nobody'])(
   'a process that begins to stop before it has the response of its claim leaves the call of %s to the next',
-  { timeout: 120_000 },
+  { timeout: 360_000 },
   async (of) => {
     const directory = await mkdtemp(join(tmpdir(), 'gatehouse-stop-'))
     const open = () => openHarness({ leaseMs: 300_000 }, { database: { kind: 'pglite', directory } })

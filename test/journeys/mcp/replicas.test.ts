@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgres)('a change on one replica is notified to the client
     ['the modern protocol', { pin: modernProtocol }],
   ]
 
-  test.each(eras)('in %s', { timeout: 60_000 }, async (_name, mode) => {
+  test.each(eras)('in %s', { timeout: 180_000 }, async (_name, mode) => {
     await update(0, 'Agent', { id: agentId, toolIds: Object.values(tools) })
     await update(0, 'Tool', { id: tools['hang'], gate: null })
     await update(0, 'Tool', { id: tools['count'], presetParameters: {} })

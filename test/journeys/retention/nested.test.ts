@@ -146,7 +146,7 @@ describe.each(kinds)('on %s', (kind) => {
       .poll(
         () => r.count('events', `type = 'WEBHOOK_CURSOR_EXPIRED' and data->>'webhookId' = '${webhook!.id}'`),
         {
-          timeout: 30_000,
+          timeout: 90_000,
         },
       )
       .toBe(1)

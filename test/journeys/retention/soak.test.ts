@@ -127,7 +127,7 @@ test.each(kinds)(
       await r.deployment.close()
     }
   },
-  60_000,
+  180_000,
 )
 
 test.each(kinds)('on %s, a live subscriber gets every event while what is before it goes', async (kind) => {

@@ -33,7 +33,7 @@ describe.each(kinds)('on %s', (kind) => {
 
   test.each(['APPROVE', 'REJECT'] as const)(
     '%s three times at once',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (verdict) => {
       const random = randomSchedule()
       const won = new Map<string, number>()

@@ -7,7 +7,7 @@ import { openLinkFixtures, type LinkFixtures } from '../../support/link-fixtures
 import { interact, openSlackServer, pressOf, type SlackServer } from '../../support/slack-server.ts'
 import { openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
 
-describe.skipIf(!hasPostgres)('while a row is held by somebody else', { timeout: 60_000 }, () => {
+describe.skipIf(!hasPostgres)('while a row is held by somebody else', { timeout: 180_000 }, () => {
   let database: Awaited<ReturnType<typeof postgresDatabase>>
   let h: Harness
   let slack: SlackServer

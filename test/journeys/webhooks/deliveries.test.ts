@@ -204,7 +204,7 @@ test('Retry-After of a 429 is the least time until anything is sent again', asyn
   expect(row!.wait).toBeGreaterThan(590)
 })
 
-test('an endpoint that is down is probed, and gets everything in the end', { timeout: 90_000 }, async () => {
+test('an endpoint that is down is probed, and gets everything in the end', { timeout: 270_000 }, async () => {
   receiver.respond = (_got, response) => void response.writeHead(503).end()
   const id = await create({ types: ['AGENT_CREATED'] })
   for (const name of numbered(3)) {
@@ -281,7 +281,7 @@ test('an ordered endpoint goes on after an event that is dead', async () => {
 
 test(
   'each event of an ordered endpoint has tries of its own, whatever is refused',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const random = randomSchedule()
     const names = numbered(dose(12, 200))
@@ -383,7 +383,7 @@ test('a replay sends a part of the log again with the same ids, while new events
     expect(eventId).toBe(before.get(data['name'])!.id)
   await expect
     .poll(() => query(h.app.services.db, sql`select 1 from webhook_cursors where id like 'whr_%'`), {
-      timeout: 30_000,
+      timeout: 90_000,
     })
     .toEqual([])
 })

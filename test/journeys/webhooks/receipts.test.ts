@@ -52,7 +52,7 @@ async function accepted(id: string, count: number): Promise<void> {
         const { data } = await h.gql('query($id: ID!) { webhook(id: $id) { deliveredCount } }', { id })
         return data['webhook'].deliveredCount
       },
-      { timeout: 30_000 },
+      { timeout: 90_000 },
     )
     .toBeGreaterThanOrEqual(count)
 }

@@ -50,7 +50,7 @@ async function passTime(): Promise<void> {
 /** Lets time pass until it holds. */
 async function passTimeUntil(holds: () => boolean): Promise<void> {
   await expect
-    .poll(async () => holds() || (await passTime(), holds()), { timeout: 30_000, interval: 25 })
+    .poll(async () => holds() || (await passTime(), holds()), { timeout: 90_000, interval: 25 })
     .toBe(true)
 }
 
@@ -113,7 +113,7 @@ test('dead deliveries are told once in an hour, however many there are', async (
           await passTime()
           return dead()
         },
-        { timeout: 30_000, interval: 50 },
+        { timeout: 90_000, interval: 50 },
       )
       .toBe(count)
   }

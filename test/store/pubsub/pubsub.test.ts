@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
           await settled()
           return before() - had
         },
-        { timeout: 30_000, interval: 500 },
+        { timeout: 90_000, interval: 500 },
       )
       .toBe(0)
   })

@@ -55,7 +55,7 @@ async function serverIn(settings: Record<string, string>) {
   return server
 }
 
-describe.skipIf(!existsSync(program))('Redis', { timeout: 60_000 }, () => {
+describe.skipIf(!existsSync(program))('Redis', { timeout: 180_000 }, () => {
   const isUp = async (url: string) =>
     ((await (await fetch(`${url}/readyz`)).json()) as { redis: string }).redis
 
@@ -66,11 +66,11 @@ describe.skipIf(!existsSync(program))('Redis', { timeout: 60_000 }, () => {
     expect(await (await fetch(`${h.url}/readyz`)).json()).toMatchObject({ status: 'ready', redis: 'away' })
     expect((await h.mutate('createAgent', { name: 'a' }, 'agent { name }'))['agent']).toEqual({ name: 'a' })
     const stop = await startRedis(port)
-    await vi.waitUntil(async () => (await isUp(h.url)) === 'up', { timeout: 30_000 })
+    await vi.waitUntil(async () => (await isUp(h.url)) === 'up', { timeout: 90_000 })
     await stop()
-    await vi.waitUntil(async () => (await isUp(h.url)) === 'away', { timeout: 30_000 })
+    await vi.waitUntil(async () => (await isUp(h.url)) === 'away', { timeout: 90_000 })
     await startRedis(port)
-    await vi.waitUntil(async () => (await isUp(h.url)) === 'up', { timeout: 30_000 })
+    await vi.waitUntil(async () => (await isUp(h.url)) === 'up', { timeout: 90_000 })
   })
 
   test.each([
@@ -99,7 +99,7 @@ describe.skipIf(!existsSync(program))('Redis', { timeout: 60_000 }, () => {
     await h.gql('{ viewer { id } }', {})
     expect(await keysIn(3)).not.toEqual([])
     const server = await serverIn({ REDIS_URL: `redis://127.0.0.1:${port}/4` })
-    await vi.waitUntil(() => server.output().includes('DB index is out of range'), { timeout: 30_000 })
+    await vi.waitUntil(() => server.output().includes('DB index is out of range'), { timeout: 90_000 })
     expect(server.output()).toMatch(/Redis at REDIS_URL cannot be used/)
     expect(await isUp(server.url)).toBe('away')
     expect((await ask(server.url, key, '{ viewer { id } }')).data['viewer']).not.toBeNull()

@@ -49,7 +49,7 @@ async function agentOf(chat: FrontEnd): Promise<string> {
 }
 /** Resolves when the chat is ready and has nothing more to send by itself. */
 async function idle(chat: FrontEnd, isDone: () => boolean): Promise<void> {
-  await expect.poll(() => chat.status === 'ready' && isDone(), { interval: 5, timeout: 30_000 }).toBe(true)
+  await expect.poll(() => chat.status === 'ready' && isDone(), { interval: 5, timeout: 90_000 }).toBe(true)
 }
 
 /** What the stop button of a page sends. */

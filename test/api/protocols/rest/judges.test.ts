@@ -112,7 +112,7 @@ describeWithPeers('the OpenAPI document', () => {
 
   test(
     'types of openapi-typescript hold what openapi-fetch sends and reads',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const generator = await importPeer<Untyped>('openapi-typescript')
       const nodes = await generator['default'](pathToFileURL(file))
@@ -127,7 +127,7 @@ describeWithPeers('the OpenAPI document', () => {
     },
   )
 
-  test.skipIf(!isInstalled)('functions of orval do too', { timeout: 60_000 }, async () => {
+  test.skipIf(!isInstalled)('functions of orval do too', { timeout: 180_000 }, async () => {
     const output = { target: './orval.ts', client: 'fetch', mode: 'single', baseUrl: h.url }
     const configuration = { gatehouse: { input: file, output } }
     await writeFile(join(folder, 'orval.config.mjs'), `export default ${JSON.stringify(configuration)}`)

@@ -68,7 +68,7 @@ test('every body has a named schema with properties, and every parameter an exam
 
 test(
   'every documented success is what the server answers, to the last field',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const judge = await judgeRest()
     const h = await openHarness()

@@ -34,7 +34,7 @@ const acted = (word: string) => fixtures.upstream.seen.filter(({ body }) => body
 /** More events than a stream has. */
 const most = 200
 
-test('a chat of the AI SDK, cut after each event', { timeout: 60_000 }, async () => {
+test('a chat of the AI SDK, cut after each event', { timeout: 180_000 }, async () => {
   let cuts = 0
   for (let events = 0; events < most; events++) {
     const word = `chat ${events}`
@@ -59,7 +59,7 @@ test('a chat of the AI SDK, cut after each event', { timeout: 60_000 }, async ()
   expect(cuts).toBeGreaterThan(12)
 })
 
-peerTest('a run of AG-UI, cut after each event', { timeout: 60_000 }, async () => {
+peerTest('a run of AG-UI, cut after each event', { timeout: 180_000 }, async () => {
   let cuts = 0
   for (let events = 0; events < most; events++) {
     const word = `ag-ui ${events}`

@@ -180,7 +180,7 @@ describe.each(kinds)('on %s', (kind) => {
 
   test(
     'each event has its own tries and waits, in order, whatever is refused',
-    { timeout: 60_000 + dose(1, 40) * 30_000 },
+    { timeout: 180_000 + dose(1, 40) * 30_000 },
     async () => {
       await fc.assert(fc.asyncProperty(fc.array(anyEvent, { minLength: 1, maxLength: 5 }), follow), {
         seed: chaosSeed,
