@@ -72,8 +72,8 @@ export interface DecideApprovalInput {
  * presets are merged in and the gates are evaluated again, which may then require more; a mask means the value that
  * it hides. Invalid arguments are INVALID and leave the approval pending. One REJECT settles the approval; APPROVE
  * settles it when the quorum is reached; an edit discards earlier votes. REJECT with a `response`, where the gates allow it,
- * settles the call with that text in place of the tool's result; with a `grant` it also refuses later calls. Verdict, call, event, audit entry, grant and
- * the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
+ * settles the call with that text in place of the tool's result; with a `grant` it also refuses later calls. Verdict, call,
+ * event, audit entry, grant and the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
  * with the rights that its author has when it is written: key, roles and digest are checked again under the lock.
  * Errors: APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for a later verdict. CONFLICT for a second vote of the same
  * person, with any key that this person holds or has created; for a voided approval; and when `expectedDigest` (for

@@ -1,6 +1,6 @@
 /** Uses of grants: finds those that answer a stopped call: a refusal, or one of which a use is left. */
 import type { ToolResult } from '../../core/content.ts'
-import { judge } from '../../core/json-schema.ts'
+import { judge, type Judgement } from '../../core/json-schema.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -56,22 +56,28 @@ export interface StoppedCall {
 }
 
 /**
- * Whether the grant covers a call of that tool with these merged arguments. False when the gates require more than
- * the grant's approval fulfilled: then an approval is needed. A rejection needs no more than one person.
+ * Whether the grant covers a call of that tool with these merged arguments. NO when the gates require more than the grant's
+ * approval fulfilled: then an approval is needed. A rejection needs no more than one person.
  */
-function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
-  if (!isCovered(grant, tool)) return false
-  if (!isRefusal(grant) && !meets(grant.met, requirement)) return false
-  if (grant.scope === 'TOOL') return true
-  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)
-  return judge(grant.schema, grant.projectId, merged).fits === 'YES'
+function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): Judgement['fits'] {
+  if (!isCovered(grant, tool)) return 'NO'
+  if (!isRefusal(grant) && !meets(grant.met, requirement)) return 'NO'
+  if (grant.scope === 'TOOL') return 'YES'
+  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged) ? 'YES' : 'NO'
+  return judge(grant.schema, grant.projectId, merged).fits
 }
 
-/** The grants that answer the call: a refusal alone where one covers it, else those that may let it pass. */
+/**
+ * The grants that answer the call: a refusal alone where one covers it, else those that may let it pass. None where it cannot
+ * be told whether a refusal covers it: a person is asked then.
+ */
 export function answersTo(usable: readonly UsableGrant[], call: StoppedCall): UsableGrant[] {
-  const fitting = usable.filter((grant) => covers(grant, call))
+  const fits = new Map(usable.map((grant) => [grant, covers(grant, call)]))
+  const fitting = usable.filter((grant) => fits.get(grant) === 'YES')
   const refusal = fitting.find(isRefusal)
-  return refusal ? [refusal] : fitting
+  if (refusal) return [refusal]
+  const isDoubtful = usable.some((grant) => isRefusal(grant) && fits.get(grant) === 'CANNOT_TELL')
+  return isDoubtful ? [] : fitting
 }
 
 /** The grant that answers a call: null in `refused` lets it pass, a result settles it as REJECTED. */

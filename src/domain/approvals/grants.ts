@@ -81,8 +81,8 @@ export function isRefusal({ maxUses }: Pick<Grant, 'maxUses'>): boolean {
 export const inForce = sql`revoked_at is null and expires_at > now() and (uses < max_uses or max_uses = 0)`
 
 /**
- * Inserts the grant of a decided approval in the transaction of the verdict. INVALID, with a path under `root`, when the approval has no such
- * holder, or the schema is not fit for its call.
+ * Inserts the grant of a decided approval in the transaction of the verdict. INVALID, with a path under `root`, when the
+ * approval has no such holder, the schema is not fit for its call, or uses do not go with the verdict.
  */
 export async function insertGrant(
   tx: Database,
@@ -98,7 +98,7 @@ export async function insertGrant(
   const { projectId } = approval
   const compiled = given.schema ? compileSchema(given.schema, projectId, [...root, 'schema']) : null
   if (compiled && !compiled.ok) throw invalidAt(compiled.issue.path, compiled.issue.message)
-  // The approved arguments themselves must match the schema; else the approver made a mistake in it.
+  // The arguments of the call itself must match the schema; else the approver made a mistake in it.
   if (compiled?.ok && compiled.judge(merged).fits !== 'YES')
     throw at('schema', 'does not allow the arguments of this very call')
   const isApproval = approval.status === 'APPROVED'

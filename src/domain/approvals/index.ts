@@ -53,11 +53,11 @@ export {
   getGrants,
   grantHolders,
   grantScopes,
+  isRefusal,
   listGrants,
   revokeGrant,
   type Grant,
   type GrantInput,
-  isRefusal,
 } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'

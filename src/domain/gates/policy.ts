@@ -60,8 +60,8 @@ const shape = z.object({
 
 /**
  * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else
- * ALWAYS. The output has every field, `verdictLinks` and `responses` only when they are true, and is valid input again. Whether `when`
- * compiles is told by `gateFaults`.
+ * ALWAYS. The output has every field, `verdictLinks` and `responses` only when they are true, and is valid input again.
+ * Whether `when` compiles is told by `gateFaults`.
  */
 export const gateInput = shape.transform((given, at): GatePolicy => {
   const fault = (path: string, message: string) => at.addIssue({ code: 'custom', path: [path], message })

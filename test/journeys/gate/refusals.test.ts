@@ -89,6 +89,21 @@ test('no grant lets pass what is refused, and no use of it is taken', async () =
   expect(uses.toSorted()).toEqual([0, 1])
 })
 
+test('where it cannot be told whether a refusal covers a call, a person is asked, whatever a grant lets pass', async () => {
+  const tool = await grants.newTool()
+  const waiting = await gate.call(tool.id, { amount: 1 })
+  // A regular expression that takes for ever.
+  await refused(tool, {
+    scope: 'SCHEMA',
+    schema: { properties: { to: { pattern: '^(a+)+$' } } },
+    holder: 'CALLER',
+  })
+  await gate.decide(waiting['approval'].id, 'APPROVE', { grant: plainGrant })
+  const doubtful = { amount: 1, to: `${'a'.repeat(40)}!` }
+  expect(await statusOf(tool, doubtful)).toBe('AWAITING_APPROVAL')
+  expect(gate.paid(tool.name)).toHaveLength(1)
+})
+
 describe('it ends', () => {
   test('when it is revoked', async () => {
     const tool = await grants.newTool()

@@ -21,7 +21,7 @@ export function addGrants(refs: Refs) {
   const Scope = builder.enumType('GrantScope', {
     description: 'Which calls a grant covers.',
     values: described(grantScopes, {
-      EXACT: 'The grant covers calls with exactly the approved arguments.',
+      EXACT: 'The grant covers calls with exactly the arguments of the decided call.',
       SCHEMA: 'The grant covers calls whose arguments match its schema.',
       TOOL: 'The grant covers every call of the tool.',
     }),
@@ -46,14 +46,14 @@ export function addGrants(refs: Refs) {
         schema: t.field({
           type: 'JSONSchema',
           description:
-            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call ' +
+            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the decided call ' +
             'must match it.',
         }),
         holder: t.field({
           type: Holder,
           required: true,
           description:
-            'Whose calls the grant covers. They are always calls of the requester of the approved call.',
+            'Whose calls the grant covers. They are always calls of the requester of the decided call.',
         }),
         expiresInSeconds: t.int({
           required: true,

@@ -96,7 +96,8 @@ const cutOff = () =>
   new AppError('UNAVAILABLE', 'The answer was cut off. Send the same request again to go on with its run.')
 
 async function noteAnswered(ctx: Ctx, response: ServerResponse, { answered }: Ending): Promise<void> {
-  for (const run of answered) await noteDelivered(ctx, run, disconnectSignal(response))
+  const disconnected = disconnectSignal(response)
+  for (const run of answered) await noteDelivered(ctx, run, disconnected)
 }
 
 /**

@@ -13,7 +13,8 @@ export function joinsOf({ headers }: AuthenticatedRequest): boolean {
 
 /**
  * Notes that the client has its answer; await it when all is sent but the end of the response, so that the client's next
- * request finds it noted; when the client disconnects before that end, it is taken back. Nothing depends on it but what an equal request finds: a failure is logged.
+ * request finds it noted; when the client disconnects before that end, it is taken back. Nothing depends on it but what an
+ * equal request finds: a failure is logged.
  */
 export async function noteDelivered(
   ctx: Ctx,

@@ -165,11 +165,11 @@ async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): 
   return new Set(ids.filter((id) => isLimited.has(id)))
 }
 
-/** Grants that may answer some of the stopped calls. */
+/** The grants for the tools of the stopped calls; none when they answer no call. */
 async function usableGrants({ services, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
   const stopped = calls.flatMap((call) => stoppedCall(call) ?? [])
   const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool.id))], generation)
-  return grants.filter((grant) => stopped.some((call) => answersTo([grant], call).length > 0))
+  return stopped.some((call) => answersTo(grants, call).length > 0) ? grants : []
 }
 
 function stoppedCall({ tool, stopped }: TriagedCall): StoppedCall | null {
