@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask } from './support/ask.ts'
 import { buildServer, type Built } from './support/build.ts'
 import { embeddedDatabase } from './support/databases.ts'
@@ -16,8 +16,6 @@ import { startReplica, type Replica } from './support/replica.ts'
 import { servePage } from './support/vite-page.ts'
 
 // Compilers, browsers and processes take long on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-afterAll(() => vi.resetConfig())
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../examples')

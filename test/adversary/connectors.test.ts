@@ -231,7 +231,7 @@ async function givenUp(name: string, giveUp: (made: Hostile) => Promise<unknown>
   const asked: Taken[] = []
   const made = await connect(name, async (taken) => void asked.push(taken))
   const calling = note(await toolFor(name), 'under way')
-  await expect.poll(() => asked.length, { timeout: 60_000 }).toBe(1)
+  await expect.poll(() => asked.length).toBe(1)
   await giveUp(made)
   const { id, status } = await calling
   expect(status).toBe('UNKNOWN')
@@ -261,7 +261,7 @@ test.each(Object.entries(waysToGiveUp))(
     const { id, taken, asked } = await givenUp(name, giveUp)
     expect(await taken.answer(lateAnswer)).toBe(204)
     await expect
-      .poll(() => outcomeOf(id), { timeout: 60_000 })
+      .poll(() => outcomeOf(id))
       .toMatchObject({
         status: 'SUCCEEDED',
         attempt: 1,
@@ -280,9 +280,7 @@ test('what a person resolved meanwhile stands, whatever a connector that left sa
   expect(before).toMatchObject({ status: 'ERRORED' })
   expect(await taken.answer(lateAnswer)).toBe(204)
   // The message goes when its sender has read the answer.
-  await expect
-    .poll(() => rows(sql`select 1 from connector_messages where id = ${taken.id}`), { timeout: 60_000 })
-    .toEqual([])
+  await expect.poll(() => rows(sql`select 1 from connector_messages where id = ${taken.id}`)).toEqual([])
   expect(await outcomeOf(id)).toEqual(before)
 }, 180_000)
 

@@ -261,7 +261,7 @@ describe('other requests', () => {
   test.each(requests)('%s: refused', async (_name, made) => {
     const [path, init] = made()
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${other.secret}` }
-    const response = await fetch(`${h.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(10_000) })
+    const response = await fetch(`${h.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(90_000) })
     const text = await response.text()
     expect([response.status, text], text).toSatisfy(
       ([status]) => [204, 403, 404].includes(status as number) || !text.includes(ids.generation.slice(4)),

@@ -60,7 +60,7 @@ describe.skipIf(!hasClusters)('a leader that hangs', () => {
     await next.promote()
   }, 180_000)
 
-  test('is not waited for: the next server is used', { timeout: 20_000 }, async () => {
+  test('is not waited for: the next server is used', { timeout: 60_000 }, async () => {
     const session = await openSession({
       url: both,
       applicationName: 'second',

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
@@ -13,8 +13,6 @@ import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { command, finished, terminal } from './command.ts'
 
 // Every test starts processes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
-afterAll(() => vi.resetConfig())
 
 let shop: Shop
 let env: Record<string, string>

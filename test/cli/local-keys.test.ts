@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
 import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
@@ -10,10 +10,8 @@ import { startReplica } from '../support/replica.ts'
 import { finished } from './command.ts'
 
 // Every test starts processes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 const closers: (() => unknown)[] = []
 afterAll(async () => {
-  vi.resetConfig()
   for (const close of closers.toReversed()) await close()
 })
 

@@ -15,7 +15,7 @@ import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 import { logOf } from './clients.ts'
 
 // Compilers, browsers and processes take long on a busy machine.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 900_000 })
 afterAll(() => vi.resetConfig())
 
 const root = resolve(import.meta.dirname, '../..')

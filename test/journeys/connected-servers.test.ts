@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { command } from '../cli/command.ts'
 import type { Fixtures } from '../support/fixtures.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
@@ -10,7 +10,6 @@ import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { peerFile, peerTest } from '../support/peers.ts'
 
 // Every test starts processes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 let h: Harness
 let folder: string
@@ -20,7 +19,6 @@ beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'gatehouse-connected-')))
 })
 afterAll(async () => {
-  vi.resetConfig()
   for (const close of closers) await close()
   await h.stop()
   await rm(folder, { recursive: true })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectorFetch } from '../../src/domain/upstream/connector/fetch.ts'
 import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
@@ -16,7 +16,6 @@ import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 
 // Every test starts processes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 /** Longer than a test: what ends before has ended by what it is about. */
 const toolTimeoutMs = 600_000
@@ -47,7 +46,6 @@ beforeAll(async () => {
   key = (await asked().gates.key({ policy: policyFor('*') })).secret
 })
 afterAll(async () => {
-  vi.resetConfig()
   for (const close of closers.toReversed()) await close()
 })
 

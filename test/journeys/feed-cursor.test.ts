@@ -65,7 +65,7 @@ test('following an ended run again from its last cursor ends at once, over a soc
   expect(await h.collect(document, { id, after })).toEqual([])
   const response = await fetch(`${h.url}/graphql`, {
     method: 'POST',
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(90_000),
     headers: {
       accept: 'text/event-stream',
       'content-type': 'application/json',

@@ -9,8 +9,7 @@ import { hasPostgres } from '../support/databases.ts'
 import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
 import { adminKey } from '../support/harness.ts'
 
-const untilTrue = (isSo: () => Promise<boolean>, timeout = 10_000) =>
-  expect.poll(isSo, { timeout }).toBe(true)
+const untilTrue = (isSo: () => Promise<boolean>) => expect.poll(isSo).toBe(true)
 
 const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 
@@ -118,7 +117,7 @@ describe.each(kinds)('on %s', (kind) => {
       const [row] = await rows(`select data->>'extendedBy' as by from events
         where type = 'APPROVAL_EXTENDED' and data->>'approvalId' = '${approval.id}'`)
       return row?.['by'] === 'system'
-    }, 45_000)
+    })
     const [now] = await rows(`select status, expires_at > '${approval.expiresAt}' as later from approvals
       where id = '${approval.id}'`)
     expect(now).toEqual({ status: 'PENDING', later: true })

@@ -83,7 +83,7 @@ function heard(client: ReturnType<typeof createClient>, after: string, round: nu
       stop()
       resolve(found)
     }
-    const timer = setTimeout(() => end(false), 10_000)
+    const timer = setTimeout(() => end(false), 60_000)
     const stop = client.subscribe<{ projectEvents: { approval: AskedCall } }>(
       { query: events, variables: { after } },
       {

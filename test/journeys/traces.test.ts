@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { read } from '../docs/documents.ts'
 import { ask, mutate, mutationText } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
@@ -21,8 +21,6 @@ const [httpTrace, httpSpan] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b716920
 const caller = `00-${callerTrace}-${callerSpan}-01`
 
 // A process that starts with an SDK takes its time on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
-afterAll(() => vi.resetConfig())
 
 describeWithPeers.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const)(
   'on %s',

@@ -16,7 +16,7 @@ import { startExampleHosts, type ExampleHosts } from '../docs/example-hosts.ts'
 import { meet } from '../docs/newcomer.ts'
 import type { Pasted } from '../docs/terminal.ts'
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 720_000 })
 afterAll(() => vi.resetConfig())
 
 /** The blocks of a document, with those that only this test runs. */

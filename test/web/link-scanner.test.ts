@@ -25,7 +25,7 @@ const junk = ['', 'test', 'test1234', '12345678', 'a@b.example', 'AAAAAAAA']
 /** Opens the link and follows it; then does this to the page. Each time in a page of its own, as scanners do. */
 async function visit(url: string, act: (page: Page) => Promise<unknown>): Promise<void> {
   const page = await browser.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(120_000)
   try {
     await page.goto(url, { waitUntil: 'load' })
     await act(page)

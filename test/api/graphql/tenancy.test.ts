@@ -48,7 +48,7 @@ async function answer(root: RootField, variables: object, key = own.key): Promis
       ...(stream ? { accept: 'text/event-stream' } : {}),
     },
     body: JSON.stringify({ query: documentOf(root), variables }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(90_000),
   })
   return `${response.status} ${await response.text()}`
 }

@@ -40,7 +40,7 @@ test('a client that gives up and asks again has asked one person one question, a
     for (let tries = 0; tries < 3; tries++)
       await expect(calls('pay', word, 800)).rejects.toMatchObject(givesUp)
     await expect.poll(approvals).toEqual([{ status: 'PENDING', arguments: word }])
-    const last = calls('pay', word, 15_000)
+    const last = calls('pay', word, 90_000)
     await agent.decide()
     expect((await last).content[0]!.text).toContain('done: /pay')
     expect(agent.paid()).toBe(1)
@@ -52,7 +52,7 @@ test('one whose limit ends after the verdict, while the call runs, finds its res
     const before = agent.paid()
     await expect(calls('pay', word, 800)).rejects.toMatchObject(givesUp)
     await agent.decide()
-    expect((await calls('pay', word, 15_000)).content[0]!.text).toContain('done: /pay')
+    expect((await calls('pay', word, 90_000)).content[0]!.text).toContain('done: /pay')
     expect(agent.paid()).toBe(before + 1)
   }))
 
@@ -60,7 +60,7 @@ test('one that asks for progress gets the pending result before its limit, which
   impatient(async (calls) => {
     expect(defaultTimings.progressHoldMs).toBeLessThan(60_000)
     let heard = 0
-    const result = await calls('pay', { word: 'progress' }, 10_000, () => heard++)
+    const result = await calls('pay', { word: 'progress' }, 60_000, () => heard++)
     expect(result.structuredContent).toMatchObject({ status: 'pending_approval' })
     expect(heard).toBeGreaterThan(1)
     await agent.decide('REJECT')

@@ -59,7 +59,7 @@ async function until(id: string, holds: (webhook: Record<string, any>) => boolea
   for (const start = performance.now(); ; await pause(25)) {
     const webhook = await read(id)
     if (holds(webhook)) return webhook
-    if (performance.now() - start > 20_000) throw new Error(JSON.stringify(webhook))
+    if (performance.now() - start > 90_000) throw new Error(JSON.stringify(webhook))
   }
 }
 
@@ -303,7 +303,7 @@ test(
         from webhook_deliveries as d join events as e on e.id = d.event_id`,
       )
     const isOver = () => names.every((name) => attempts.get(name)! >= Math.min(refusals.get(name)! + 1, 7))
-    for (const start = performance.now(); !isOver() && performance.now() - start < 50_000; await pause(20))
+    for (const start = performance.now(); !isOver() && performance.now() - start < 150_000; await pause(20))
       await passTime()
     const expected = names.filter((name) => refusals.get(name)! > 0)
     await expect

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import postgres from 'postgres'
 import type { WebSocket } from 'ws'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { beginning, encodeGenerationCursor } from '../../../src/store/events/position.ts'
 import { readGeneration } from '../../../src/store/events/read.ts'
 import { startCuttable } from '../../support/cuttable.ts'
@@ -26,7 +26,6 @@ const eventsPerStream = 250
 const cutMs = 150
 
 // Three seconds each on an idle machine, much more on a busy one.
-vi.setConfig({ testTimeout: 120_000 })
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

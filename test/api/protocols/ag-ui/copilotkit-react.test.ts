@@ -1,7 +1,7 @@
 /** CopilotKit's React packages in a real browser: the chat of CopilotKit and its hooks, with no runtime of CopilotKit. */
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { hasChromium, openChromium } from '../../../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { copilotKitPackages } from '../../../support/peers.ts'
@@ -9,8 +9,6 @@ import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 import { servePage, type ServedPage } from '../../../support/vite-page.ts'
 
 // The bundle of the page takes long on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
-afterAll(() => vi.resetConfig())
 
 describe.skipIf(!hasChromium || !copilotKitPackages)('a page of React', () => {
   let h: Harness

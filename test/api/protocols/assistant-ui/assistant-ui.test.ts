@@ -1,7 +1,7 @@
 /** assistant-ui in a real browser: its runtimes for the AI SDK, AG-UI and A2A, with one page. */
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { hasChromium, openChromium } from '../../../support/chromium.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
@@ -9,8 +9,6 @@ import { copilotKitPackages } from '../../../support/peers.ts'
 import { servePage, type ServedPage } from '../../../support/vite-page.ts'
 
 // The bundle of the page takes long on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
-afterAll(() => vi.resetConfig())
 
 describe.skipIf(!hasChromium || !copilotKitPackages)('a page of assistant-ui', () => {
   let h: Harness
