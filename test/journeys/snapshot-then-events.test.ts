@@ -75,7 +75,7 @@ async function missed(databaseUrl: string | null, rounds: number): Promise<Recor
   return { ...ways, missed: rounds - ways.inList - ways.inEvents }
 }
 
-/** Whether the subscription begun at the cursor has the question of this round, within 10 s. */
+/** Whether the subscription begun at the cursor has the question of this round, within a minute. */
 function heard(client: ReturnType<typeof createClient>, after: string, round: number): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (found: boolean) => {
