@@ -124,11 +124,11 @@ export interface DecideApprovalInput {
 export interface GrantInput {
   /** The lifetime of the grant in seconds, 1 to 2,592,000 (30 days). */
   expiresInSeconds: number
-  /** Whose calls the grant covers. They are always calls of the requester of the approved call. */
+  /** Whose calls the grant covers. They are always calls of the requester of the decided call. */
   holder: GrantHolder
   /** The maximum number of calls that may pass, 1 to 1,000. Required with APPROVE; not allowed with REJECT. */
   maxUses?: number | null
-  /** The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call must match it. */
+  /** The JSON Schema of the arguments, presets included, for the scope SCHEMA; the decided call must match it. */
   schema?: Record<string, unknown> | null
   /** Which calls the grant covers. */
   scope: GrantScope

@@ -55,32 +55,39 @@ const errorOf = (answer: { body: Record<string, any> }) =>
   answer.body['result']?.structuredContent?.error?.code ?? answer.body['error']?.data?.type
 
 describe('a platform tool of its agent', () => {
-  const foreignThings = (): [string, object][] => [
+  /** Each with its error; what another principal requested is answered as if it did not exist. */
+  const foreignThings = (): [string, object, string?][] => [
+    ...refusedThings().map(([name, args]) => [name, args, 'forbidden'] as [string, object, string]),
+    ['our_generation', { id: foreignRun }],
+  ]
+  const refusedThings = (): [string, object][] => [
     ['our_agents', {}],
     ['our_agent', { id: foreign }],
     ['our_tools', {}],
     ['our_call-tool', { toolId: fixtures.tools.act, arguments: { word: 'w' } }],
     ['our_create-tool', { name: 'mine', config: { client: { inputSchema: {} } } }],
     ['our_generations', {}],
-    ['our_generation', { id: foreignRun }],
     ['our_start-generation', { agentId: foreign, prompt: 'hello' }],
     ['our_approvals', {}],
   ]
 
   test('does nothing for the key that reaches beyond the agent', async () => {
-    for (const [name, args] of foreignThings())
-      expect([name, errorOf(await bridge(bound.secret, name, args))]).toEqual([name, 'forbidden'])
+    for (const [name, args, code] of foreignThings()) {
+      const answer = await bridge(bound.secret, name, args)
+      expect([name, errorOf(answer)]).toEqual([name, code])
+      if (!code) expect(answer.body['result'].content).toEqual([{ type: 'text', text: 'null' }])
+    }
     expect(fixtures.upstream.seen).toEqual([])
   })
 
   test("does nothing either when the agent's model calls it", async () => {
-    for (const [name, args] of foreignThings()) {
+    for (const [name, args, code] of foreignThings()) {
       const said = await bridge(bound.secret, 'own', { message: `call ${name} ${JSON.stringify(args)}` })
       const id = said.body['result']._meta['gatehouse/call_id'] as string
       const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { errorCode } } }', {
         id,
       })
-      expect([name, data['generation'].toolCalls]).toEqual([name, [{ errorCode: 'forbidden' }]])
+      expect([name, data['generation'].toolCalls]).toEqual([name, [{ errorCode: code ?? null }]])
     }
     expect(fixtures.upstream.seen).toEqual([])
   })
@@ -134,8 +141,11 @@ describe('files', () => {
   test('can be attached when they were created for the agent, and no others', async () => {
     const attach = (fileId: string) =>
       bridge(bound.secret, 'own', { message: 'say read', attachments: [{ file_id: fileId }] })
-    expect(errorOf(await attach(await upload()))).toBe('forbidden')
-    expect(errorOf(await attach(await upload({ agent_id: foreign })))).toBe('forbidden')
+    const refusals = []
+    for (const id of [await upload(), await upload({ agent_id: foreign }), 'file_00000000000000000000000000'])
+      refusals.push((await attach(id)).body)
+    expect(refusals).toEqual(Array(3).fill(refusals[2]))
+    expect(JSON.stringify(refusals[0])).toContain('names no uploaded file of this project')
     const mine = await attach(await upload({ agent_id: own }))
     expect(mine.body['result'].content[0].text).toContain('read')
   })
@@ -195,6 +205,7 @@ test('objects of the agent that other keys requested are hidden from the bound k
   const principal = (await principalById(services.db, bound.id, services.clock.now()))!
   const context = makeContext(h.app.ctxOf(principal), h.app.models, 'test')
   const codes = []
+  const things = []
   for (const field of [
     `generation(id: "${others}")`,
     `agent(id: "${own}")`,
@@ -204,8 +215,10 @@ test('objects of the agent that other keys requested are hidden from the bound k
     `threads(agentId: "${own}") { nodes`,
   ]) {
     const document = parse(`{ ${field} { id } ${field.includes('{') ? '}' : ''} }`)
-    const { errors } = await execute({ schema, document, contextValue: context })
+    const { errors, data } = await execute({ schema, document, contextValue: context })
+    if (/^(generation|thread)\(/.test(field)) things.push(Object.values(data!)[0])
     codes.push((errors?.[0]?.originalError as { code?: string } | undefined)?.code ?? null)
   }
-  expect(codes).toEqual(['FORBIDDEN', null, 'FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN'])
+  expect(codes).toEqual([null, null, 'FORBIDDEN', 'FORBIDDEN', null, 'FORBIDDEN'])
+  expect(things).toEqual([null, null])
 })

@@ -291,7 +291,7 @@ describe('rights', () => {
     const key = await makeKey({
       policy: {
         statement: [
-          ...policy('generations:Get').statement,
+          ...policy('generations:Get', 'generations:ReachOthers').statement,
           { effect: 'Deny', action: ['generations:Get'], resource: [`generation/${id}`] },
         ],
       },

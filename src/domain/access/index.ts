@@ -57,6 +57,7 @@ export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts
 export { isWithinReach, narrowedTo, ownedBy, ownEvents, reachesOthers } from './own.ts'
 export {
   assertMay,
+  assertReached,
   assertUnbound,
   denied,
   eachSeen,

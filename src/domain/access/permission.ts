@@ -1,5 +1,5 @@
 /** The permission check at the start of every operation, and the audit of changes and denials. */
-import { AppError } from '../../core/errors.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -29,7 +29,8 @@ export function holds({ id, agentId }: Principal, bond: Bond): boolean {
  * Throws FORBIDDEN with the action, and audits the denial, unless the caller may do the action on the resource. Every
  * operation calls this with its own action, after it has resolved the project: objects of other projects are NOT_FOUND,
  * not FORBIDDEN. A key that is bound to an agent needs a `bond` that relates the object to it, and so does a caller that
- * reaches only its own things (see `isWithinReach`).
+ * reaches only its own things (see `isWithinReach`). A thing that somebody else requested and the caller does not reach is
+ * NOT_FOUND, as if it did not exist: the resource is its kind and its id.
  */
 export async function assertMay(
   ctx: Ctx,
@@ -38,17 +39,44 @@ export async function assertMay(
   resource: string,
   bond: Bond = {},
 ): Promise<void> {
-  const what = { action, projectId, resource }
-  if (!holds(ctx.principal, bond))
-    throw await denied(ctx, what, `This key is bound to one agent: it may not ${action} on ${resource}.`)
-  if (!allows(ctx.principal.policy, action, resource))
-    throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
-  if (await isWithinReach(ctx, action, resource, bond)) return
-  throw await denied(
-    ctx,
-    what,
-    `This key reaches only what it requested itself: for ${action} on ${resource} it needs generations:ReachOthers.`,
-  )
+  const refusal = await refusalOf(ctx, { action, projectId, resource }, bond)
+  if (refusal === null) return
+  const [kind, id] = resource.split('/')
+  throw refusal === 'HIDDEN' ? notFound(kind!, id!) : refusal
+}
+
+/** NOT_FOUND, as if it did not exist, for a thing that somebody else requested and the caller does not reach. */
+export async function assertReached(ctx: Ctx, kind: string, id: string, bond: Bond): Promise<void> {
+  if (!holds(ctx.principal, bond) || !(await isWithinReach(ctx, 'generations:Get', `${kind}/${id}`, bond)))
+    throw notFound(kind, id)
+}
+
+/**
+ * Null when the caller may; otherwise the denial is audited. HIDDEN: it does not reach the thing, and must not learn that there
+ * is one.
+ */
+async function refusalOf(
+  ctx: Ctx,
+  what: { action: Action; projectId: string; resource: string },
+  bond: Bond,
+): Promise<AppError | 'HIDDEN' | null> {
+  const { action, resource } = what
+  const isHeld = holds(ctx.principal, bond)
+  const isReached = isHeld && (await isWithinReach(ctx, action, resource, bond))
+  const isAllowed = allows(ctx.principal.policy, action, resource)
+  if (isReached && isAllowed) return null
+  const error = await denied(ctx, what, refusalText(what, isHeld, isAllowed))
+  return isReached || bond.by === undefined ? error : 'HIDDEN'
+}
+
+function refusalText(
+  { action, resource }: { action: Action; resource: string },
+  isHeld: boolean,
+  isAllowed: boolean,
+): string {
+  if (!isHeld) return `This key is bound to one agent: it may not ${action} on ${resource}.`
+  if (!isAllowed) return `This key may not ${action} on ${resource}.`
+  return `This key reaches only what it requested itself: for ${action} on ${resource} it needs generations:ReachOthers.`
 }
 
 /** The actions that a principal may do, each with whether it is on every resource of its project. */
@@ -66,8 +94,8 @@ export function assertUnbound({ agentId }: Principal): void {
 }
 
 /**
- * The rows in the order of their ids, null for an id that does not exist for the caller. Throws FORBIDDEN when the
- * caller may not do `action` on one of them.
+ * The rows in the order of their ids, null for an id that does not exist for the caller, or whose thing it does not reach. Throws
+ * FORBIDDEN when the caller may not do `action` on one that it reaches.
  */
 export async function eachSeen<Row extends { id: string; projectId: string }>(
   ctx: Ctx,
@@ -82,8 +110,11 @@ export async function eachSeen<Row extends { id: string; projectId: string }>(
     ids.map(async (id) => {
       const row = found.get(id)
       if (!row || !reaches(ctx, row.projectId)) return null
-      await assertMay(ctx, action, row.projectId, resourceOf(row), bondOf(row))
-      return row
+      const what = { action, projectId: row.projectId, resource: resourceOf(row) }
+      const refusal = await refusalOf(ctx, what, bondOf(row))
+      if (refusal === null) return row
+      if (refusal === 'HIDDEN') return null
+      throw refusal
     }),
   )
 }

@@ -37,7 +37,7 @@ import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
 import { respondedResult } from './outcome.ts'
-import { decides, findForVerdict } from './read.ts'
+import { assertKnown, decides, findForVerdict } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 import type { JudgedVerdict } from './write-verdict.ts'
 
@@ -121,6 +121,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   const { approval, seen } = await findForVerdict(ctx, given.approvalId, handsOver ? given.verdict : null)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
+  await assertKnown(ctx, approval)
   await assertMay(ctx, what.action, projectId, what.resource)
   // An edit may bring a stricter requirement.
   const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0

@@ -7,6 +7,7 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertMay, denied, reachable, type Ctx } from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import { approvalOf, type Approval } from './approval.ts'
+import { assertKnown } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The approval, and the persons behind caller, requester and voters. */
@@ -25,6 +26,7 @@ export async function findDecidable(ctx: Ctx, id: string): Promise<Decidable> {
   const { approval, isLate } = await readNow(ctx, ctx.db, id)
   const { projectId } = approval
   const what = whatOf(approval)
+  await assertKnown(ctx, approval)
   await assertMay(ctx, what.action, projectId, what.resource)
   const persons = await personsIn(ctx.db, ctx, approval)
   const refusal = whyNot(ctx, approval, persons)

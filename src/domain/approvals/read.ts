@@ -5,7 +5,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
-import { eachSeen, permissionsOf, reachable, type Ctx } from '../access/index.ts'
+import { assertReached, eachSeen, permissionsOf, reachable, type Bond, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval, type Verdict } from './approval.ts'
 import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type SeenOwner } from './run-state.ts'
 
@@ -18,8 +18,17 @@ export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(A
     rows,
     'approvals:Get',
     ({ id }) => `approval/${id}`,
-    ({ requestedBy }) => ({ by: requestedBy, reached: decides(ctx) }),
+    (approval) => bondOf(ctx, approval),
   )
+}
+
+function bondOf(ctx: Ctx, { requestedBy: by }: Approval): Bond {
+  return { by, reached: decides(ctx) }
+}
+
+/** NOT_FOUND, as if it did not exist, for an approval that the caller may not even read. */
+export function assertKnown(ctx: Ctx, approval: Approval): Promise<void> {
+  return assertReached(ctx, 'approval', approval.id, bondOf(ctx, approval))
 }
 
 /** Whoever may decide approvals reads them, whoever requested the calls. */

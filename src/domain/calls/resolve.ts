@@ -9,7 +9,7 @@ import { atomically } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assertMay, reachable, recordChange, type Ctx } from '../access/index.ts'
+import { assertMay, assertReached, reachable, recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
 import { resolutions, resolveCall, toolCallOf, type Resolution, type ToolCall } from '../tool-calls/index.ts'
 
@@ -41,6 +41,7 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
   const row = reachable(ctx, found, 'tool call', given.toolCallId)
   const { projectId, toolId } = row
   if (toolId === null) throw notFound('tool call', given.toolCallId)
+  await assertReached(ctx, 'tool call', row.id, { by: row.requestedBy })
   await assertMay(ctx, 'toolCalls:Resolve', projectId, `tool/${toolId}`)
   const result = resultOf(given)
   const call = await atomically(ctx.db, async (tx) => {

@@ -29,8 +29,8 @@ import {
  */
 export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
   const call = await findDirectCall(ctx, input.toolCallId)
-  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
+  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   const hints = await atomically(ctx.db, async (tx) => {
     const made = await withdraw(tx, call, false)
     if (!made) await query(tx, noteCancelRequested(call.id))

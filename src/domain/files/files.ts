@@ -116,7 +116,7 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
 
 /**
  * The files that a call or message of the caller refers to. Action `files:Get` on each. INVALID, with its path under
- * `root`, for a file that does not exist, belongs to another project or has no bytes yet.
+ * `root`, for a file that does not exist for the caller, belongs to another project or has no bytes yet.
  */
 export async function resolveAttachments(
   ctx: Ctx,
@@ -127,14 +127,13 @@ export async function resolveAttachments(
   const wanted = check(attachmentsShape, given ?? [], root)
   const ids = wanted.map((one) => one.fileId)
   await noteUsed(ctx.db, projectId, ids)
-  const found = new Map((await loadFiles(ctx.db, ids)).map((file) => [file.id, file]))
+  const rows = (await loadFiles(ctx.db, ids)).filter((file) => file.projectId === projectId)
+  const found = await eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
   return Promise.all(
     wanted.map(async ({ fileId, filename, contentType }, i) => {
-      const known = found.get(fileId)
-      const file = known?.projectId === projectId ? await settleUpload(ctx, known) : null
+      const file = found[i] ? await settleUpload(ctx, found[i]) : null
       if (file?.status !== 'READY')
         throw invalidAt([...root, String(i), 'fileId'], 'names no uploaded file of this project')
-      await assertMay(ctx, 'files:Get', projectId, `file/${fileId}`, bondOf(file))
       return { fileId, filename: filename ?? file.filename, contentType: contentType ?? file.contentType }
     }),
   )

@@ -9,7 +9,7 @@ import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
-import { lineOf, matrix, refusedTo } from './role-matrix.ts'
+import { hides, isOnRequested, lineOf, matrix, refusedTo } from './role-matrix.ts'
 
 let h: Harness
 let upstream: Loopback
@@ -87,8 +87,9 @@ describe('a key that may only see its project', () => {
     weak = await secretOf({ policy: { statement: [statement('Allow', ['projects:Get'])] } })
   })
 
-  const open = ['viewer', 'project', 'pauses', 'node', 'nodes']
-  test.each(rootFields.filter((root) => !open.includes(root.name)).map((root) => [root.name, root] as const))(
+  const open = ['viewer', 'project', 'pauses']
+  const refusing = rootFields.filter((root) => !open.includes(root.name) && !isOnRequested(root))
+  test.each(refusing.map((root) => [root.name, root] as const))(
     'is refused by %s with the action that it lacks',
     async (_name, root) => {
       const refusal = await refusalOf(root, minimalArguments(root, ownerOf(home)), weak)
@@ -102,26 +103,17 @@ describe('a key that may only see its project', () => {
   )
 
   test('is refused every other node, and sees its project and itself', async () => {
-    for (const prefix of [
-      'key_',
-      'tool_',
-      'agt_',
-      'gen_',
-      'step_',
-      'call_',
-      'apr_',
-      'grt_',
-      'gch_',
-      'whk_',
-      'file_',
-    ]) {
-      const { data, errors } = await h.gql(
-        'query($id: ID!) { node(id: $id) { id } }',
-        { id: home.ids[prefix] },
-        weak,
-      )
-      expect([data['node'], errors?.[0]?.extensions?.['code']], prefix).toEqual([null, 'FORBIDDEN'])
+    const codeOfNode = async (prefix: string) => {
+      const query = 'query($id: ID!) { node(id: $id) { id } }'
+      const { data, errors } = await h.gql(query, { id: home.ids[prefix] }, weak)
+      expect(data['node'], prefix).toBeNull()
+      return errors?.[0]?.extensions?.['code']
     }
+    for (const prefix of ['key_', 'tool_', 'agt_', 'grt_', 'gch_', 'whk_'])
+      expect(await codeOfNode(prefix), prefix).toBe('FORBIDDEN')
+    // What others requested does not exist for it.
+    for (const prefix of ['gen_', 'step_', 'call_', 'apr_', 'file_'])
+      expect(await codeOfNode(prefix), prefix).toBeUndefined()
     const seen = await h.gql(
       'query($id: ID!) { node(id: $id) { id } viewer { project { id } } }',
       { id: home.id },
@@ -167,8 +159,10 @@ describe('the roles', () => {
       const refused: string[] = []
       for (const root of ordered) {
         const refusal = await refusalOf(root, minimalArguments(root, ownerOf(project)), key)
-        if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
-        if (refusal) refused.push(root.name)
+        if (!refusal) continue
+        const code = hides(role, root) ? 'NOT_FOUND' : 'FORBIDDEN'
+        expect([root.name, refusal.extensions.code]).toEqual([root.name, code])
+        if (code === 'FORBIDDEN') refused.push(root.name)
       }
       expect(refused.toSorted()).toEqual(refusedTo(role).toSorted())
     },
@@ -205,7 +199,8 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
     async (_name, root) => {
       const variables = minimalArguments(root, ownerOf(project))
       const code = codeOf(root, await asBound(root, variables))
-      expect(code).toBe(lineOf(root.name).bound === 'OPEN' ? null : 'FORBIDDEN')
+      if (isOnRequested(root)) expect(code).toBeOneOf([null, 'NotFoundError', 'NOT_FOUND'])
+      else expect(code).toBe(lineOf(root.name).bound === 'OPEN' ? null : 'FORBIDDEN')
     },
   )
 

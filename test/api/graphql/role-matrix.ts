@@ -1,13 +1,14 @@
 /** Which roles may call which root field, one line for each. The tests that iterate over the schema read it. */
 import type { Role } from '../../../src/domain/access/index.ts'
-import { rootFields } from './minimal-input.ts'
+import { minimalArguments, rootFields, type RootField } from './minimal-input.ts'
 
 export interface Line {
   /** The roles whose keys may call the field; `operator`: only an operator's key. */
   roles: readonly Role[] | 'operator'
   /**
    * What a key that is bound to an agent may do: OPEN: anything of its agent; OWN: what it requested itself; CLOSED:
-   * nothing. It never reaches what others requested, and neither does a key with the role of a caller.
+   * nothing. It never reaches what others requested, and neither does a key with the role of a caller: to them there is no such
+   * thing.
    */
   bound: 'OPEN' | 'OWN' | 'CLOSED'
 }
@@ -156,12 +157,28 @@ export function lineOf(name: string): Line {
   )
 }
 
+const kindsRequested = ['gen_', 'thr_', 'call_', 'apr_', 'file_']
+
+/** Whether the field is about one thing of a principal: to those who do not reach it there is no such thing. */
+export function isOnRequested(root: RootField): boolean {
+  const ids = Object.fromEntries(kindsRequested.map((prefix) => [prefix, prefix]))
+  const given = JSON.stringify(minimalArguments(root, { ids: { any: '', ...ids }, extras: {} }))
+  return /^nodes?$/.test(root.name) || kindsRequested.some((prefix) => given.includes(`"${prefix}"`))
+}
+
+/** Whether the field hides from this role what another principal requested, instead of refusing it. */
+export function hides(role: Role, root: RootField): boolean {
+  // A direct call is withdrawn by its caller alone.
+  return role === 'caller' ? isOnRequested(root) : root.name === 'cancelToolCall'
+}
+
 /** The root fields that refuse this role, for things that another principal requested. */
 export function refusedTo(role: Role): string[] {
   return rootFields
+    .filter((root) => !hides(role, root))
     .map((root) => root.name)
     .filter((name) => {
-      const { roles, bound } = lineOf(name)
-      return roles === 'operator' || !roles.includes(role) || (role === 'caller' && bound === 'OWN')
+      const { roles } = lineOf(name)
+      return roles === 'operator' || !roles.includes(role)
     })
 }
