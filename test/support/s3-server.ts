@@ -1,6 +1,6 @@
 /** A small, strict object store for tests: it speaks the part of S3 that files need, and takes nothing that is not signed. */
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, ServerResponse, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { S3Settings } from '../../src/store/blobs/s3/settings.ts'
 import { judge, type S3Identity } from './s3-verdict.ts'
@@ -11,8 +11,8 @@ export interface StoredObject {
   etag: string
 }
 
-/** What happens to a request instead of its answer. */
-export type S3Fault = number | 'cut' | 'hang' | 'cut-body'
+/** What happens to a request instead of its answer; with `lost` it is done, and its answer does not arrive. */
+export type S3Fault = number | 'cut' | 'hang' | 'cut-body' | 'lost'
 
 export interface S3Server {
   url: string
@@ -95,12 +95,26 @@ async function answer(server: S3Server, request: IncomingMessage, response: Serv
   if (refusal) return refuse(request, response, refusal.status, refusal.code)
   if (name !== bucket) return refuse(request, response, 404, 'NoSuchBucket')
   server.journal.push(`${request.method} ${key}`)
+  if (fault === 'lost') {
+    await perform(server, request, new ServerResponse(request), key, false)
+    return void request.socket.destroy()
+  }
+  return perform(server, request, response, key, fault === 'cut-body')
+}
+
+async function perform(
+  server: S3Server,
+  request: IncomingMessage,
+  response: ServerResponse,
+  key: string,
+  cuts: boolean,
+): Promise<void> {
   if (request.method === 'PUT') return put(server, request, response, key)
   if (request.method === 'DELETE') {
     server.objects.delete(key)
     return void response.writeHead(204).end()
   }
-  return get(server, request, response, key, fault === 'cut-body')
+  return get(server, request, response, key, cuts)
 }
 
 async function put(server: S3Server, request: IncomingMessage, response: ServerResponse, key: string) {

@@ -104,8 +104,8 @@ describe('a key that may only see its project', () => {
 
   test('is refused every other node, and sees its project and itself', async () => {
     const codeOfNode = async (prefix: string) => {
-      const query = 'query($id: ID!) { node(id: $id) { id } }'
-      const { data, errors } = await h.gql(query, { id: home.ids[prefix] }, weak)
+      const document = 'query($id: ID!) { node(id: $id) { id } }'
+      const { data, errors } = await h.gql(document, { id: home.ids[prefix] }, weak)
       expect(data['node'], prefix).toBeNull()
       return errors?.[0]?.extensions?.['code']
     }

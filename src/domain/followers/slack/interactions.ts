@@ -16,6 +16,7 @@ import {
   rejectAction,
 } from './blocks.ts'
 import { openPart, rowById, rowOf, type IntegrationRow } from './integration.ts'
+import { notePressed } from './messages.ts'
 import { isSigned, toleranceSeconds } from './signature.ts'
 import { noteTestPress, testedBy } from './trial.ts'
 import { userOf } from './users.ts'
@@ -56,6 +57,11 @@ export async function serveInteraction(services: Services, request: SlackRequest
   const [approval] = await loadApprovals(db, [pressed.approvalId])
   const row = approval ? await rowOf(db, approval.projectId) : undefined
   if (!approval || !row || !(await isGenuine(services, row, request))) return denied
+  const { message_ts: ts, channel_id: channel } = objectOf(payload['container'])
+  if (typeof ts === 'string' && typeof channel === 'string') {
+    const place = { channel: shortText(channel, 100), ts: shortText(ts, 100) }
+    await notePressed(db, row, approval.id, place)
+  }
   return answer(services, row, approval, pressed, payload)
 }
 

@@ -91,6 +91,20 @@ async function post(
   return null
 }
 
+/**
+ * Notes the message in which somebody pressed a button, if none is known: the answer to its post was lost, or is on its way. What
+ * it shows is not known, so it is updated next. Idempotent.
+ */
+export async function notePressed(
+  db: Database,
+  { id: integrationId, projectId }: Pick<HeldIntegration, 'id' | 'projectId'>,
+  approvalId: string,
+  place: { channel: string; ts: string },
+): Promise<void> {
+  const row = { approvalId, projectId, integrationId, ...place, shown: '' }
+  await db.insert(slackMessages).values(row).onConflictDoNothing()
+}
+
 async function shownOf(
   services: Services,
   { showArguments }: HeldIntegration,
