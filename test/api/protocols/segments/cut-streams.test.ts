@@ -1,13 +1,15 @@
 /**
- * Streams of chats and of AG-UI that are cut after each of their events, and resumed: the page shows every part once, the
- * run goes on by itself, and its tool runs once. Judged by the clients of both.
+ * Streams of chats, of AG-UI and of A2A that are cut after each of their events, and resumed: the page shows every part once, the
+ * run goes on by itself, and its tool runs once. Judged by the clients of each.
  */
+import type { StreamResponse } from '@a2a-js/sdk'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { cutAfter } from '../../../support/cut-stream.ts'
 import { peerTest } from '../../../support/peers.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 import { openAgent, said, shown } from '../ag-ui/clients.ts'
+import { foldStream, message, ofTask, openClient, stateOf, textsOf } from '../a2a/clients.ts'
 import { openChat, partsOf } from '../chat/front-end.ts'
 
 let h: Harness
@@ -83,4 +85,34 @@ peerTest('a run of AG-UI, cut after each event', { timeout: 180_000 }, async () 
     expect(acted(word), word).toBe(1)
   }
   expect(cuts).toBeGreaterThan(12)
+})
+
+test('a task of A2A, cut after each event', { timeout: 180_000 }, async () => {
+  let cuts = 0
+  for (let events = 0; events < most; events++) {
+    const word = `a2a ${events}`
+    const cut = cutAfter(events)
+    const request = message(promptOf(word))
+    const got: StreamResponse[] = []
+    const read = async (stream: AsyncIterable<StreamResponse>) => {
+      for await (const event of stream) got.push(event)
+    }
+    const client = await openClient(h.url, 'plain', adminKey, cut.fetch)
+    await read(client.sendMessageStream(request)).catch(() => null)
+    if (!cut.wasCut()) break
+    cuts++
+    const next = await openClient(h.url, 'plain', adminKey)
+    // Without a task the message itself finds it again; a task that has ended has no stream any more.
+    const { id } = foldStream(got)
+    await read(id ? next.resubscribeTask({ tenant: '', id }) : next.sendMessageStream(request)).catch(
+      () => null,
+    )
+    const task = await next.getTask(ofTask(foldStream(got).id))
+    expect(stateOf(task), word).toBe('COMPLETED')
+    expect(textsOf(task), word).toEqual({ 'text-1': before, 'text-2': after })
+    if (foldStream(got).states.at(-1) === 'COMPLETED')
+      expect(foldStream(got).texts, word).toEqual(textsOf(task))
+    expect(acted(word), word).toBe(1)
+  }
+  expect(cuts).toBeGreaterThan(5)
 })
