@@ -118,6 +118,9 @@ describe('GraphQL', () => {
   test.each(['asked', 'direct'] as const)('the call %s is not read by another caller', async (name) => {
     expect(await read('toolCall', ids[name], owner.secret)).toBe(ids[name])
     expect(await read('toolCall', ids[name], other.secret)).toBeNull()
+    const { data } = await h.gql('{ auditEntries(first: 1) { nodes { action resource outcome } } }')
+    const denial = { action: 'toolCalls:Get', resource: `toolCall/${ids[name]}`, outcome: 'DENIED' }
+    expect(data['auditEntries'].nodes).toEqual([denial])
   })
 
   test('lists hold only what is the reader’s own', async () => {

@@ -41,14 +41,31 @@ export async function assertMay(
 ): Promise<void> {
   const refusal = await refusalOf(ctx, { action, projectId, resource }, bond)
   if (refusal === null) return
-  const [kind, id] = resource.split('/')
-  throw refusal === 'HIDDEN' ? notFound(kind!, id!) : refusal
+  throw refusal === 'HIDDEN' ? missing(resource) : refusal
 }
 
-/** NOT_FOUND, as if it did not exist, for a thing that somebody else requested and the caller does not reach. */
-export async function assertReached(ctx: Ctx, kind: string, id: string, bond: Bond): Promise<void> {
-  if (!holds(ctx.principal, bond) || !(await isWithinReach(ctx, 'generations:Get', `${kind}/${id}`, bond)))
-    throw notFound(kind, id)
+/**
+ * NOT_FOUND, as if it did not exist, for a thing that somebody else requested and the caller does not reach; `thing` is its
+ * resource, where the right that `what` names is one on another. Audits the denial.
+ */
+export async function assertReached(
+  ctx: Ctx,
+  what: { action: Action; projectId: string; resource: string },
+  thing: string,
+  bond: Bond,
+): Promise<void> {
+  if (holds(ctx.principal, bond) && (await isWithinReach(ctx, what.action, thing, bond))) return
+  await recordDenial(ctx, what)
+  throw missing(thing)
+}
+
+/** The error of a thing that does not exist for the caller, such as `toolCall/call_1`. */
+function missing(resource: string): AppError {
+  const [kind, id] = resource.split('/')
+  return notFound(
+    kind!.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+    id!,
+  )
 }
 
 /**
@@ -125,8 +142,15 @@ export async function denied(
   what: { action: Action; projectId: string; resource: string },
   message: string,
 ): Promise<AppError> {
-  await record(ctx.db, { ...callerOf(ctx), ...what, outcome: 'DENIED' })
+  await recordDenial(ctx, what)
   return new AppError('FORBIDDEN', message, { action: what.action })
+}
+
+function recordDenial(
+  ctx: Ctx,
+  what: { action: Action; projectId: string; resource: string },
+): Promise<void> {
+  return record(ctx.db, { ...callerOf(ctx), ...what, outcome: 'DENIED' })
 }
 
 /** A change by the caller, for the audit log. */

@@ -15,7 +15,8 @@ import {
   withRequester,
 } from '../events/index.ts'
 import { approvalOf, claimOf, type Approval } from './approval.ts'
-import { assertOpen, conflict, findDecidable, readNow, whatOf } from './open.ts'
+import { assertOpen, conflict, findDecidable, readNow } from './open.ts'
+import { whatOf } from './read.ts'
 import { hasApproved } from './rights.ts'
 
 /** How long a claim holds without being renewed. */

@@ -24,7 +24,6 @@ import {
   policiesOf,
   prepareCall,
   proposedCallable,
-  resourceOf,
   resultFault,
   withAttachments,
 } from '../tools/index.ts'
@@ -37,7 +36,7 @@ import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
 import { respondedResult } from './outcome.ts'
-import { assertKnown, decides, findForVerdict } from './read.ts'
+import { assertKnown, decides, findForVerdict, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 import type { JudgedVerdict } from './write-verdict.ts'
 
@@ -119,10 +118,9 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   // What goes on is read for those alone who may decide, and who hand it over to a worker of this process.
   const handsOver = isAlone && !isEdited && !given.grant && decides(ctx) && ctx.slots.hasWorkers()
   const { approval, seen } = await findForVerdict(ctx, given.approvalId, handsOver ? given.verdict : null)
-  const { projectId, toolId } = approval
-  const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
+  const what = whatOf(approval)
   await assertKnown(ctx, approval)
-  await assertMay(ctx, what.action, projectId, what.resource)
+  await assertMay(ctx, what.action, what.projectId, what.resource)
   // An edit may bring a stricter requirement.
   const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0
   const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()

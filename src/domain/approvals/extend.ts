@@ -11,7 +11,8 @@ import { assertStillValid, denied, entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
 import type { Approval } from './approval.ts'
-import { assertOpen, conflict, findDecidable, readNow, whatOf, type Decidable } from './open.ts'
+import { assertOpen, conflict, findDecidable, readNow, type Decidable } from './open.ts'
+import { whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The latest deadline, counted from the question: as long as a gate may allow at most. */

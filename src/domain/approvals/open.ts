@@ -5,9 +5,8 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertMay, denied, reachable, type Ctx } from '../access/index.ts'
-import { resourceOf } from '../tools/index.ts'
 import { approvalOf, type Approval } from './approval.ts'
-import { assertKnown } from './read.ts'
+import { assertKnown, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The approval, and the persons behind caller, requester and voters. */
@@ -32,11 +31,6 @@ export async function findDecidable(ctx: Ctx, id: string): Promise<Decidable> {
   const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw await denied(ctx, what, refusal)
   return { approval, isLate, persons }
-}
-
-/** What the right to decide is asked for, and the audit records. */
-export function whatOf({ projectId, toolId }: Pick<Approval, 'projectId' | 'toolId'>) {
-  return { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
 }
 
 /** The approval as it is at this moment, also after a wait for a lock. NOT_FOUND; checks no permission. */

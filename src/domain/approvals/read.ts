@@ -6,6 +6,7 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { assertReached, eachSeen, permissionsOf, reachable, type Bond, type Ctx } from '../access/index.ts'
+import { resourceOf } from '../tools/index.ts'
 import { approvalOf, type Approval, type Verdict } from './approval.ts'
 import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type SeenOwner } from './run-state.ts'
 
@@ -28,7 +29,12 @@ function bondOf(ctx: Ctx, { requestedBy: by }: Approval): Bond {
 
 /** NOT_FOUND, as if it did not exist, for an approval that the caller may not even read. */
 export function assertKnown(ctx: Ctx, approval: Approval): Promise<void> {
-  return assertReached(ctx, 'approval', approval.id, bondOf(ctx, approval))
+  return assertReached(ctx, whatOf(approval), `approval/${approval.id}`, bondOf(ctx, approval))
+}
+
+/** What the right to decide is asked for, and the audit records. */
+export function whatOf({ projectId, toolId }: Pick<Approval, 'projectId' | 'toolId'>) {
+  return { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
 }
 
 /** Whoever may decide approvals reads them, whoever requested the calls. */

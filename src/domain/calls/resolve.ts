@@ -41,8 +41,9 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
   const row = reachable(ctx, found, 'tool call', given.toolCallId)
   const { projectId, toolId } = row
   if (toolId === null) throw notFound('tool call', given.toolCallId)
-  await assertReached(ctx, 'tool call', row.id, { by: row.requestedBy })
-  await assertMay(ctx, 'toolCalls:Resolve', projectId, `tool/${toolId}`)
+  const what = { action: 'toolCalls:Resolve', projectId, resource: `tool/${toolId}` } as const
+  await assertReached(ctx, what, `toolCall/${row.id}`, { by: row.requestedBy })
+  await assertMay(ctx, what.action, projectId, what.resource)
   const result = resultOf(given)
   const call = await atomically(ctx.db, async (tx) => {
     const said = { resolution: given.outcome, by: ctx.principal.id, result }

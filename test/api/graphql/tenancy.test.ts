@@ -144,53 +144,6 @@ describe('a foreign id is answered word for word like a missing one, and nothing
   })
 })
 
-/** The kinds of things that belong to whoever requested them. */
-const requested = ['gen_', 'thr_', 'step_', 'call_', 'direct', 'unknown', 'apr_', 'file_']
-
-describe('what another principal requested is answered word for word like what does not exist', () => {
-  let caller: { id: string; secret: string }
-  let bound: { id: string; secret: string }
-  beforeAll(async () => {
-    const make = async (input: object) => {
-      const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret', own.key)
-      return { id: made['apiKey'].id as string, secret: made['secret'] as string }
-    }
-    caller = await make({ role: 'CALLER' })
-    bound = await make({ role: 'ADMIN', agentId: own.ids['agt_'] })
-  })
-
-  const owned = places.flatMap(([name, root, path]) => {
-    const named = prefixAt(root, path)
-    const kinds = requested.filter((kind) => {
-      const prefix = /^(direct|unknown)$/.test(kind) ? 'call_' : kind
-      return named === null ? path.join() === 'id' || path.join() === 'ids.0' : prefix === named
-    })
-    return kinds.map((kind) => [`${name} for ${kind}`, root, path, kind] as const)
-  })
-
-  test('there are many such places, so that this cannot pass on nothing', () => {
-    expect(owned.length).toBeGreaterThan(35)
-  })
-
-  test.each(owned)('in %s', async (_name, root, path, kind) => {
-    const id = own.ids[kind]!
-    const variables = (value: string) =>
-      argumentsWith(root, { ids: own.ids, extras: extrasOf(own) }, path, value)
-    const asCaller = (value: string) => answer(root, variables(value), caller.secret)
-    const asBound = async (value: string) =>
-      JSON.stringify(await answerAs(h.app, bound.id, root, variables(value)))
-    for (const ask of [asCaller, asBound]) {
-      const [theirs, nobodys] = [await ask(id), await ask(missing(id))]
-      const plain = (text: string, one: string) =>
-        text
-          .replaceAll(one, '<id>')
-          .replace(/\bn\d+\b/g, 'n')
-          .replace(/"currentlyAvailable":\d+/, '')
-      expect(plain(theirs, id), ask === asBound ? 'bound' : 'caller').toBe(plain(nobodys, missing(id)))
-    }
-  })
-})
-
 describe('an operator who names a project that does not exist', () => {
   const named = places.filter(([, , path]) => path.at(-1) === 'projectId')
 
@@ -328,5 +281,52 @@ describe('a foreign id shows nothing to a key that is bound to an agent, and doe
 
   test('and the foreign project is unchanged', async () => {
     expect(await holdings()).toBe(before)
+  })
+})
+
+/** The kinds of things that belong to whoever requested them. */
+const requested = ['gen_', 'thr_', 'step_', 'call_', 'direct', 'unknown', 'apr_', 'file_']
+
+describe('what another principal requested is answered word for word like what does not exist', () => {
+  let caller: { id: string; secret: string }
+  let bound: { id: string; secret: string }
+  beforeAll(async () => {
+    const make = async (input: object) => {
+      const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret', own.key)
+      return { id: made['apiKey'].id as string, secret: made['secret'] as string }
+    }
+    caller = await make({ role: 'CALLER' })
+    bound = await make({ role: 'ADMIN', agentId: own.ids['agt_'] })
+  })
+
+  const owned = places.flatMap(([name, root, path]) => {
+    const named = prefixAt(root, path)
+    const kinds = requested.filter((kind) => {
+      const prefix = /^(direct|unknown)$/.test(kind) ? 'call_' : kind
+      return named === null ? path.join() === 'id' || path.join() === 'ids.0' : prefix === named
+    })
+    return kinds.map((kind) => [`${name} for ${kind}`, root, path, kind] as const)
+  })
+
+  test('there are many such places, so that this cannot pass on nothing', () => {
+    expect(owned.length).toBeGreaterThan(35)
+  })
+
+  test.each(owned)('in %s', async (_name, root, path, kind) => {
+    const id = own.ids[kind]!
+    const variables = (value: string) =>
+      argumentsWith(root, { ids: own.ids, extras: extrasOf(own) }, path, value)
+    const asCaller = (value: string) => answer(root, variables(value), caller.secret)
+    const asBound = async (value: string) =>
+      JSON.stringify(await answerAs(h.app, bound.id, root, variables(value)))
+    for (const ask of [asCaller, asBound]) {
+      const [theirs, nobodys] = [await ask(id), await ask(missing(id))]
+      const plain = (text: string, one: string) =>
+        text
+          .replaceAll(one, '<id>')
+          .replace(/\bn\d+\b/g, 'n')
+          .replace(/"currentlyAvailable":\d+/, '')
+      expect(plain(theirs, id), ask === asBound ? 'bound' : 'caller').toBe(plain(nobodys, missing(id)))
+    }
   })
 })

@@ -149,6 +149,8 @@ describe('a claim', () => {
     const { id } = await asked({ approvers: ['ADMIN'] })
     expect(await refusal('claimApproval', { approvalId: id }, keys.one.secret)).toBe('FORBIDDEN')
     expect(await claim(id, keys.caller.secret)).toMatchObject({ __typename: 'NotFoundError' })
+    const denial = { action: 'approvals:Decide', principalId: keys.caller.id, outcome: 'DENIED' }
+    expect(await audited()).toMatchObject(denial)
     expect(await refusal('releaseApproval', { approvalId: id }, keys.one.secret)).toBe('FORBIDDEN')
     const late = await asked()
     await gate.bringForward(late.id, 'expiry')
