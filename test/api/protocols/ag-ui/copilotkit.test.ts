@@ -37,7 +37,7 @@ judged('a run', () => {
     page.agent.subscribe({
       onTextMessageContentEvent: ({ event }: any) => void pieces.push(event.delta),
     })
-    await ask(page, 'slow 400ms\nsay one two three')
+    await ask(page, 'slow 2000ms before\nslow 50ms\nsay one two three')
     expect(pieces.join('')).toBe('one two three')
     expect(pieces.length).toBeGreaterThan(1)
     await ask(page, 'say four')

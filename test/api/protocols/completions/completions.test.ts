@@ -65,7 +65,7 @@ describe.each(majors)('openai %i', (major) => {
   })
 
   test('a stream: pieces, and the usage where it is asked for', async () => {
-    const messages = [user(`usage 7 8\nslow 200ms\nsay one two three ${major}`)]
+    const messages = [user(`usage 7 8\nslow 2000ms before\nslow 50ms\nsay one two three ${major}`)]
     const body = { model: 'plain', messages, stream: true as const }
     const texts: string[] = []
     const reasons: unknown[] = []

@@ -35,7 +35,10 @@ function locateTool() {
 test('text, whole and as a stream', async () => {
   const { text, finishReason } = await generateText({ model: modelOf('plain'), prompt: 'say hello there' })
   expect({ text, finishReason }).toEqual({ text: 'hello there', finishReason: 'stop' })
-  const stream = streamText({ model: modelOf('plain'), prompt: 'slow 200ms\nsay one two three four' })
+  const stream = streamText({
+    model: modelOf('plain'),
+    prompt: 'slow 2000ms before\nslow 50ms\nsay one two three four',
+  })
   const pieces: string[] = []
   for await (const piece of stream.textStream) pieces.push(piece)
   expect(pieces.length).toBeGreaterThan(1)
