@@ -165,43 +165,38 @@ interface Judges {
   projectId: string
 }
 
-/** Judges by the digits of numbers that no double has. Reports the first issue. */
-function judgeExactly(compiler: Compiler, schema: JsonObject): (value: unknown) => Judgement {
-  let compiled: ValidateFunction | undefined
-  return (value) => {
-    const validate = (compiled ??= compiler.compileExactly(rounded(schema)))
-    const near = rounded(value)
-    return judgingExactly(near, () => run(validate, near.value))
-  }
-}
-
 /**
  * Small work runs directly and reports every issue. Larger work has a time limit and reports only the first issue,
- * because a million issues are a million objects.
+ * because a million issues are a million objects. Numbers that no double has are judged by their digits.
  */
 function judgeOf(
   { compiler, schema, weight, all, projectId }: Judges,
   isExact: boolean,
 ): (value: unknown) => Judgement {
   let first: ValidateFunction | undefined
+  let exact: ValidateFunction | undefined
+  const compiledFirst = () => (first ??= compiler.compile(schema, false))
+  const compiledExactly = () => (exact ??= compiler.compileExactly(rounded(schema)))
   const cooldown = createCooldown()
-  const exactly = judgeExactly(compiler, schema)
-  return (value) => {
-    if (isExact || hasExactNumbers(value)) {
-      if (cooldown.isActive()) return tooCostly
-      const done = boundedFor(projectId, checkMs, () => exactly(value))
-      if (done.ok) return done.value
-      cooldown.start()
-      return tooCostly
-    }
-    const small = isSmall(weight, value)
-    if (small && !weight.patterns) return run(all, value)
+  /** The time limit is the value's: a schema that compiles quickly is compiled before, as in `compile`. */
+  const within = (compiled: () => ValidateFunction, work: () => Judgement): Judgement => {
     if (cooldown.isActive()) return tooCostly
-    const work = () => run(small ? all : (first ??= compiler.compile(schema, false)), value)
+    if (isQuick(weight)) compiled()
     const done = boundedFor(projectId, checkMs, work)
     if (done.ok) return done.value
     cooldown.start()
     return tooCostly
+  }
+  return (value) => {
+    if (isExact || hasExactNumbers(value))
+      return within(compiledExactly, () => {
+        const near = rounded(value)
+        return judgingExactly(near, () => run(compiledExactly(), near.value))
+      })
+    const small = isSmall(weight, value)
+    if (small && !weight.patterns) return run(all, value)
+    const compiled = small ? () => all : compiledFirst
+    return within(compiled, () => run(compiled(), value))
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { tryParseJson } from '../../src/core/json.ts'
 import { compileSchema } from '../../src/core/json-schema.ts'
 
 const issuesOf = (schema: unknown, value: unknown) => {
@@ -106,6 +107,12 @@ test('a machine too busy to compile in time refuses no small schema, and stops a
     Object.fromEntries(Array.from({ length }, (_, i) => [`p${i}`, { type: 'string' }]))
   for (const more of [{}, fields(400)])
     expect(issuesOf(slow(more), { amount: 'many' })).toEqual([
+      { path: ['amount'], message: 'must be number' },
+    ])
+  // Nor a value because its schema was not compiled yet: one of many parts, and one with all digits of a number.
+  const values = Object.fromEntries(Object.keys(fields(400)).map((name) => [name, 'x']))
+  for (const value of [values, { exact: tryParseJson('12345678901234567890') }])
+    expect(issuesOf(slow(fields(400)), { amount: 'many', ...value })).toEqual([
       { path: ['amount'], message: 'must be number' },
     ])
   expect(issuesOf(slow(fields(700)), {})).toMatchObject({ message: expect.stringContaining('150 ms') })
