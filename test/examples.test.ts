@@ -15,8 +15,6 @@ import { copilotKitPackages } from './support/peers.ts'
 import { startReplica, type Replica } from './support/replica.ts'
 import { servePage } from './support/vite-page.ts'
 
-// Compilers, browsers and processes take long on a busy machine.
-
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../examples')
 let built: Built

@@ -12,8 +12,6 @@ import { adminKey } from '../support/harness.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { command, finished, terminal } from './command.ts'
 
-// Every test starts processes, which takes long on a busy machine.
-
 let shop: Shop
 let env: Record<string, string>
 let folder: string

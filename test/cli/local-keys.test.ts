@@ -9,7 +9,6 @@ import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/data
 import { startReplica } from '../support/replica.ts'
 import { finished } from './command.ts'
 
-// Every test starts processes, which takes long on a busy machine.
 const closers: (() => unknown)[] = []
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()

@@ -9,8 +9,6 @@ import { gateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { peerFile, peerTest } from '../support/peers.ts'
 
-// Every test starts processes, which takes long on a busy machine.
-
 let h: Harness
 let folder: string
 const closers: (() => unknown)[] = []

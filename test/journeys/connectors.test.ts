@@ -15,8 +15,6 @@ import type { Fixtures } from '../support/fixtures.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 
-// Every test starts processes, which takes long on a busy machine.
-
 /** Longer than a test: what ends before has ended by what it is about. */
 const toolTimeoutMs = 600_000
 const program = resolve(import.meta.dirname, '../support/stdio-server.mjs')

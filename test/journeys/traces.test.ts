@@ -20,8 +20,6 @@ const [callerTrace, callerSpan] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa
 const [httpTrace, httpSpan] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
 const caller = `00-${callerTrace}-${callerSpan}-01`
 
-// A process that starts with an SDK takes its time on a busy machine.
-
 describeWithPeers.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const)(
   'on %s',
   (kind) => {

@@ -54,7 +54,7 @@ export async function assertReached(
   thing: string,
   bond: Bond,
 ): Promise<void> {
-  if (holds(ctx.principal, bond) && (await isWithinReach(ctx, what.action, thing, bond))) return
+  if (await isReached(ctx, what.action, thing, bond)) return
   await recordDenial(ctx, what)
   throw missing(thing)
 }
@@ -78,21 +78,23 @@ async function refusalOf(
   bond: Bond,
 ): Promise<AppError | 'HIDDEN' | null> {
   const { action, resource } = what
-  const isHeld = holds(ctx.principal, bond)
-  const isReached = isHeld && (await isWithinReach(ctx, action, resource, bond))
-  const isAllowed = allows(ctx.principal.policy, action, resource)
-  if (isReached && isAllowed) return null
-  const error = await denied(ctx, what, refusalText(what, isHeld, isAllowed))
-  return isReached || bond.by === undefined ? error : 'HIDDEN'
+  const reached = await isReached(ctx, action, resource, bond)
+  if (reached && allows(ctx.principal.policy, action, resource)) return null
+  const error = await denied(ctx, what, refusalText(ctx.principal, what, bond))
+  return reached || bond.by === undefined ? error : 'HIDDEN'
+}
+
+async function isReached(ctx: Ctx, action: Action, thing: string, bond: Bond): Promise<boolean> {
+  return holds(ctx.principal, bond) && isWithinReach(ctx, action, thing, bond)
 }
 
 function refusalText(
+  principal: Principal,
   { action, resource }: { action: Action; resource: string },
-  isHeld: boolean,
-  isAllowed: boolean,
+  bond: Bond,
 ): string {
-  if (!isHeld) return `This key is bound to one agent: it may not ${action} on ${resource}.`
-  if (!isAllowed) return `This key may not ${action} on ${resource}.`
+  if (!holds(principal, bond)) return `This key is bound to one agent: it may not ${action} on ${resource}.`
+  if (!allows(principal.policy, action, resource)) return `This key may not ${action} on ${resource}.`
   return `This key reaches only what it requested itself: for ${action} on ${resource} it needs generations:ReachOthers.`
 }
 

@@ -16,7 +16,7 @@ import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
+import { assertStillValid, denied, type Ctx } from '../access/index.ts'
 import { judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
 import {
   argumentLimits,
@@ -36,7 +36,7 @@ import type { Edit, PreparedVerdict } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
 import { respondedResult } from './outcome.ts'
-import { assertKnown, decides, findForVerdict, whatOf } from './read.ts'
+import { assertMayDecide, decides, findForVerdict, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 import type { JudgedVerdict } from './write-verdict.ts'
 
@@ -119,8 +119,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   const handsOver = isAlone && !isEdited && !given.grant && decides(ctx) && ctx.slots.hasWorkers()
   const { approval, seen } = await findForVerdict(ctx, given.approvalId, handsOver ? given.verdict : null)
   const what = whatOf(approval)
-  await assertKnown(ctx, approval)
-  await assertMay(ctx, what.action, what.projectId, what.resource)
+  await assertMayDecide(ctx, approval)
   // An edit may bring a stricter requirement.
   const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0
   const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()

@@ -4,9 +4,9 @@ import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assertMay, denied, reachable, type Ctx } from '../access/index.ts'
+import { denied, reachable, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval } from './approval.ts'
-import { assertKnown, whatOf } from './read.ts'
+import { assertMayDecide, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The approval, and the persons behind caller, requester and voters. */
@@ -23,13 +23,10 @@ export interface Decidable {
  */
 export async function findDecidable(ctx: Ctx, id: string): Promise<Decidable> {
   const { approval, isLate } = await readNow(ctx, ctx.db, id)
-  const { projectId } = approval
-  const what = whatOf(approval)
-  await assertKnown(ctx, approval)
-  await assertMay(ctx, what.action, projectId, what.resource)
+  await assertMayDecide(ctx, approval)
   const persons = await personsIn(ctx.db, ctx, approval)
   const refusal = whyNot(ctx, approval, persons)
-  if (refusal) throw await denied(ctx, what, refusal)
+  if (refusal) throw await denied(ctx, whatOf(approval), refusal)
   return { approval, isLate, persons }
 }
 

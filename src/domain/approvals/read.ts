@@ -5,7 +5,15 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
-import { assertReached, eachSeen, permissionsOf, reachable, type Bond, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  assertReached,
+  eachSeen,
+  permissionsOf,
+  reachable,
+  type Bond,
+  type Ctx,
+} from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import { approvalOf, type Approval, type Verdict } from './approval.ts'
 import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type SeenOwner } from './run-state.ts'
@@ -27,9 +35,14 @@ function bondOf(ctx: Ctx, { requestedBy: by }: Approval): Bond {
   return { by, reached: decides(ctx) }
 }
 
-/** NOT_FOUND, as if it did not exist, for an approval that the caller may not even read. */
-export function assertKnown(ctx: Ctx, approval: Approval): Promise<void> {
-  return assertReached(ctx, whatOf(approval), `approval/${approval.id}`, bondOf(ctx, approval))
+/**
+ * Throws unless the caller may decide approvals of this tool: action `approvals:Decide`. NOT_FOUND, as if it did not exist, for an
+ * approval that the caller may not even read.
+ */
+export async function assertMayDecide(ctx: Ctx, approval: Approval): Promise<void> {
+  const what = whatOf(approval)
+  await assertReached(ctx, what, `approval/${approval.id}`, bondOf(ctx, approval))
+  await assertMay(ctx, what.action, what.projectId, what.resource)
 }
 
 /** What the right to decide is asked for, and the audit records. */

@@ -25,8 +25,6 @@ const eventsPerStream = 250
 /** The longest pause between two cuts. */
 const cutMs = 150
 
-// Three seconds each on an idle machine, much more on a busy one.
-
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()

@@ -8,8 +8,6 @@ import { copilotKitPackages } from '../../../support/peers.ts'
 import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
 import { servePage, type ServedPage } from '../../../support/vite-page.ts'
 
-// The bundle of the page takes long on a busy machine.
-
 describe.skipIf(!hasChromium || !copilotKitPackages)('a page of React', () => {
   let h: Harness
   let fixtures: Fixtures

@@ -8,8 +8,6 @@ import { adminKey, openHarness, type Harness } from '../../../support/harness.ts
 import { copilotKitPackages } from '../../../support/peers.ts'
 import { servePage, type ServedPage } from '../../../support/vite-page.ts'
 
-// The bundle of the page takes long on a busy machine.
-
 describe.skipIf(!hasChromium || !copilotKitPackages)('a page of assistant-ui', () => {
   let h: Harness
   let fixtures: Fixtures
