@@ -17,6 +17,7 @@ import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { openReceiver } from '../support/webhook-receiver.ts'
+import { sendForm } from '../support/link-fixtures.ts'
 
 const key = 'gh_clocks_operator_012345678901234567890123456789012345'
 const hourMs = 3_600_000
@@ -266,6 +267,100 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
         await expect
           .poll(async () => (await ask(url, short['secret'], viewer)).errors?.[0]?.extensions?.['code'])
           .toBe('UNAUTHENTICATED')
+    }
+  })
+
+  test('retention removes what is a day old by the clock of the database, whichever sweeps', async () => {
+    const toolId = await tool('kept')
+    await mutate(behind.url, key, 'setRetention', { runDays: 1 }, 'retention { version }')
+    for (const [n, { here, there }] of turns().entries()) {
+      const [young, old] = [await call(here, toolId, 2 * n), await call(here, toolId, 2 * n + 1)]
+      const age = (id: string, minutes: number) =>
+        db`update tool_calls set settled_at = clock_timestamp() - ${minutes} * interval '1 minute',
+          created_at = clock_timestamp() - interval '2 days' where id = ${id}`
+      // Each of the two would be judged otherwise an hour earlier or later.
+      await age(young.id, 24 * 60 - 30)
+      await age(old.id, 24 * 60 + 30)
+      there.freeze()
+      try {
+        await db`update retentions set wake_at = clock_timestamp()`
+        await expect
+          .poll(async () => db`select id from tool_calls where id in ${db([young.id, old.id])}`)
+          .toEqual([{ id: young.id }])
+        // What is swept is noted when it is over.
+        await expect
+          .poll(
+            async () => db`select from retentions where wake_at > clock_timestamp() + interval '1 minute'`,
+          )
+          .toHaveLength(1)
+      } finally {
+        there.thaw()
+      }
+      expect(await db`select id from tool_calls where id = ${young.id}`).toHaveLength(1)
+    }
+  })
+
+  test('a link with a code lasts as long as its question, on both', async () => {
+    const receiver = await openReceiver()
+    closers.push(() => receiver.close())
+    const types = ['APPROVAL_REQUESTED']
+    const made = await mutate(
+      ahead.url,
+      key,
+      'createWebhook',
+      { url: receiver.url, types },
+      'secret webhook { id }',
+    )
+    receiver.secret = made['secret']
+    const webhookId = made['webhook'].id
+    const person = await mutate(
+      behind.url,
+      key,
+      'createApiKey',
+      { name: 'ada', role: 'APPROVER' },
+      'apiKey { id }',
+    )
+    const recipients = [{ principalId: person['apiKey'].id, address: 'ada@example.com' }]
+    await mutate(behind.url, key, 'setWebhookRecipients', { webhookId, recipients }, 'webhook { id }')
+    const gate = { autoApprove: false, verdictLinks: true, timeoutSeconds: 300 }
+    const toolId = await tool('linked', { gate })
+    const open = async (replica: Replica, n: number) => {
+      const { id } = (await call(replica, toolId, n)).approval
+      const of = ({ data }: { data: any }) => data.approvalId === id && data.verdictLinks
+      await receiver.until((all) => all.some(of))
+      const [{ url, code }] = receiver.received.find(of)!.data['verdictLinks']
+      return { id: id as string, url: new URL(url).pathname, code: code as string }
+    }
+    const press = async (replica: Replica, { url, code }: { url: string; code: string }) =>
+      (await sendForm(`${replica.url}${url}`, { code, verdict: 'APPROVE' })).status
+    for (const [n, { here, there }] of turns().entries()) {
+      const one = await open(here, n)
+      expect(await press(there, one)).toBe(200)
+      await expect.poll(() => requests.get(`/linked/${n}`)).toBe(1)
+      const over = await open(here, n + 2)
+      await db`update approvals set expires_at = clock_timestamp() where id = ${over.id}`
+      expect(await press(there, over)).not.toBe(200)
+      expect(requests.get(`/linked/${n + 2}`)).toBeUndefined()
+    }
+  })
+
+  test('a rate is one for both, and what it refuses may come when it said', async () => {
+    const toolId = await tool('rare')
+    // An hour between the clocks would refill it sixty times.
+    const rate = { scope: 'TOOL', targetId: toolId, perMinute: 1, burst: 2 }
+    await mutate(behind.url, key, 'setRateLimit', rate, 'rateLimit { burst }')
+    const tried = async ({ url }: Replica, n: number): Promise<string | number> => {
+      const document = `mutation($input: CallToolInput!) { callTool(input: $input) { __typename
+        ... on LimitReachedError { retryAfterMs } } }`
+      const { data } = await ask(url, key, document, { input: { toolId, arguments: { n } } })
+      return data['callTool'].retryAfterMs ?? data['callTool'].__typename
+    }
+    const answers: (string | number)[] = []
+    for (let n = 0; n < 3; n++) for (const replica of both()) answers.push(await tried(replica, n))
+    expect(answers.filter((answer) => answer === 'CallToolPayload')).toHaveLength(2)
+    for (const wait of answers.slice(2)) {
+      expect(wait).toBeGreaterThan(0)
+      expect(wait).toBeLessThanOrEqual(60_000)
     }
   })
 

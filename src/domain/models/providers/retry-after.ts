@@ -5,12 +5,13 @@ const longestMs = 24 * 60 * 60 * 1000
 
 /**
  * Milliseconds to wait; null when the response does not say. `retry-after-ms` takes precedence over `retry-after`
- * (seconds or an HTTP date), and that over `retryDelay` in the body. Header names are lower case.
+ * (seconds or an HTTP date), and that over `retryDelay` in the body. A date is compared with the response's own `date`, because
+ * clocks differ; without one, with this process's. Header names are lower case.
  */
 export function retryAfterOf(
   headers: Record<string, string>,
   body: string,
-  now: number = Date.now(),
+  now: number = dateOf(headers['date']) ?? Date.now(),
 ): number | null {
   const candidates = [
     numberOf(headers['retry-after-ms']),
@@ -31,6 +32,11 @@ function seconds(value: number | null): number | null {
 }
 
 function until(text: string | undefined, now: number): number | null {
+  const at = dateOf(text)
+  return at === null ? null : Math.max(0, at - now)
+}
+
+function dateOf(text: string | undefined): number | null {
   const at = text === undefined ? Number.NaN : Date.parse(text)
-  return Number.isNaN(at) ? null : Math.max(0, at - now)
+  return Number.isNaN(at) ? null : at
 }

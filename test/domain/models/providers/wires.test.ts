@@ -283,6 +283,14 @@ describe.each(wires)('on the %s wire', (wire, model) => {
   test.each([
     [429, { 'retry-after': '7' }, 'MODEL_RATE_LIMITED', true, 7_000],
     [429, { 'retry-after-ms': '1500', 'retry-after': '9' }, 'MODEL_RATE_LIMITED', true, 1_500],
+    // Three minutes by the provider's own clock, whatever the time is here.
+    [
+      429,
+      { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:31:00 GMT' },
+      'MODEL_RATE_LIMITED',
+      true,
+      180_000,
+    ],
     [529, {}, 'MODEL_UNAVAILABLE', true, null],
     [500, {}, 'MODEL_UNAVAILABLE', true, null],
     [408, {}, 'MODEL_UNAVAILABLE', true, null],
