@@ -106,6 +106,27 @@ test("what an address leaves open comes from libpq's variables", () => {
   ])
   const rooted = readAddress('postgres://db?sslmode=verify-ca', { PGSSLROOTCERT: '/ca.pem' })
   expect(rooted.tls).toMatchObject({ mode: 'verify-ca', rootCert: '/ca.pem' })
+  // Each host has its own port, and an address that names a port leaves none open.
+  expect(read('postgres://u@/d', { PGHOST: 'a,b', PGPORT: '1,2' })[0]).toBe('a 1, b 2')
+  expect(read('postgres://u@a,b:2/d', { PGPORT: '1' })[0]).toBe('a 5432, b 2')
+})
+
+test("libpq's variables demand the same as parameters, or are refused like them", () => {
+  const mode = (url: string, env: Record<string, string>) => readAddress(url, env).tls.mode
+  // What Neon's console shows
+  const neon = { PGSSLMODE: 'require', PGCHANNELBINDING: 'require' }
+  expect(mode('postgres://u:p@db/app', neon)).toBe('verify-full')
+  expect(mode('postgres://u:p@db/app', { PGREQUIRESSL: '1' })).toBe('require')
+  expect(readAddress('postgres://u@db/app', { PGSSLMINPROTOCOLVERSION: 'TLSv1.3' }).tls.minVersion).toBe(
+    'TLSv1.3',
+  )
+  expect(read('postgres://u@db/app', { PGHOSTADDR: '10.0.0.1' })[0]).toBe('db 5432 10.0.0.1')
+  // No variable takes away what the address demands.
+  expect(mode('postgres://u@db/app?ssl=true', { PGSSLMODE: 'disable' })).toBe('verify-full')
+  const refused = { PGSERVICE: 'x', PGREQUIREAUTH: 'scram-sha-256', PGGSSENCMODE: 'require', PGSSLCRL: '/x' }
+  for (const [name, value] of Object.entries(refused))
+    expect(() => readAddress('postgres://u@db/app', { [name]: value })).toThrow(`has ${name}: `)
+  expect(() => readAddress('postgres://u@db/app', { PGTARGETSESSIONATTRS: 'standby' })).toThrow(/primary/)
 })
 
 test.each([

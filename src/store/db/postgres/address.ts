@@ -71,6 +71,34 @@ const harmless = new Map([
   ['sslnegotiation', /^postgres$/],
 ])
 
+/** The parameter of which each of libpq's variables is the default: it demands the same, or is refused like it. */
+const variables: Readonly<Record<string, string>> = {
+  PGHOSTADDR: 'hostaddr',
+  PGOPTIONS: 'options',
+  PGSERVICE: 'service',
+  PGTARGETSESSIONATTRS: 'target_session_attrs',
+  PGCHANNELBINDING: 'channel_binding',
+  PGREQUIREAUTH: 'require_auth',
+  PGREQUIREPEER: 'requirepeer',
+  PGGSSENCMODE: 'gssencmode',
+  PGREQUIRESSL: 'requiressl',
+  PGSSLMODE: 'sslmode',
+  PGSSLNEGOTIATION: 'sslnegotiation',
+  PGSSLROOTCERT: 'sslrootcert',
+  PGSSLCERT: 'sslcert',
+  PGSSLKEY: 'sslkey',
+  PGSSLCRL: 'sslcrl',
+  PGSSLCRLDIR: 'sslcrldir',
+  PGSSLSNI: 'sslsni',
+  PGSSLMINPROTOCOLVERSION: 'ssl_min_protocol_version',
+  PGSSLMAXPROTOCOLVERSION: 'ssl_max_protocol_version',
+}
+/** Other names of a parameter. */
+const alike: Readonly<Record<string, readonly string[]>> = {
+  sslmode: ['ssl', 'requiressl'],
+  requiressl: ['ssl', 'sslmode'],
+}
+
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
@@ -79,16 +107,15 @@ type Env = Readonly<Record<string, string | undefined>>
  */
 export function readAddress(url: string, env: Env = process.env): Address {
   const { userinfo, authority, path, given } = partsOf(url)
-  const own = parametersOf(given)
-  const named = (name: string, variable: string) => own.get(name) ?? (env[variable] || null)
+  const own = parametersOf([...leftOpen(given, env), ...given])
   const [userPart, ...passwordParts] = (userinfo ?? '').split(':')
   const user = own.get('user') ?? (decoded(userPart!) || env['PGUSER'] || nameOfUser())
   const password = own.get('password') ?? (decoded(passwordParts.join(':')) || env['PGPASSWORD'] || null)
   const database = own.get('dbname') ?? (path || env['PGDATABASE'] || user)
   const servers = serversOf(authority, own, env)
   const schema = own.get('schema') ?? own.get('currentSchema') ?? null
-  const tls = tlsOf(own, named, servers)
-  return { servers, user, password, database, tls, options: named('options', 'PGOPTIONS'), schema }
+  const tls = tlsOf(own, servers)
+  return { servers, user, password, database, tls, options: own.get('options') ?? null, schema }
 }
 
 function partsOf(url: string) {
@@ -102,7 +129,7 @@ function partsOf(url: string) {
   // The password ended at a "/" of its own, and what followed would be a name of a database.
   if (path.includes('@'))
     throw new AddressError('has an "@" behind the host: write "/" and "?" in a password as %2F and %3F')
-  const given = query === '' ? [] : query.split('&').map((one) => one.split(/=(.*)/s).map(decoded))
+  const given = query === '' ? [] : query.split('&').map((one) => one.split(/=(.*)/s, 2).map(decoded))
   return { userinfo, authority: authority!, path: decoded(path), given }
 }
 
@@ -115,12 +142,22 @@ function decoded(text: string): string {
   }
 }
 
+/** What variables say of parameters that were not given: each with its variable. */
+function leftOpen(given: string[][], env: Env): string[][] {
+  const names = new Set(given.map(([name]) => name))
+  return Object.entries(variables).flatMap(([variable, name]) => {
+    const value = env[variable]
+    const isGiven = [name, ...(alike[name] ?? [])].some((one) => names.has(one))
+    return value && !isGiven ? [[name, value, variable]] : []
+  })
+}
+
 /** Those that count, each with its value. */
 function parametersOf(given: string[][]): Map<string, string> {
   const own = new Map<string, string>()
-  for (const [name = '', value = ''] of given) {
+  for (const [name = '', value = '', variable = name] of given) {
     if (withoutEffect.test(name) || harmless.get(name)?.test(value)) continue
-    if (Object.hasOwn(refused, name)) throw new AddressError(`has ${name}: ${refused[name]}`)
+    if (Object.hasOwn(refused, name)) throw new AddressError(`has ${variable}: ${refused[name]}`)
     if (!understood.has(name))
       throw new AddressError(`has the parameter ${nameOf(name)}, which is unknown: remove it`)
     own.set(name, value)
@@ -158,13 +195,13 @@ function serversOf(authority: string, own: ReadonlyMap<string, string>, env: Env
   const hosts = written.some(({ host }) => host !== '') ? written.map(({ host }) => host) : null
   const names = own.get('host')?.split(',') ?? hosts ?? (env['PGHOST'] ?? '').split(',')
   const addresses = own.get('hostaddr')?.split(',')
-  const ports = own.get('port')?.split(',') ?? written.map(({ port }) => port ?? '')
+  const ports = portsOf(written, own, env)
   if (ports.length > 1 && ports.length !== names.length)
     throw new AddressError(`has ${names.length} hosts and ${ports.length} ports`)
   if (addresses && addresses.length !== names.length)
     throw new AddressError(`has ${names.length} hosts and ${addresses.length} of hostaddr`)
   return names.map((name, i) => {
-    const port = portOf((ports.length === 1 ? ports[0] : ports[i]) || env['PGPORT']?.split(',')[0] || '5432')
+    const port = portOf((ports.length === 1 ? ports[0] : ports[i]) || '5432')
     const path = name === '' && !addresses?.[i] ? socketOf(port) : null
     if (path !== null) return { path }
     if (name.startsWith('/')) return { path: pathOf(name, port) }
@@ -173,6 +210,16 @@ function serversOf(authority: string, own: ReadonlyMap<string, string>, env: Env
     const hostaddr = addresses?.[i]
     return { host, port, ...(hostaddr ? { hostaddr } : {}) }
   })
+}
+
+/** One for all hosts, or one for each; none: that of PostgreSQL. PGPORT counts where the address has no port at all. */
+function portsOf(
+  written: readonly { port: string | null }[],
+  own: ReadonlyMap<string, string>,
+  env: Env,
+): string[] {
+  const given = written.some(({ port }) => port !== null) ? written.map(({ port }) => port ?? '') : null
+  return own.get('port')?.split(',') ?? given ?? (env['PGPORT'] ?? '').split(',')
 }
 
 /** Where servers of packages and of the source have their socket, for clients that name no host. */
@@ -218,21 +265,17 @@ const sslModes: Record<string, TlsMode> = {
   0: 'disable',
 }
 
-function tlsOf(
-  own: ReadonlyMap<string, string>,
-  named: (name: string, variable: string) => string | null,
-  servers: readonly ServerAddress[],
-): Tls {
-  const root = named('sslrootcert', 'PGSSLROOTCERT')
+function tlsOf(own: ReadonlyMap<string, string>, servers: readonly ServerAddress[]): Tls {
+  const root = own.get('sslrootcert') ?? null
   const rootCert = root === 'system' ? null : root
   const minVersion = own.get('ssl_min_protocol_version') ?? null
   if (minVersion !== null && !/^TLSv1(\.[123])?$/.test(minVersion))
     throw new AddressError('has an ssl_min_protocol_version that is none: TLSv1.2 or TLSv1.3')
-  const cert = named('sslcert', 'PGSSLCERT')
-  const key = named('sslkey', 'PGSSLKEY')
+  const cert = own.get('sslcert') ?? null
+  const key = own.get('sslkey') ?? null
   if ((cert === null) !== (key === null)) throw new AddressError('needs both of sslcert and sslkey, or none')
   return {
-    mode: modeOf(own, named, root, servers),
+    mode: modeOf(own, root, servers),
     rootCert,
     cert,
     key,
@@ -248,13 +291,12 @@ function tlsOf(
  */
 function modeOf(
   own: ReadonlyMap<string, string>,
-  named: (name: string, variable: string) => string | null,
   root: string | null,
   servers: readonly ServerAddress[],
 ): TlsMode {
   const isLocal = servers.every((one) => 'path' in one || isLoopback(one.hostaddr ?? one.host))
   const ssl = own.get('ssl')
-  const written = named('sslmode', 'PGSSLMODE')
+  const written = own.get('sslmode') ?? null
   const demanded = written ?? ssl ?? (own.get('requiressl') === '1' ? 'require' : null)
   const known = written === null ? sslModes : modes
   const mode = demanded === null ? null : Object.hasOwn(known, demanded) ? known[demanded] : undefined
