@@ -47,7 +47,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv, known: readonly string[]
   )
   const given = new Map<string, string>()
   const mistakes: string[] = []
-  for (const name of [...known, ...foreignNames].flatMap((one) => [one, `${one}_FILE`])) {
+  const own = [...known, ...foreignNames].flatMap((one) => [one, `${one}_FILE`])
+  for (const name of values['GATEHOUSE_PORT']?.trim() ? own : [...own, 'PORT']) {
     const value = values[name]?.trim()
     if (value === undefined) continue
     values[name] = value

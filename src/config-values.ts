@@ -1,6 +1,8 @@
 /** Forms of single settings. Pure: their messages name no value. */
 import { z } from 'zod'
 import { accessSync, constants } from 'node:fs'
+import { isIP } from 'node:net'
+import { hostNameOf, hostPortOf } from './core/host-names.ts'
 import { AddressError, readAddress } from './store/db/postgres/address.ts'
 
 /** One of these words. */
@@ -23,22 +25,44 @@ export const url = (protocols: string[]) =>
     message: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}`,
   })
 
-/** An address of Redis; what stands behind the host is the number of a database. */
+/**
+ * An address of one server of Redis; what stands behind the host is the number of a database. The client would take any parameter for
+ * an option of its own, in place of those that are set here: only what hosting platforms write, the family of the address, is left.
+ */
 export const redisUrl = url(['redis:', 'rediss:']).pipe(
-  z.string().refine((value) => /^(?:\/\d{0,5})?$/.test(new URL(value).pathname), {
-    message:
-      'has something behind the host that is no number of a database: redis://user:password@host:6379/0',
+  z.string().superRefine((value, at) => {
+    const { pathname, search, hash, hostname } = new URL(value)
+    const faults = {
+      'has something behind the host that is no number of a database: redis://user:password@host:6379/0':
+        !/^(?:\/\d{0,5})?$/.test(pathname),
+      'has a "#": write it as %23': hash !== '' || value.includes('#'),
+      'has a "%" that begins no code: write it as %25': /%(?![\da-f]{2})/i.test(value) || !isDecodable(value),
+      'names several servers: Sentinel and Cluster are not supported': hostname.includes(','),
+      'has parameters: remove them (a database is the number behind the host, TLS is rediss://)':
+        !/^(?:\?(?:family=[046])?)?$/.test(search),
+    }
+    for (const [message, isSo] of Object.entries(faults)) if (isSo) at.addIssue({ code: 'custom', message })
   }),
 )
 
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== ''
+  } catch {
+    return false
+  }
+}
+
 /** An origin: scheme, host and port. Every page, API and link of a server is below the root of one. */
 export const origin = url(['http:', 'https:']).transform((value, at) => {
-  const { pathname, search, hash, origin: whole } = new URL(value)
-  if (pathname === '/' && search === '' && hash === '' && !value.includes('@')) return whole
+  const { pathname, search, hash, hostname, origin: whole } = new URL(value)
+  const isOne = pathname === '/' && search === '' && hash === '' && !value.includes('@')
+  if (isOne && !hostname.includes('*')) return whole
   at.addIssue({
     code: 'custom',
-    message:
-      'must be an origin, such as https://gatehouse.example.com: a path is not served, give it a host of its own',
+    message: isOne
+      ? 'has a "*", which stands for nothing here: write each origin out'
+      : 'must be an origin, such as https://gatehouse.example.com: a path is not served, give it a host of its own',
   })
   return z.NEVER
 })
@@ -63,8 +87,8 @@ export const databaseUrl = z.string().transform((value, at) => {
 export const schemaName = z
   .string()
   .regex(
-    /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/,
-    'must be a name of small letters, digits and "_", at most 63, that does not begin with pg_',
+    /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,62}$/,
+    'must be a name of small letters, digits and "_", at most 63, that is not one of PostgreSQL (pg_…, information_schema)',
   )
 
 /** Addresses that name another schema than the setting does: their parameter is that of other clients. */
@@ -91,6 +115,34 @@ export const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter(Boolean),
 )
+
+/** A name or an address to listen on; brackets around IPv6, as URLs have them, are taken off. */
+export const listenHost = z.string().transform((value, at) => {
+  if (isIP(value) !== 0 || hostNameOf(value) !== null) return value.replaceAll(/^\[|\]$/g, '')
+  at.addIssue({
+    code: 'custom',
+    message: 'must be an address or a name alone, such as 0.0.0.0 or ::; the port is GATEHOUSE_PORT',
+  })
+  return z.NEVER
+})
+
+/** Names in a Host header, which has them as URLs do; `*` is any. */
+export const hostNames = list.transform((names, at) =>
+  names.map((name) => {
+    const host = name === '*' ? name : hostNameOf(name)
+    if (host !== null) return host
+    at.addIssue({
+      code: 'custom',
+      message: 'must be names of hosts, each written out, without scheme and port, or * for all',
+    })
+    return z.NEVER
+  }),
+)
+
+/** `host:port` pairs. */
+export const hostPorts = list.refine((pairs) => pairs.every((pair) => hostPortOf(pair) !== null), {
+  message: 'must be host:port pairs separated by commas, such as 10.0.0.7:8080,ollama:11434',
+})
 
 /** `host:port`. */
 export const listenAddress = z.string().transform((value, at) => {

@@ -7,9 +7,12 @@ import { s3Conflicts, s3Of, s3Shapes } from './config-s3.ts'
 import {
   databaseUrl,
   flag,
+  hostNames,
+  hostPorts,
   key32,
   list,
   listenAddress,
+  listenHost,
   number,
   oneOf,
   origin,
@@ -160,7 +163,7 @@ export class ConfigError extends Error {
 }
 
 const shapes = {
-  GATEHOUSE_HOST: z.string().min(1),
+  GATEHOUSE_HOST: listenHost,
   GATEHOUSE_PORT: number(0, 65535),
   GATEHOUSE_ROLE: oneOf(['all', 'api', 'worker']),
   DATABASE_URL: databaseUrl,
@@ -175,7 +178,7 @@ const shapes = {
   GATEHOUSE_DEMO: flag,
   GATEHOUSE_GRAPHIQL: flag,
   GATEHOUSE_EGRESS_ALLOW_PRIVATE: flag,
-  GATEHOUSE_EGRESS_ALLOW: list,
+  GATEHOUSE_EGRESS_ALLOW: hostPorts,
   GATEHOUSE_WORKER_SLOTS: number(1, 10_000),
   GATEHOUSE_CALL_SLOTS: number(1, 10_000),
   GATEHOUSE_LEASE_MS: number(500, 600_000),
@@ -212,7 +215,7 @@ const shapes = {
   GATEHOUSE_FILE_TYPES: list,
   GATEHOUSE_PUBLIC_URL: origin,
   GATEHOUSE_CORS_ORIGINS: list.pipe(z.array(origin)),
-  GATEHOUSE_ALLOWED_HOSTS: list,
+  GATEHOUSE_ALLOWED_HOSTS: hostNames,
   ...oidcShapes,
   GATEHOUSE_DEFAULT_MODEL: z.string().regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"'),
   GATEHOUSE_LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']),

@@ -98,7 +98,20 @@ test('an address of Redis has behind its host the number of a database alone', (
     expect(() => loadConfig({ REDIS_URL: value })).toThrow(
       'REDIS_URL has something behind the host that is no number of a database',
     )
-  for (const value of ['redis', 'http://redis', 'redis//'])
+  // Railway writes it.
+  expect(loadConfig({ REDIS_URL: 'redis://redis?family=0' }).redisUrl).toBe('redis://redis?family=0')
+  // What the client would throw on, take for the end of the address, or for options of its own
+  for (const [value, part] of [
+    ['redis://:p%ss@redis', '"%"'],
+    ['redis://:p%ff@redis', '"%"'],
+    ['redis://u#p@redis', '"#"'],
+    ['redis://one,two', 'several servers'],
+    ['redis://redis?tls=true', 'parameters'],
+    ['redis://redis?host=other', 'parameters'],
+    ['redis://redis/0?keyPrefix=x&enableOfflineQueue=true', 'parameters'],
+  ] as const)
+    expect(() => loadConfig({ REDIS_URL: value }), value).toThrow(part)
+  for (const value of ['redis', 'http://redis', 'redis//', 'redis://:p/ss@redis', 'redis://a:1,b:2'])
     expect(() => loadConfig({ REDIS_URL: value })).toThrow('REDIS_URL must be a URL beginning with redis://')
 })
 
@@ -190,6 +203,11 @@ test('values are taken as files, editors and platforms write them, or refused by
     expect(loadConfig({ DATABASE_URL_FILE: ` ${file(written)}\r` }).databaseUrl).toBe(url)
   }
   expect(loadConfig({ GATEHOUSE_PORT: ' 1 ', REDIS_URL: '  ' })).toMatchObject({ port: 1, redisUrl: null })
+  expect(loadConfig({ PORT: ' 1\r' }).port).toBe(1)
+  expect(loadConfig({ PORT: ' ' }).port).toBe(4000)
+  expect(() => loadConfig({ PORT: '"1"' })).toThrow('PORT is in quotation marks')
+  // A PORT that does not count may be anything.
+  expect(loadConfig({ GATEHOUSE_PORT: '1', PORT: '"x"' }).port).toBe(1)
   for (const mark of ['"', "'", '`'])
     for (const env of [
       { DATABASE_URL: `${mark}${url}${mark}` },
@@ -220,6 +238,24 @@ test('production is not missed by how it is written', () => {
     expect(() => loadConfig({ NODE_ENV: word, GATEHOUSE_SECRET_KEY })).toThrow('NODE_ENV is not "production"')
   for (const word of ['', 'development', 'test', 'staging'])
     expect(loadConfig({ NODE_ENV: word }).production, word).toBe(false)
+})
+
+test('hosts are names or addresses alone, and one that could never match is refused', () => {
+  const hosts = (value: string) => loadConfig({ GATEHOUSE_ALLOWED_HOSTS: value }).allowedHosts
+  expect(hosts('Gate.Example, münchen.example,*')).toEqual(['gate.example', 'xn--mnchen-3ya.example', '*'])
+  for (const value of ['https://gate.example', 'gate.example:443', '*.example', '.example', 'a/b'])
+    expect(() => hosts(value), value).toThrow('GATEHOUSE_ALLOWED_HOSTS must be names of hosts')
+  for (const value of ['0.0.0.0', '::', 'fe80::1%eth0', 'localhost'])
+    expect(loadConfig({ GATEHOUSE_HOST: value }).host).toBe(value)
+  expect(loadConfig({ GATEHOUSE_HOST: '[::]' }).host).toBe('::')
+  for (const value of ['0.0.0.0:4000', 'http://0.0.0.0', '*'])
+    expect(() => loadConfig({ GATEHOUSE_HOST: value }), value).toThrow('GATEHOUSE_HOST must be an address')
+  const pairs = '127.0.0.1:80,[::1]:80,ollama:11434'
+  expect(loadConfig({ GATEHOUSE_EGRESS_ALLOW: pairs }).egressAllow).toHaveLength(3)
+  for (const value of ['ollama', 'http://ollama:80', '::1:80', 'ollama:99999', '*:80'])
+    expect(() => loadConfig({ GATEHOUSE_EGRESS_ALLOW: value }), value).toThrow('must be host:port pairs')
+  for (const name of ['GATEHOUSE_CORS_ORIGINS', 'GATEHOUSE_PUBLIC_URL'])
+    expect(() => loadConfig({ [name]: 'https://*.example' })).toThrow(`${name} has a "*"`)
 })
 
 test('the public URL and the origins of browsers are origins', () => {

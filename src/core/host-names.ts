@@ -22,6 +22,24 @@ function hostnameOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname.toLowerCase() || null : null
 }
 
+/**
+ * A name or an address, as URLs write it (small letters, Punycode, brackets around IPv6). Null for anything else, as with a scheme,
+ * a port, a path or a `*`.
+ */
+export function hostNameOf(text: string): string | null {
+  const host = isIP(text) === 6 ? `[${text}]` : text
+  return /^(\[[\da-f:.]+\]|[^\s:/?#@*%,[\]\\.][^\s:/?#@*%,[\]\\]*)$/i.test(host)
+    ? hostnameOf(`http://${host}`)
+    : null
+}
+
+/** `host:port` with the host as URLs write it, without a final dot; null when it is none. */
+export function hostPortOf(text: string): string | null {
+  const [, host, port] = /^(\[.+\]|[^:]+):(\d{1,5})$/.exec(text.trim()) ?? []
+  const name = host && Number(port) <= 65_535 ? hostNameOf(host) : null
+  return name && `${name.replace(/\.$/, '')}:${Number(port)}`
+}
+
 /** Whether a name or address, without brackets, is of this machine alone. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host.startsWith('127.')

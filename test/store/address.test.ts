@@ -177,6 +177,9 @@ test("another client's schema is the setting's, or refused", () => {
     /DATABASE_URL names the schema of another client: set GATEHOUSE_DATABASE_SCHEMA/,
   )
   expect(loadConfig({ DATABASE_URL, GATEHOUSE_DATABASE_SCHEMA: 'tools' }).databaseSchema).toBe('tools')
+  // Those of PostgreSQL itself: a superuser could write there.
+  for (const schema of ['information_schema', 'pg_catalog'])
+    expect(() => loadConfig({ DATABASE_URL, GATEHOUSE_DATABASE_SCHEMA: schema })).toThrow('one of PostgreSQL')
   for (const name of ['Tools', 'pg_tools', 'a"b', 'x'.repeat(64)])
     expect(() => loadConfig({ DATABASE_URL: 'postgres://db', GATEHOUSE_DATABASE_SCHEMA: name })).toThrow(
       /GATEHOUSE_DATABASE_SCHEMA must be a name/,

@@ -1,5 +1,6 @@
 /** The rules for outgoing requests: which URLs and which addresses are allowed. Pure; resolves no names. */
 import { isIP } from 'node:net'
+import { hostPortOf } from '../../core/host-names.ts'
 import { writeJson } from '../../core/json.ts'
 import { isPublicAddress } from './addresses.ts'
 import { EgressError } from './egress-error.ts'
@@ -82,9 +83,7 @@ function withoutDot(host: string): string {
 }
 
 function parseEntry(entry: string): string {
-  const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(entry.trim())
-  const url = match && URL.canParse(`http://${match[1]}/`) ? new URL(`http://${match[1]}/`) : null
-  if (!match || !url || Number(match[2]) > 65_535)
-    throw new Error(`The egress allow-list entry ${writeJson(entry)} is not "host:port".`)
-  return `${withoutDot(url.hostname)}:${Number(match[2])}`
+  const found = hostPortOf(entry)
+  if (!found) throw new Error(`The egress allow-list entry ${writeJson(entry)} is not "host:port".`)
+  return found
 }
