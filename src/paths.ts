@@ -1,6 +1,6 @@
 /** The address of the database and the master key, as the server and the commands use them. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, type Config } from './config.ts'
@@ -23,9 +23,29 @@ export async function masterKeyOf(config: Config, ephemeral = false): Promise<Bu
   const made = randomBytes(32)
   if (ephemeral) return made
   const path = keyFile(config.dataDir)
-  await mkdir(config.dataDir, { recursive: true })
-  await writeFile(path, made.toString('base64'), { flag: 'wx', mode: 0o600 }).catch(() => {})
-  return Buffer.from(await readFile(path, 'utf8'), 'base64')
+  let cause: string | undefined
+  try {
+    await mkdir(config.dataDir, { recursive: true })
+    await writeFile(path, made.toString('base64'), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    cause = (error as NodeJS.ErrnoException).code
+    // Of a full disk: the next start would find a file without a key.
+    if (cause === 'ENOSPC' || cause === 'EDQUOT') await rm(path, { force: true })
+  }
+  const text = await readFile(path, 'utf8').catch(() => null)
+  if (text !== null) return keyIn(text, path)
+  throw new ConfigError([
+    `GATEHOUSE_SECRET_KEY is not set, and the file ${path} could not be made for a generated one (${cause ?? 'unreadable'})`,
+  ])
+}
+
+/** The key that a file holds. Throws ConfigError for one that was cut off: what it seals, nothing would open. */
+function keyIn(text: string, path: string): Buffer {
+  const key = Buffer.from(text, 'base64')
+  if (key.length === 32) return key
+  throw new ConfigError([
+    `the file ${path} holds no key of 32 bytes: put back the one that sealed the secrets, or delete it if there are none`,
+  ])
 }
 
 /** The configured or stored master key; null when there is none. Makes none, unlike `masterKeyOf`. */
@@ -34,8 +54,9 @@ export async function presentKey({
   dataDir,
 }: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer | null> {
   if (secretKey) return secretKey
-  const text = await readFile(keyFile(dataDir), 'utf8').catch(() => null)
-  return text === null ? null : Buffer.from(text, 'base64')
+  const path = keyFile(dataDir)
+  const text = await readFile(path, 'utf8').catch(() => null)
+  return text === null ? null : keyIn(text, path)
 }
 
 /** The folder of the built dashboard: the same from src and from dist. */

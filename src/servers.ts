@@ -40,6 +40,7 @@ import { responsesApi } from './api/protocols/responses/handler.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
+import { namingSettings } from './listen-fault.ts'
 import { sha256Hex } from './core/signing.ts'
 import { type Services } from './domain/access/index.ts'
 import { createProvider, createSignIn } from './domain/sign-in/index.ts'
@@ -104,10 +105,15 @@ export async function openServers(
   addGauges(registry, config, services, sockets, workers)
   const metrics = metricsRoute(registry, config.metricsToken)
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
-  const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
+  const apart = metricsListen
+    ? await namingSettings(listenForMetrics(metrics, metricsListen.host, metricsListen.port), {
+        host: 'GATEHOUSE_METRICS_LISTEN',
+        port: 'GATEHOUSE_METRICS_LISTEN',
+      })
+    : null
   if (apart) closers.push(() => apart.close(0))
   const sessions = sessionParts(config, services, callers)
-  const server = await listen(
+  const listening = listen(
     {
       allowOrigin: allowOrigins(corsOrigins),
       mcp,
@@ -124,6 +130,8 @@ export async function openServers(
     config.port,
     { ...defaultServerLimits, maxConnections, maxConnectionsPerAddress, ...parts.server },
   )
+  const port = config.isPlatformPort ? 'PORT' : 'GATEHOUSE_PORT'
+  const server = await namingSettings(listening, { host: 'GATEHOUSE_HOST', port })
   address.url ||= server.url
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }

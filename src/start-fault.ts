@@ -9,8 +9,6 @@ export function startFault(error: unknown): string {
   if ([ConfigError, UnusableDatabaseError, AppError].some((kind) => error instanceof kind))
     return error.message
   if (error.name === 'DirectoryInUseError') return error.message
-  const { code } = error as { code?: unknown }
-  if (code === 'EADDRINUSE') return 'The port is in use. Choose another one with GATEHOUSE_PORT.'
   if (isStorageError(error)) return messagesOf(error).join('\n  because: ')
   return error.stack ?? error.message
 }

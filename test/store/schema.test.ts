@@ -71,6 +71,18 @@ async function roleOf(
 }
 
 describe.skipIf(!hasPostgres)('a schema of its own', () => {
+  test('tables of another application with our names end a start before anything is written', async () => {
+    const { url, admin } = await emptyDatabase()
+    await admin`create table projects (id int)`
+    await admin`create view events as select 1 as one`
+    expect(await startOn(url)).toEqual([
+      'The schema public has what Gatehouse did not make under names that it needs (events, projects): ' +
+        'name a schema of its own with GATEHOUSE_DATABASE_SCHEMA.',
+    ])
+    expect(await tablesOf(admin, 'public')).toEqual(['projects'])
+    expect(await startOn(url, 'gatehouse')).toEqual([])
+  })
+
   test('has everything, and a server works in it beside another installation and other tables', async () => {
     const { url, admin } = await emptyDatabase()
     await admin.unsafe('create table public.projects (id int); create table public.events (id int)')

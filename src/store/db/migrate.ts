@@ -14,7 +14,7 @@ import {
   tablesOf,
   timeOf,
 } from './migrations.ts'
-import { openSchema, refuseUnwritable, withholdTables } from './schema.ts'
+import { openSchema, refuseTakenNames, refuseUnwritable, withholdTables } from './schema.ts'
 import { proveSession } from './session-settings.ts'
 import { databaseOn } from './postgres/client.ts'
 import { refuseOtherDatabase, refuseSharedSessions } from './postgres/pooler.ts'
@@ -71,6 +71,7 @@ async function bringUp(db: Database, { schema, folder, log }: Destination): Prom
   const isNew = !(await hasJournal(db))
   if (isNew) await refuseUnwritable(db, schema)
   const journal = await readJournal(db, own)
+  if (journal.length === 0) await refuseTakenNames(db, schema, own.flatMap(tablesOf))
   const known = new Set(journal.map(({ name }) => name))
   // Those that a release before it has created; before there is a journal, so that a start that dies here does it again.
   const old = isNew ? own.filter(({ name }) => known.has(name)) : []

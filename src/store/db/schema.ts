@@ -35,6 +35,27 @@ export async function refuseUnwritable(db: Database, schema: string): Promise<vo
 }
 
 /**
+ * Throws UnusableDatabaseError when the schema has a table of one of these names: before the first migration, it is another
+ * application's.
+ */
+export async function refuseTakenNames(
+  db: Database,
+  schema: string,
+  tables: readonly string[],
+): Promise<void> {
+  const rows = await query<{ name: string }>(
+    db,
+    sql`select relname::text as name from pg_class
+      where relnamespace = current_schema()::regnamespace and relname in ${[...tables]} order by relname`,
+  )
+  if (rows.length === 0) return
+  throw new UnusableDatabaseError(
+    `The schema ${schema} has what Gatehouse did not make under names that it needs (${rows.map(({ name }) => name).join(', ')}): ` +
+      `name a schema of its own with ${setting}.`,
+  )
+}
+
+/**
  * Takes from others what the default privileges of the database or the schema gave them on these new tables, as Supabase's
  * give everything to `anon`, whom it lets in without a key. Who was given a right on a table itself keeps it. Returns the
  * names of those who lost rights. Call it in the transaction that creates the tables: nobody reads them before.
