@@ -40,7 +40,7 @@ import { responsesApi } from './api/protocols/responses/handler.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
-import { namingSettings } from './listen-fault.ts'
+import { namingSettings, type ListenSettings } from './listen-fault.ts'
 import { sha256Hex } from './core/signing.ts'
 import { type Services } from './domain/access/index.ts'
 import { createProvider, createSignIn } from './domain/sign-in/index.ts'
@@ -105,12 +105,7 @@ export async function openServers(
   addGauges(registry, config, services, sockets, workers)
   const metrics = metricsRoute(registry, config.metricsToken)
   const { metricsListen, maxConnections, maxConnectionsPerAddress } = config
-  const apart = metricsListen
-    ? await namingSettings(listenForMetrics(metrics, metricsListen.host, metricsListen.port), {
-        host: 'GATEHOUSE_METRICS_LISTEN',
-        port: 'GATEHOUSE_METRICS_LISTEN',
-      })
-    : null
+  const apart = metricsListen ? await listenApart(metrics, metricsListen) : null
   if (apart) closers.push(() => apart.close(0))
   const sessions = sessionParts(config, services, callers)
   const listening = listen(
@@ -130,10 +125,19 @@ export async function openServers(
     config.port,
     { ...defaultServerLimits, maxConnections, maxConnectionsPerAddress, ...parts.server },
   )
-  const port = config.isPlatformPort ? 'PORT' : 'GATEHOUSE_PORT'
-  const server = await namingSettings(listening, { host: 'GATEHOUSE_HOST', port })
+  const server = await namingSettings(listening, settingsOf(config))
   address.url ||= server.url
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
+}
+
+const settingsOf = ({ isPlatformPort }: Config): ListenSettings => ({
+  host: 'GATEHOUSE_HOST',
+  port: isPlatformPort ? 'PORT' : 'GATEHOUSE_PORT',
+})
+
+function listenApart(metrics: RouteGroup, { host, port }: { host: string; port: number }) {
+  const setting = 'GATEHOUSE_METRICS_LISTEN'
+  return namingSettings(listenForMetrics(metrics, host, port), { host: setting, port: setting })
 }
 
 /** What knows its callers beside GraphQL. Files are below the path of the REST API. */
