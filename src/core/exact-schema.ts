@@ -138,7 +138,8 @@ function compare(a: Json, b: Json): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-function isMultiple(of: Json, data: Json): boolean {
+/** Whether `data` is a multiple of `of`, in decimal digits as both are written. */
+export function isMultiple(of: Json, data: Json): boolean {
   const [one, other] = inSameUnits(data, of)
   return other !== 0n && one % other === 0n
 }

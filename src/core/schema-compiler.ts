@@ -5,7 +5,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
-import { exactRules, type Rounded } from './exact-schema.ts'
+import { exactRules, isMultiple, type Rounded } from './exact-schema.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 
 /** One draft of JSON Schema. */
@@ -82,10 +82,21 @@ function once<Value>(make: () => Value): () => Value {
   return () => (made ??= { value: make() }).value
 }
 
-/** Replaces the rules of Ajv that are quadratic in the size of a value: `uniqueItems` and the format `url`. */
+/**
+ * Replaces the rules of Ajv that are quadratic in the size of a value, `uniqueItems` and the format `url`, and the one that divides
+ * doubles: 19.99 is a multiple of 0.01.
+ */
 function linear(ajv: Ajv): Ajv {
   addFormats.default(ajv)
   ajv.addFormat('url', { type: 'string', validate: isUrl })
+  ajv.removeKeyword('multipleOf')
+  ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    error: { message: ({ schema }) => `must be multiple of ${schema}` },
+    validate: (of: number, data: number) => isMultiple(of, data),
+  })
   ajv.removeKeyword('uniqueItems')
   return ajv.addKeyword({
     keyword: 'uniqueItems',

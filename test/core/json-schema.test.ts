@@ -117,3 +117,16 @@ test('a machine too busy to compile in time refuses no small schema, and stops a
     ])
   expect(issuesOf(slow(fields(700)), {})).toMatchObject({ message: expect.stringContaining('150 ms') })
 })
+
+test.each<[of: number, fits: number[], not: number[]]>([
+  [0.01, [19.99, 1.1, 0.07, -8.03, 1e21, 0], [0.001, 19.995]],
+  [0.1, [0.3, 1.1, 4.35e15], [0.35]],
+  [1e-7, [0.000_012_3], [1.23e-8]],
+  [1e300, [1e308], [1e299]],
+])('what is a multiple of %d in digits is one, whatever doubles divide to', (of, fits, not) => {
+  const dialects = ['2020-12', '2019-09', 'draft-07'].map((one) => ({ $schema: one, multipleOf: of }))
+  for (const schema of dialects) {
+    for (const value of fits) expect(issuesOf(schema, value), String(value)).toEqual([])
+    for (const value of not) expect(issuesOf(schema, value), String(value)).toHaveLength(1)
+  }
+})
