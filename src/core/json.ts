@@ -215,6 +215,23 @@ function characterStart(bytes: Buffer, at: number, step = -1): number {
   return place
 }
 
+/** The value at a path of own members; undefined where there is none. "constructor" and "__proto__" are names like any other. */
+export function valueAt(root: Json, path: readonly string[]): Json | undefined {
+  let at: Json = root
+  for (const key of path) {
+    if (!hasMember(at, key)) return undefined
+    at = at[key]!
+  }
+  return at
+}
+
+/** Whether an object has a member of its own, or a list an entry, with this name. An exact number has none. */
+export function hasMember(value: Json | undefined, key: string): value is JsonObject {
+  const mayHave = isJsonObject(value) || Array.isArray(value)
+  // Unlike hasOwn false for the length of a list.
+  return mayHave && Object.prototype.propertyIsEnumerable.call(value, key)
+}
+
 /** The JSON Pointer (RFC 6901) of a path. */
 export function pointerOf(path: readonly string[]): string {
   return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

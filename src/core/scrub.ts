@@ -2,7 +2,16 @@
  * Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message.
  */
 import type { ContentBlock, ToolResult } from './content.ts'
-import { copyJson, isJsonNumber, isJsonObject, type Json, type JsonObject, writeJson } from './json.ts'
+import {
+  copyJson,
+  hasMember,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  valueAt,
+  writeJson,
+} from './json.ts'
 
 /** The text that replaces a hidden value. */
 export const mask = '[masked]'
@@ -12,10 +21,10 @@ export function masked<T extends Json>(value: T, paths: readonly string[][] | nu
   if (!paths || paths.length === 0) return value
   const copy = copyJson(value)
   for (const path of paths) {
-    let at: Json | undefined = copy
-    for (const key of path.slice(0, -1)) at = (at as Record<string, Json> | undefined)?.[key]
+    // Paths of other arguments may lead nowhere here, never to what an object inherits.
+    const at = valueAt(copy, path.slice(0, -1))
     const last = path.at(-1)!
-    if (typeof at === 'object' && at !== null && Object.hasOwn(at, last))
+    if (hasMember(at, last))
       Object.defineProperty(at, last, { value: mask, enumerable: true, configurable: true, writable: true })
   }
   return copy

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { canonicalJson, hashJson } from '../../src/core/json.ts'
+import { canonicalJson, hashJson, type JsonObject, readJson } from '../../src/core/json.ts'
 import { query } from '../../src/store/db/database.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
@@ -123,4 +123,34 @@ test('a draft gate reveals nothing about a masked argument, however often it is 
   expect(await stopped({ type: 'string' })).toEqual({ replayed: 1, stopped: 1 })
   expect(await stopped({ const: '4711' })).toEqual({ replayed: 1, stopped: 0 })
   expect(await stopped({ pattern: '^4' })).toEqual({ replayed: 1, stopped: 0 })
+})
+
+test('a path of other arguments leads to nothing that objects or numbers inherit', async () => {
+  const name = `hide_${++made}`
+  const names = Object.fromEntries(['keys', 'toString', 'digits', 'length'].map((one) => [one, hidden]))
+  const config = {
+    http: { url: `${fixtures.upstream.url}/${name}`, inputSchema: { type: 'object', properties: names } },
+  }
+  const { tool } = await h.mutate('createTool', { name, gate: { autoApprove: false }, config }, 'tool { id }')
+  const [keys, asText] = [Object.keys, Object.getOwnPropertyDescriptor(Object.prototype, 'toString')!]
+  const odd =
+    '{"constructor":{"keys":"k-1"},"__proto__":{"toString":"t-1"},"n":{"digits":"d-1"},"l":{"length":"l-1"}}'
+  const edit = '{"n":2512292042121000001,"l":[1]}'
+  const question = 'query($id: ID!) { toolCall(id: $id) { approval { id digest } } }'
+  try {
+    const call = await gate.call(tool.id, readJson(odd) as JsonObject)
+    const { data } = await h.gql(question, { id: call['id'] })
+    const { id, digest } = data['toolCall'].approval
+    const decide = `mutation { decideApproval(input: {approvalId: "${id}", verdict: APPROVE,
+      expectedDigest: "${digest}", arguments: {n: 2512292042121000001, l: [1]}}) { __typename } }`
+    expect(JSON.stringify(await h.gql(decide))).toContain('DecideApprovalPayload')
+    await expect.poll(() => fixtures.upstream.seen.at(-1)?.body).toBe(edit)
+    expect([Object.keys, Object.getOwnPropertyDescriptor(Object.prototype, 'toString')]).toEqual([
+      keys,
+      asText,
+    ])
+  } finally {
+    Object.keys = keys
+    Object.defineProperty(Object.prototype, 'toString', asText)
+  }
 })

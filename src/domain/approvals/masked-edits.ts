@@ -1,6 +1,6 @@
 /** Edited arguments from an approver who read masked ones: a mask that is sent back means "unchanged". */
 import type { Issue } from '../../core/errors.ts'
-import { copyJson, hashJson, type Json, type JsonObject, writeJson } from '../../core/json.ts'
+import { copyJson, hashJson, type Json, type JsonObject, valueAt, writeJson } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
 import { masked, maskedPaths, type Callable } from '../tools/index.ts'
 import { currentArguments, type Approval } from './approval.ts'
@@ -21,30 +21,21 @@ export function unmasked(
   const result = copyJson(given)
   const issues: Issue[] = []
   for (const path of places.values()) {
-    if (at(given, path) !== mask) continue
-    const list = path.findIndex((_key, i) => Array.isArray(at(given, path.slice(0, i))))
+    if (valueAt(given, path) !== mask) continue
+    const list = path.findIndex((_key, i) => Array.isArray(valueAt(given, path.slice(0, i))))
     const around = list === -1 ? null : path.slice(0, list)
-    const value = at(before, path)
+    const value = valueAt(before, path)
     if (value === undefined)
       issues.push({ path, message: 'is a mask, but there is no value at this path: send the value' })
-    else if (around && hashJson(at(shownGiven, around)) !== hashJson(at(shownBefore, around)))
+    else if (around && hashJson(valueAt(shownGiven, around)) !== hashJson(valueAt(shownBefore, around)))
       issues.push({ path, message: 'is a mask in a list that was changed: send the value' })
     else put(result, path, value)
   }
   return issues.length > 0 ? { issues } : { arguments: result }
 }
 
-function at(value: Json, path: readonly string[]): Json | undefined {
-  let here: Json | undefined = value
-  for (const key of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, key)) return undefined
-    here = (here as Record<string, Json>)[key]
-  }
-  return here
-}
-
 function put(value: Json, path: readonly string[], to: Json): void {
-  const parent = at(value, path.slice(0, -1)) as Record<string, Json>
+  const parent = valueAt(value, path.slice(0, -1)) as Record<string, Json>
   Object.defineProperty(parent, path.at(-1)!, {
     value: to,
     enumerable: true,

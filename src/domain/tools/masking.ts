@@ -3,7 +3,7 @@
  * Pure.
  */
 import { boundedFor } from '../../core/bounded.ts'
-import { isJsonObject, type Json, type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject, tryParseJson, valueAt, writeJson } from '../../core/json.ts'
 import { mask, masked } from '../../core/scrub.ts'
 import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition } from './tool.ts'
@@ -45,8 +45,7 @@ const patternMs = 50
 /** The values at these paths that exist. */
 export function valuesAt(value: Json, paths: readonly string[][]): Json[] {
   return paths.flatMap((path) => {
-    let at: Json | undefined = value
-    for (const key of path) at = (at as Record<string, Json> | undefined | null)?.[key]
+    const at = valueAt(value, path)
     return at === undefined ? [] : [at]
   })
 }

@@ -18,7 +18,7 @@ export function headerMismatch(
     const marked = isJsonObject(schema) ? schema['x-mcp-header'] : undefined
     if (typeof marked !== 'string') continue
     const sent = headers[prefix + marked.toLowerCase()]?.toString().trim()
-    const value = isJsonObject(args) ? args[name] : undefined
+    const value = isJsonObject(args) && Object.hasOwn(args, name) ? args[name] : undefined
     const fault = faultOf(sent, value)
     if (fault) return `The header Mcp-Param-${marked.slice(0, 80)} ${fault}.`
   }
