@@ -181,10 +181,19 @@ export function tryParseJson(text: string): Json | undefined {
   return tried(text, readJson)
 }
 
-/** The value of an answer. Undefined when it is not JSON, or nested deeper than is read. */
+/**
+ * The value of an answer. Undefined when it is not JSON, or nested deeper than is read. NaN and Infinity, which Python writes,
+ * are texts, as every number that cannot be kept.
+ */
 export function tryParseForeignJson(text: string): Json | undefined {
-  return tried(text, readForeignJson)
+  const value = tried(text, readForeignJson)
+  if (value !== undefined || !/NaN|Infinity/.test(text)) return value
+  const named = text.replaceAll(stringOrName, (found) => (found.startsWith('"') ? found : `"${found}"`))
+  return named === text ? undefined : tried(named, readForeignJson)
 }
+
+/** A whole string, or a number of JavaScript that JSON has not. */
+const stringOrName = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g
 
 function tried(text: string, read: (text: string) => unknown): Json | undefined {
   if (isNestedTooDeep(text)) return undefined

@@ -13,6 +13,7 @@ import {
   packText,
   readForeignJson,
   readJson,
+  tryParseForeignJson,
   tryParseJson,
   unpacked,
   unpackText,
@@ -205,4 +206,16 @@ test('a schema with a limit of 19 digits is valid, and its faults name the place
     { path: ['id'], message: 'must not be above the maximum' },
   ])
   expect(exactNumber(id)).toBeInstanceOf(ExactNumber)
+})
+
+test('in an answer a number that JSON has not is its text; nothing else is mended', () => {
+  const foreign = (text: string) => tryParseForeignJson(text)
+  expect(foreign('{"a":[NaN,-Infinity,1e999],"NaN":"a \\"NaN, Infinity"}')).toEqual({
+    a: ['NaN', '-Infinity', '1e999'],
+    NaN: 'a "NaN, Infinity',
+  })
+  expect(writeJson(foreign('[NaN,2512292042121000001]'))).toBe('["NaN",2512292042121000001]')
+  for (const text of ['{"a":NaNs}', '[NaN', '{"a":nan}', '[NaN NaN]', '{NaN 1}'])
+    expect(foreign(text)).toBe(undefined)
+  expect(tryParseJson('[NaN]')).toBe(undefined)
 })

@@ -217,6 +217,23 @@ describe.each(['legacy', 'modern'])('a %s server', (era) => {
     ],
     ['a stream without its last line', says(`id: 1\r\ndata: ${asText}`, 'text/event-stream'), shown('paid')],
     ['a result with an error status', says(asText, 'application/json', 500), shown('paid')],
+    ['a result that is only accepted', says(asText, 'application/json', 202), shown('paid')],
+    ['events that are only accepted', says(`data: ${asText}\n\n`, 'text/event-stream', 202), shown('paid')],
+    [
+      'an event of another name',
+      says(`event: result\nid: 1\ndata: ${asText}\n\n`, 'text/event-stream'),
+      shown('paid'),
+    ],
+    [
+      'what Python makes of numbers that are none',
+      says(
+        asText
+          .replace('[{', '["NaN \\" NaN",{')
+          .replace('}]', '}],"structuredContent":{"a":[NaN,-Infinity]}'),
+      ),
+      { ...shown('NaN " NaN', 'paid'), structuredContent: { a: ['NaN', '-Infinity'] } },
+    ],
+    ['isError 1', results({ ...final, isError: 1 }), { status: 'ERRORED', content: [paid] }],
     ['another id', says(asText.replace('ID', '99999')), unknown],
     ['no id', says(`{"jsonrpc":"2.0","result":${json(final)}}`), unknown],
     ['no result', says('{"jsonrpc":"2.0","id":ID}'), unknown],
@@ -462,4 +479,32 @@ describe('a server that', () => {
     const found = await refresh(await mcpTool(`told_${servers.length}`, url))
     expect(found).toMatchObject({ status: 'CONNECTED', error: null, tools: [{ name: 'pay' }], ...expected })
   })
+})
+
+test('a server that accepts requests and answers over its stream, as the SDK for Ruby did', async () => {
+  let stream: ServerResponse | undefined
+  const messageOf = (id: unknown, result: object) => json({ jsonrpc: '2.0', id, result })
+  const receipt: Answering = (response, id) => {
+    if (!stream) return says(asText)(response, id)
+    says('{"accepted":true}')(response, id)
+    stream.write(`data: ${messageOf(id, final)}\n\n`)
+  }
+  const url = await server(
+    startScriptedMcp(receipt, {
+      GET: (response) => {
+        stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
+        stream.write(': hello\n\n')
+      },
+      'tools/list': (response, id) => {
+        if (!stream) return false
+        says('{"accepted":true}')(response, id)
+        return stream.write(`data: ${messageOf(id, { tools: [listing] })}\n\n`)
+      },
+    }),
+  )
+  const toolId = await mcpTool('ruby', url)
+  expect(await refresh(toolId)).toMatchObject({ status: 'CONNECTED', tools: [{ name: 'pay' }] })
+  await expect.poll(() => stream !== undefined).toBe(true)
+  expect(await gate.call(toolId, {}, { action: 'pay' })).toMatchObject(shown('paid'))
+  expect(await refresh(toolId)).toMatchObject({ status: 'CONNECTED', tools: [{ name: 'pay' }] })
 })

@@ -73,6 +73,11 @@ const mostAsked = 10_000
 /** How a message begins that is the result of the request with the id in it, if any comes first. */
 const beginsResult = /^\ufeff?\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*("[^"]*"|\d+)\s*,\s*)*"result"\s*:/
 
+/** The status of a response without an answer, which comes over another stream. */
+const accepted = 202
+/** What the SDK for Ruby sent in place of that status. */
+const receipt = /^\s*\{\s*"accepted"\s*:\s*true\s*\}\s*$/
+
 export function readAnswers(fetch: typeof globalThis.fetch, hidden: Hidden, maxBytes: number): Answers {
   return new AnswerReader(fetch, hidden, maxBytes)
 }
@@ -111,9 +116,7 @@ class AnswerReader implements Answers {
     const response = await this.#fetch(input, exact)
     if (isEventStream(response)) return this.#stream(response, asked)
     const { status, body } = response
-    return asked && body && status !== 202 && status !== 401 && status !== 403
-      ? this.#whole(response, asked)
-      : response
+    return asked && body && status !== 401 && status !== 403 ? this.#whole(response, asked) : response
   }
 
   /** Notes what is asked, or that its answer is not wanted any more. Null for what is no request. */
@@ -139,6 +142,8 @@ class AnswerReader implements Answers {
     }
     const messages = this.#read(text) ?? eventsIn(text, (data) => this.#read(data))
     const answers = messages.filter((one) => answersTo(one, asked))
+    if (answers.length === 0 && (response.status === accepted || receipt.test(text)))
+      return remade(response, '', { status: accepted })
     if (response.ok && messages.length > 0 && answers.length === 0)
       throw new UpstreamFault('invalid_response', 'The server answered, but not to this request.')
     const isAnswer = response.ok ? answers.length > 0 : answers.some(({ kind }) => kind === 'response')
@@ -158,7 +163,10 @@ class AnswerReader implements Answers {
       const large = this.#tooLarge(error, reader.rest(), asked)
       return large === null ? null : `data: ${large}\n\n`
     }
-    return response.body ? remade(response, rewritten(response.body, reader, lastOf)) : response
+    if (!response.body) return response
+    // Of what is only accepted the SDK reads nothing.
+    const status = asked && response.status === accepted ? 200 : response.status
+    return remade(response, rewritten(response.body, reader, lastOf), { status })
   }
 
   /** Null for what is no message, or no JSON. */

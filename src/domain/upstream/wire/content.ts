@@ -16,7 +16,7 @@ export function readToolResult(raw: Json): ToolResult {
   return {
     content: Object.keys(rest).length > 0 ? textResult(writeJson(rest)).content : readContent(content),
     ...(structuredContent === undefined ? {} : { structuredContent }),
-    isError: isError === true || isError === 'true',
+    isError: isError === true || isError === 'true' || isError === 1,
     ...(isJsonObject(meta) && Object.keys(meta).length > 0 ? { _meta: meta } : {}),
   }
 }

@@ -61,17 +61,13 @@ function looksLikeJson(parts: string[]): boolean | undefined {
   return first === undefined ? undefined : first === '{' || first === '['
 }
 
-/** The data of an event that carries a message, else null, and its other lines. */
+/** The data of an event, null for one without, and its lines that are neither that nor its name. */
 function fieldsOf(event: string): { data: string | null; others: string[] } {
   const lines = event.split(/\r\n|\n|\r/).filter((line) => line !== '')
   const data = lines.filter((line) => /^data(?::|$)/.test(line)).map((line) => line.replace(/^data:? ?/, ''))
-  const type = lines
-    .findLast((line) => line.startsWith('event:'))
-    ?.slice('event:'.length)
-    .trim()
-  const carries = data.length > 0 && (type === undefined || type === '' || type === 'message')
   return {
-    data: carries ? data.join('\n') : null,
-    others: lines.filter((line) => !/^data(?::|$)/.test(line)),
+    data: data.length > 0 ? data.join('\n') : null,
+    // What is a message is one whatever its event is called: the SDK reads only those with the usual name.
+    others: lines.filter((line) => !/^(?:data|event)(?::|$)/.test(line)),
   }
 }
