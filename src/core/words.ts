@@ -16,7 +16,12 @@ const longestWord = 64
  */
 export function wordsOf(said: string): string[] {
   const words = said.normalize('NFKC').toLowerCase().match(pattern) ?? []
-  return words.map((word) => (word.length > longestWord ? word.slice(0, longestWord) : word))
+  return words.map((word) => (word.length > longestWord ? cut(word) : word))
+}
+
+/** Never inside a character: no database holds half of one. */
+function cut(word: string): string {
+  return word.slice(0, longestWord).replace(/[\ud800-\udbff]$/, '')
 }
 
 const searchShape = z.object({ search: text(200) })

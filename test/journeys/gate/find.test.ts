@@ -82,6 +82,15 @@ describe.each(kinds)('on %s', (kind) => {
   }
   const search = (text: string, key?: string) => ids({ search: text }, '', key)
 
+  test('a word of letters beyond 16 bits is asked about, and found, however long it is', async () => {
+    const toolId = await toolOf('adlam')
+    for (const before of ['', 'a']) {
+      const word = `${before}${'\u{1e922}'.repeat(40)}`
+      const { id } = await ask(toolId, { note: word })
+      expect(await search(word)).toEqual([id])
+    }
+  })
+
   test('a search finds words of the tool, its title, shown arguments and votes, and nothing that is masked', async () => {
     const toolId = await toolOf('refund_order', { title: 'Money back' })
     const other = await toolOf('close_ticket')
