@@ -151,6 +151,6 @@ test('a path of other arguments leads to nothing that objects or numbers inherit
     ])
   } finally {
     Object.keys = keys
-    Object.defineProperty(Object.prototype, 'toString', asText)
+    Object.defineProperty(Object.getPrototypeOf({}) as object, 'toString', asText)
   }
 })

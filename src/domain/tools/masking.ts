@@ -3,7 +3,14 @@
  * Pure.
  */
 import { boundedFor } from '../../core/bounded.ts'
-import { isJsonObject, type Json, type JsonObject, tryParseJson, valueAt, writeJson } from '../../core/json.ts'
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  tryParseJson,
+  valueAt,
+  writeJson,
+} from '../../core/json.ts'
 import { mask, masked } from '../../core/scrub.ts'
 import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition } from './tool.ts'
