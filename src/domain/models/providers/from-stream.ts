@@ -19,7 +19,8 @@ export interface StreamOptions {
 /**
  * Reads until the finish part and throws errors that the stream reports. A failed attempt (MODEL_UNAVAILABLE,
  * retryable, whatever text has arrived) is a stream without a finish part, or one whose finish part has neither a
- * reason nor the provider's own word for it: this is how the packages report a connection that just ended.
+ * reason nor the provider's own word for it: this is how the packages report a connection that just ended. So is one that
+ * announces calls and has none that can be read, nor a text: the run would end as if the model had nothing to say.
  */
 export async function* eventsOf(
   stream: AsyncIterable<SdkPart>,
@@ -107,6 +108,8 @@ function answerOf(
 ): { parts: AssistantPart[]; usage: Usage; finishReason: FinishReason } {
   const { unified, raw } = part.finishReason
   if (unified === 'error' || (unified === 'other' && raw === undefined)) throw brokenOff()
+  if (unified === 'tool-calls' && !parts.some(({ type }) => type === 'tool-call' || type === 'text'))
+    throw brokenOff()
   return {
     parts,
     usage: usageOf(part.usage, parts, inputCharacters),

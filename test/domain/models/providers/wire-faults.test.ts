@@ -288,6 +288,17 @@ test.each(inStream)(
   },
 )
 
+test('an answer that announces calls, and has none with a name and no text, is a failed attempt', async () => {
+  const unnamed = { ...call, name: '' }
+  for (const calls of [[], [unnamed]]) {
+    provider.script({ chunks: framesOf('compatible', { calls, finish: 'tool_calls' }) })
+    expect(await failureOf(await open('compatible'), requestOf('hi'))).toMatchObject(unavailable)
+  }
+  provider.script({ chunks: framesOf('compatible', { text: 'I see.', finish: 'tool_calls' }) })
+  const { answer } = await attemptOf(await open('compatible'), requestOf('hi'))
+  expect(answer.finishReason).toBe('stop')
+})
+
 test('a chat server that leaves out [DONE] has finished all the same', async () => {
   provider.script({ chunks: framesOf('compatible', { text: 'ok' }).slice(0, -1) })
   expect((await attemptOf(await open('compatible'), requestOf('hi'))).text).toBe('ok')
