@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { shortText } from './text.ts'
 import { invalid, type Issue } from './errors.ts'
 import { isJsonObject, type JsonObject, jsonTooBig, NumberRangeError, packText, readJson } from './json.ts'
+import { scalar } from './shapes.ts'
 
 /**
  * Returns the parsed value. Throws INVALID with at most 20 faults, each with its path under `root`; values are never
@@ -74,8 +75,9 @@ export function whole(min: number, max: number): z.ZodNumber {
 
 /** A JSON object no larger and no deeper than the limits. */
 export function jsonObject(maxBytes: number, maxDepth: number): z.ZodType<JsonObject> {
-  return z.custom<JsonObject>().superRefine((value, at) => {
+  const shape = z.custom<JsonObject>().superRefine((value, at) => {
     const fault = isJsonObject(value) ? jsonTooBig(value, { maxBytes, maxDepth }) : 'must be a JSON object'
     if (fault) at.addIssue({ code: 'custom', message: fault })
   })
+  return scalar('JSONObject', shape)
 }

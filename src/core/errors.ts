@@ -29,6 +29,19 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number]
 
+/** What an operation may refuse so that a client must handle it. */
+export type RefusalCode = Exclude<
+  ErrorCode,
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'BAD_CURSOR'
+  | 'CURSOR_EXPIRED'
+  | 'RESPONSE_TOO_LARGE'
+  | 'EXPIRED'
+  | 'UNAVAILABLE'
+  | 'INTERNAL'
+>
+
 /** One fault in an input: its path from the root of the input, and what is wrong. Never contains the value. */
 export interface Issue {
   path: string[]

@@ -31,18 +31,15 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     const found = await named((page) => listTools(ctx, { name: wanted.name, page }), wanted.name)
     if (found?.http && found.http.url !== wanted.config.http?.url)
       await updateTool(ctx, { id: found.id, config: wanted.config })
-    toolIds.push((found ?? (await createTool(ctx, wanted))).id)
+    toolIds.push((found ?? (await createTool(ctx, wanted)).tool).id)
   }
   const agent = await named((page) => listAgents(ctx, { name: 'demo', page }), 'demo')
   if (agent) {
     const missing = toolIds.filter((id) => !agent.toolIds.includes(id))
-    // Enables MCP on a demo of an earlier release; an operator who has disabled it since keeps it disabled.
-    const mcp = agent.mcp ?? { enabled: true }
-    if (missing.length > 0 || !agent.mcp)
-      await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing], mcp })
+    if (missing.length > 0) await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing] })
     return agent.id
   }
-  const made = await createAgent(ctx, {
+  const { agent: made } = await createAgent(ctx, {
     name: 'demo',
     model: rehearsalModel,
     instructions:

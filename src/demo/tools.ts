@@ -1,5 +1,8 @@
 /** The tools of the demo project. */
-import type { CreateToolInput } from '../domain/tools/index.ts'
+import type { InputOf } from '../domain/access/index.ts'
+import type { createTool } from '../domain/tools/index.ts'
+
+type CreateToolInput = InputOf<typeof createTool>
 
 /** In the order in which clients list them. Their URLs are those of the demo upstream. */
 export function demoTools(upstreamUrl: string): CreateToolInput[] {

@@ -54,6 +54,16 @@ export {
   type Requester,
 } from './subjects.ts'
 export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
+export {
+  actionsOf,
+  inProject,
+  ofVersion,
+  operation,
+  operationsIn,
+  type Declaration,
+  type InputOf,
+  type Operation,
+} from './operation.ts'
 export { isWithinReach, narrowedTo, ownedBy, ownEvents, reachesOthers } from './own.ts'
 export {
   assertMay,
@@ -73,6 +83,7 @@ export {
   allows,
   fitsPattern,
   policyOfRole,
+  role,
   roles,
   withoutGates,
   type Action,

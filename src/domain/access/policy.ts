@@ -1,6 +1,7 @@
 /** Policy documents, the built-in roles and their evaluation. Pure. */
 import { z } from 'zod'
 import { invalid, type Issue } from '../../core/errors.ts'
+import { choice } from '../../core/shapes.ts'
 
 /** Every action of an operation. A policy with another action is refused when it is written. */
 export const actions = [
@@ -105,8 +106,17 @@ export const reachingOthers: Policy = {
   statement: [{ effect: 'Allow', action: ['generations:ReachOthers'], resource: ['*'] }],
 }
 
-export const roles = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
-export type Role = (typeof roles)[number]
+export const role = choice('Role', 'A built-in set of permissions.', {
+  admin: 'The role allows everything in the project.',
+  developer:
+    'The role manages tools, agents, providers, secrets and generations, but no API keys and no verdicts.',
+  approver:
+    'The role reads everything, decides approvals, revokes grants and resolves calls with status UNKNOWN.',
+  caller: 'The role calls tools and runs agents.',
+  viewer: 'The role reads everything and subscribes to events.',
+})
+export const roles = role.options
+export type Role = z.output<typeof role>
 
 const reading = ['*:Get', '*:List', 'events:Subscribe', 'sessions:Start', 'generations:ReachOthers']
 const running = [
@@ -168,8 +178,8 @@ export function withoutGates(policy: Policy): Policy {
 }
 
 /** The policy of a built-in role. */
-export function policyOfRole(role: Role): Policy {
-  return { statement: [{ effect: 'Allow', action: roleActions[role], resource: ['*'] }] }
+export function policyOfRole(of: Role): Policy {
+  return { statement: [{ effect: 'Allow', action: roleActions[of], resource: ['*'] }] }
 }
 
 /** Whether the policy allows the action on the resource (`tool/tool_…`). A Deny wins; without an Allow it is denied. */

@@ -3,7 +3,9 @@ import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
+import { looseningOf, fieldShapes } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
+import { idOf, resetOnNull } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -13,6 +15,9 @@ import {
   assertMay,
   eachSeen,
   assertQuota,
+  inProject,
+  ofVersion,
+  operation,
   projectOf,
   reachable,
   recordChange,
@@ -23,95 +28,125 @@ import {
 } from '../access/index.ts'
 import { assertOneMayRegate } from '../projects/index.ts'
 import { agentCreated, agentDeleted, agentUpdated, appendProjectEvents } from '../events/index.ts'
-import type { GateInput } from '../gates/index.ts'
+import { gateInput, type GateInput } from '../gates/index.ts'
 import { gateFactsOfAgent, recordGateChanged } from '../tools/index.ts'
-import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
+import { Agent, changedSettings, newSettings, settingsOf } from './agent.ts'
+import { agentFields, type OwnSettings } from './fields.ts'
 import { checkTools } from './names.ts'
 import { insertVersion, keepPresentVersion } from './version-list.ts'
 
-export type CreateAgentInput = SettingsInput & { projectId?: string | null | undefined; name: string }
-export type UpdateAgentInput = Partial<SettingsInput> & {
-  id: string
-  name?: string | null | undefined
-  expectedVersion?: number | null | undefined
-}
-
-const nameShape = z.object({ name: text(100, 1) })
+const name = text(100, 1)
+const { toolIds, ...others } = fieldShapes(agentFields)
+const changed = z
+  .object({ agent: Agent.describe('The agent after the mutation.') })
+  .describe('The agent after the mutation; a deleted one as it was before.')
 
 /**
- * Saves an agent. Action `agents:Create`. Its tools and agents must exist in the project and have different runtime
- * names, and `toolChoice` and `stopConditions` must name one of them; else INVALID. NAME_TAKEN when the project has an
- * agent of that name. Writes agent, version, audit entry and event together.
+ * Its tools and agents must exist in the project and have different runtime names, and `toolChoice` and `stopConditions` must
+ * name one of them; else INVALID. NAME_TAKEN when the project has an agent of that name. Writes agent, version, audit entry and
+ * event together.
  */
-export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
-  const { name } = check(nameShape, input)
-  const definition = checkSettings(input, projectId)
-  await checkTools(ctx, projectId, definition)
-  const agent = await guardName('agent', name, () =>
-    atomically(ctx.db, async (tx) => {
-      await assertQuota(tx, ctx, agents, projectId, 'agents')
-      const [row] = await tx
-        .insert(agents)
-        .values({ id: newId('agent'), projectId, name, definition })
-        .returning()
-      await insertVersion(tx, ctx, row!)
-      await recordAgentChange(tx, ctx, 'create', agentOf(row!))
-      return agentOf(row!)
-    }),
-  )
-  publishSurface(ctx, projectId)
-  return agent
-}
+export const createAgent = operation({
+  name: 'createAgent',
+  does: 'Creates an agent: a model, instructions, tools and the settings of its loop.',
+  permission: 'agents:Create',
+  isAction: true,
+  input: z
+    .object({
+      ...inProject,
+      name: name.describe('The name of the agent, unique in the project, 1 to 100 characters.'),
+      toolIds,
+      ...others,
+    })
+    .describe('The agent to create.'),
+  payload: changed,
+  refuses: ['NAME_TAKEN', 'NOT_FOUND', 'LIMITED'],
+  async run(ctx, input) {
+    const projectId = await projectOf(ctx, input.projectId)
+    await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
+    const definition = newSettings(input, projectId)
+    await checkTools(ctx, projectId, definition)
+    const agent = await guardName('agent', input.name, () =>
+      atomically(ctx.db, async (tx) => {
+        await assertQuota(tx, ctx, agents, projectId, 'agents')
+        const [row] = await tx
+          .insert(agents)
+          .values({ id: newId('agent'), projectId, name: input.name, definition })
+          .returning()
+        await insertVersion(tx, ctx, row!)
+        await recordAgentChange(tx, ctx, 'create', agentOf(row!))
+        return agentOf(row!)
+      }),
+    )
+    publishSurface(ctx, projectId)
+    return { agent }
+  },
+})
 
 /** How often a change is computed again after concurrent changes of the same agent. */
 const maxTries = 5
 
 /**
- * Changes the given fields and keeps the rest. Running generations keep their settings. Action `agents:Update`, and
- * `gates:Update` for its gate; CONFLICT for that in a project where changes of gates need a second person. With
- * `expectedVersion` it fails with CONFLICT after a concurrent change; without it the change is applied on top of that
- * one.
+ * Running generations keep their settings. CONFLICT for a gate in a project where changes of gates need a second person. With
+ * `expectedVersion` it fails with CONFLICT after a concurrent change; without it the change is applied on top of that one.
  */
-export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Agent> {
-  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
-  for (let tries = 1; ; tries++) {
-    const known = await findAgent(ctx, input.id)
-    await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
-    const { expectedVersion } = input
-    if (typeof expectedVersion === 'number' && expectedVersion !== known.version)
-      throw changedMeanwhile('agent')
-    const { name } = check(nameShape, { name: input.name ?? known.name })
-    const definition = checkSettings({ ...known, ...given }, known.projectId)
-    await checkTools(ctx, known.projectId, definition, { id: known.id, name })
-    const regates = gateFactsOfAgent(definition) !== gateFactsOfAgent(known)
-    if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `agent/${known.id}`)
-    const agent = await guardName('agent', name, () =>
-      atomically(ctx.db, async (tx) => {
-        if (regates) await assertOneMayRegate(tx, known.projectId)
-        return saveVersion(tx, ctx, known, { ...definition, name })
-      }),
-    )
-    if (agent) {
-      publishSurface(ctx, agent.projectId)
-      return agent
+export const updateAgent = operation({
+  name: 'updateAgent',
+  does: 'Changes the given fields of an agent and keeps the others; null restores a default.',
+  permission: ['agents:Update', ['gates:Update', 'gate']],
+  isAction: true,
+  loosening: looseningOf(agentFields),
+  input: z
+    .object({
+      id: idOf('agent'),
+      ...ofVersion,
+      name: name.nullish().describe('The new name of the agent, unique in the project, 1 to 100 characters.'),
+      toolIds: toolIds.describe(
+        'The ids of the tools that the agent may call from then on, at most 1,000. Left out: unchanged; null: none.',
+      ),
+      ...resetOnNull(others),
+    })
+    .describe('The changes of an agent: fields that are left out keep their values.'),
+  payload: changed,
+  refuses: ['NAME_TAKEN', 'NOT_FOUND', 'CONFLICT'],
+  async run(ctx, input) {
+    for (let tries = 1; ; tries++) {
+      const known = await findAgent(ctx, input.id)
+      await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
+      const { expectedVersion } = input
+      if (typeof expectedVersion === 'number' && expectedVersion !== known.version)
+        throw changedMeanwhile('agent')
+      const own = input.name ?? known.name
+      const definition = changedSettings(input, known, known.projectId)
+      await checkTools(ctx, known.projectId, definition, { id: known.id, name: own })
+      const regates = gateFactsOfAgent(definition) !== gateFactsOfAgent(known)
+      if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `agent/${known.id}`)
+      const agent = await guardName('agent', own, () =>
+        atomically(ctx.db, async (tx) => {
+          if (regates) await assertOneMayRegate(tx, known.projectId)
+          return saveVersion(tx, ctx, known, { ...definition, name: own })
+        }),
+      )
+      if (agent) {
+        publishSurface(ctx, agent.projectId)
+        return { agent }
+      }
+      if (tries === maxTries) throw changedMeanwhile('agent')
     }
-    if (tries === maxTries) throw changedMeanwhile('agent')
-  }
-}
+  },
+})
 
 /** Saves settings as the next version; null when the agent no longer has `known.version`. */
 async function saveVersion(
   tx: Database,
   ctx: Ctx,
   known: Agent,
-  { name, ...definition }: AgentSettings & { name: string },
+  { name: own, ...definition }: OwnSettings & { name: string },
 ): Promise<Agent | null> {
   await keepPresentVersion(tx, known)
   const [row] = await tx
     .update(agents)
-    .set({ name, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
+    .set({ name: own, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
     .where(and(eq(agents.id, known.id), eq(agents.version, known.version)))
     .returning()
   if (!row) return null
@@ -124,8 +159,12 @@ async function saveVersion(
 }
 
 /** Returns the settings of an agent with another gate, or with none, validated. Throws INVALID with every fault. */
-export function withAgentGate(known: Agent, gate: GateInput | null): AgentSettings {
-  return checkSettings({ ...known, gate }, known.projectId)
+export function withAgentGate(known: Agent, gate: GateInput | null): OwnSettings {
+  return changedSettings(
+    { gate: check(gateInput.nullable(), gate, ['input', 'gate']) },
+    known,
+    known.projectId,
+  )
 }
 
 /** Sets the gate of an agent in the caller's transaction; null when the agent no longer has that version. */
@@ -138,17 +177,25 @@ export function regateAgent(
   return saveVersion(tx, ctx, known, { ...withAgentGate(known, gate), name: known.name })
 }
 
-/** Deletes an agent. Its generations stay, and running ones continue. Action `agents:Delete`. */
-export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agent> {
-  const known = await findAgent(ctx, input.id)
-  await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
-  await atomically(ctx.db, async (tx) => {
-    const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
-    if (rows.length > 0) await recordAgentChange(tx, ctx, 'delete', known)
-  })
-  publishSurface(ctx, known.projectId)
-  return known
-}
+export const deleteAgent = operation({
+  name: 'deleteAgent',
+  does: 'Deletes an agent; its generations are kept, and running ones go on.',
+  permission: 'agents:Delete',
+  isAction: true,
+  input: z.object({ id: idOf('agent') }).describe('The agent to delete.'),
+  payload: changed,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, input) {
+    const known = await findAgent(ctx, input.id)
+    await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
+    await atomically(ctx.db, async (tx) => {
+      const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
+      if (rows.length > 0) await recordAgentChange(tx, ctx, 'delete', known)
+    })
+    publishSurface(ctx, known.projectId)
+    return { agent: known }
+  },
+})
 
 /** Agents by id; null for those that do not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
@@ -173,8 +220,8 @@ export async function listAgents(
 ): Promise<Agent[]> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')
-  const { name } = check(nameShape.partial(), { name: input.name ?? undefined }, [])
-  const where = name === undefined ? undefined : containsText(agents.name, name)
+  const { name: part } = check(z.object({ name }).partial(), { name: input.name ?? undefined }, [])
+  const where = part === undefined ? undefined : containsText(agents.name, part)
   return (await listPage(ctx.db, agents, projectId, input.page, where)).map(agentOf)
 }
 
@@ -212,8 +259,8 @@ export async function loadAgents(db: Database, ids: readonly string[]): Promise<
 }
 
 function agentOf(row: typeof agents.$inferSelect): Agent {
-  const { id, projectId, name, version, createdAt, updatedAt } = row
-  return { ...(row.definition as AgentSettings), id, projectId, name, version, createdAt, updatedAt }
+  const { definition, ...rest } = row
+  return { ...settingsOf(definition), ...rest }
 }
 
 const changes = {

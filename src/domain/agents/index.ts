@@ -1,17 +1,21 @@
 /** The entry point of agents. */
 export {
+  Agent,
   boundIds,
-  errorProfiles,
   gatesOf,
-  mcpDefaults,
-  type Agent,
   type AgentSettings,
-  type McpSettings,
   type RunTool,
   type SettingsOverrides,
+} from './agent.ts'
+export { agentFields, runFields } from './fields.ts'
+export {
+  errorProfile,
+  toolChoice,
+  toolChoiceMode,
+  type McpSettings,
   type StepRule,
   type ToolChoiceRule,
-} from './agent.ts'
+} from './setting-shapes.ts'
 export {
   agentIdsNamed,
   createAgent,
@@ -24,8 +28,6 @@ export {
   regateAgent,
   updateAgent,
   withAgentGate,
-  type CreateAgentInput,
-  type UpdateAgentInput,
 } from './agents.ts'
 export { readAgent, rememberedAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'

@@ -6,13 +6,15 @@ import { invalid, type Issue } from '../../core/errors.ts'
 import { hashJson, jsonTooBig } from '../../core/json.ts'
 import {
   boundIds,
-  checkSettings,
+  changedSettings,
   givenOverrides,
   type AgentSettings,
-  type Budget,
   type SettingsOverrides,
-  type StepRule,
 } from './agent.ts'
+import type { OwnSettings } from './fields.ts'
+import type { Budget, StepRule } from './setting-shapes.ts'
+
+type Overrides = ReturnType<typeof givenOverrides>
 
 /** The limits of an outputSchema that a run sets. */
 const schemaLimits = { maxBytes: 64 * 1024, maxDepth: 32 }
@@ -31,8 +33,9 @@ export function withOverrides(
 ): AgentSettings {
   const given = givenOverrides(input)
   if (Object.keys(given).length === 0) return own
-  const wanted = checkSettings({ ...own, ...given }, projectId)
+  const wanted = changedSettings(given, own, projectId)
   const made: AgentSettings = {
+    ...own,
     ...wanted,
     instructions: joined(own.instructions, wanted.instructions),
     stopConditions: [
@@ -80,7 +83,7 @@ function tighterBudget(own: Budget, given: Budget): Budget {
 
 const limits = ['maxSteps', 'timeoutMs', 'clientTimeoutMs', 'maxOutputTokens', 'maxContextMessages'] as const
 
-function limitFaults(own: AgentSettings, wanted: AgentSettings): Issue[] {
+function limitFaults(own: AgentSettings, wanted: OwnSettings): Issue[] {
   const over = (path: string[], most: number | null, value: number | null) =>
     most !== null && value !== null && value > most
       ? [fault(path, `must be at most ${most}, the agent's own limit`)]
@@ -99,7 +102,7 @@ function limitFaults(own: AgentSettings, wanted: AgentSettings): Issue[] {
 }
 
 /** Faults of tools that are not active in the agent, and of rules that would replace the agent's. */
-function toolFaults(own: AgentSettings, wanted: AgentSettings, given: Partial<AgentSettings>): Issue[] {
+function toolFaults(own: AgentSettings, wanted: OwnSettings, given: Overrides): Issue[] {
   const active = new Set(own.activeToolIds ?? boundIds(own))
   const beyond = (ids: string[] | null | undefined, path: string[]) =>
     (ids ?? []).flatMap((id, i) =>
@@ -134,7 +137,7 @@ function narrowed(rules: StepRule[], active: string[] | null): StepRule[] {
   )
 }
 
-function outputFaults(own: AgentSettings, { outputSchema }: AgentSettings): Issue[] {
+function outputFaults(own: AgentSettings, { outputSchema }: OwnSettings): Issue[] {
   if (outputSchema === null || own.outputSchema === outputSchema) return []
   if (own.outputSchema !== null && hashJson(own.outputSchema) !== hashJson(outputSchema))
     return [fault(['outputSchema'], 'cannot replace that of the agent; leave it out')]

@@ -1,6 +1,7 @@
 /** Versions of an agent: each change adds a row, and people read what changed, by whom and when. */
 import type { JsonObject } from '../../core/json.ts'
 import { changesBetween } from '../../core/json-changes.ts'
+import { viewOf } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -8,7 +9,8 @@ import { versionPage } from '../../store/db/versions.ts'
 import { agents, agentVersions } from '../../store/db/tables/agents.ts'
 import type { Ctx } from '../access/index.ts'
 import { mostChanges, type ShownVersion } from '../tools/index.ts'
-import type { Agent } from './agent.ts'
+import { settingsOf, type Agent } from './agent.ts'
+import { agentFields } from './fields.ts'
 
 type AgentRow = typeof agents.$inferSelect
 
@@ -49,5 +51,5 @@ export async function listAgentVersions(ctx: Ctx, agent: Agent, page: Page): Pro
 }
 
 function shownDefinition({ name, definition }: typeof agentVersions.$inferSelect): JsonObject {
-  return { name, ...(definition as JsonObject) }
+  return { name, ...viewOf(agentFields, settingsOf(definition), null) }
 }

@@ -1,4 +1,6 @@
-/** How a kind of event is declared: its name, the shape of its data, and which logs it is written to. */
+/** How a kind of event is declared: its name, the shape of its data, which logs it is written to and who is told. */
+import { z } from 'zod'
+import { descriptionOf, exampleOf } from '../../core/shapes.ts'
 
 /** Where events of a kind are written. Every event is also part of its project's feed. */
 export interface EventTraits {
@@ -29,4 +31,75 @@ export function kindsOf<Events>() {
     traits: Traits,
   ): EventKind<Type, Events[Type], Traits> =>
     Object.assign((data: Events[Type]) => ({ type, data }), { type, traits })
+}
+
+/** The object that a field of the data names, shown under a name of its own. */
+export interface Relation {
+  as: string
+  entity: 'Principal' | 'ToolCall' | 'Approval' | 'Grant' | 'Generation'
+  about: string
+}
+const relations = z.registry<Relation>()
+
+/** A field that names an object. */
+export function withRelation<Shape extends z.ZodType>(shape: Shape, relation: Relation): Shape {
+  relations.add(shape, relation)
+  return shape
+}
+export const relationOf = (shape: z.core.$ZodType): Relation | undefined => relations.get(shape)
+
+export const eventGroups = ['approvals', 'gates', 'runs', 'calls', 'agents', 'resources', 'project'] as const
+
+interface Declaration<Data extends z.ZodRawShape, Traits> {
+  /** What has happened, in a sentence. */
+  about: string
+  /** The logs that it is written to. */
+  log: Traits
+  data: Data
+  /** Where people find it among the others. */
+  group: (typeof eventGroups)[number]
+  /** Only the page of its run listens to it. Absent: every page. */
+  onlyInRun?: true
+  /** It is never sent to webhooks. */
+  unsent?: true
+}
+
+/** What a kind says about itself beside its type and traits. */
+export type EventFacts = Omit<Declaration<never, never>, 'log' | 'data'> & { data: z.ZodObject }
+
+/** A kind that says everything about itself. */
+export interface DeclaredKind<
+  Type extends string,
+  Data,
+  Traits extends EventTraits = EventTraits,
+> extends EventKind<Type, Data, Traits> {
+  readonly told: EventFacts
+  readonly sample: Data
+}
+
+/** Declares a kind of event. */
+export function event<
+  const Type extends string,
+  Data extends z.ZodRawShape,
+  const Traits extends EventTraits,
+>(
+  type: Type,
+  { log: traits, ...told }: Declaration<Data, Traits>,
+): DeclaredKind<Type, z.output<z.ZodObject<Data>>, Traits> {
+  const data = z.object(told.data)
+  for (const shape of Object.values(data.shape)) descriptionOf(shape)
+  const make = (given: z.output<typeof data>) => ({ type, data: given })
+  return Object.assign(make, { type, traits, told: { ...told, data }, sample: exampleOf(data) })
+}
+
+type Kind = Pick<EventKind<string, never>, 'type' | 'traits'>
+/** The kinds among some exports, by their types. */
+export type KindsIn<Exports> = {
+  [Name in keyof Exports as Exports[Name] extends Kind ? Exports[Name]['type'] : never]: Exports[Name]
+}
+export function kindsIn<Exports extends object>(exports: Exports): KindsIn<Exports> {
+  const kinds = Object.values(exports).filter(
+    (one: unknown): one is Kind => typeof one === 'function' && 'traits' in one,
+  )
+  return Object.fromEntries(kinds.map((kind) => [kind.type, kind])) as KindsIn<Exports>
 }

@@ -6,115 +6,50 @@ import type { EventRow } from '../../store/events/read.ts'
 import * as access from './access-events.ts'
 import * as agents from './agent-events.ts'
 import * as approvals from './approval-events.ts'
-import type { EventKind } from './define.ts'
+import { kindsIn } from './define.ts'
 import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
 import * as pauses from './pause-events.ts'
 import * as resources from './resource-events.ts'
 import * as retention from './retention-events.ts'
+import * as secrets from './secret-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as slack from './slack-events.ts'
 import * as tools from './tool-events.ts'
 import * as triggers from './trigger-events.ts'
 import * as webhooks from './webhook-events.ts'
 
-/** The data of each kind as it is written. */
-export interface EventData
-  extends
-    generations.GenerationEvents,
-    calls.ToolCallEvents,
-    approvals.ApprovalEvents,
-    tools.ToolEvents,
-    agents.AgentEvents,
-    access.AccessEvents,
-    gates.GateEvents,
-    pauses.PauseEvents,
-    resources.ResourceEvents,
-    webhooks.WebhookEvents,
-    slack.SlackEvents,
-    triggers.TriggerEvents,
-    retention.RetentionEvents {}
+/** Every kind that these modules export, by its type. */
+export const eventKinds = kindsIn({
+  ...access,
+  ...agents,
+  ...approvals,
+  ...calls,
+  ...gates,
+  ...generations,
+  ...pauses,
+  ...resources,
+  ...retention,
+  ...secrets,
+  ...slack,
+  ...tools,
+  ...triggers,
+  ...webhooks,
+})
+type Kinds = typeof eventKinds
 
-export type EventType = keyof EventData
+export type EventType = keyof Kinds
+
+/** The data of each kind as it is written. */
+export type EventData = { [Type in EventType]: Parameters<Kinds[Type]>[0] }
+
+/** Kinds that say everything about themselves. */
+export type DeclaredType = {
+  [Type in EventType]: Kinds[Type] extends { told: unknown } ? Type : never
+}[EventType]
 
 /** An event that has happened, to be written in the transaction of the change that it reports. */
 export type DomainEvent = { [Type in EventType]: { type: Type; data: EventData[Type] } }[EventType]
-
-export const eventKinds = {
-  GENERATION_QUEUED: generations.generationQueued,
-  GENERATION_STARTED: generations.generationStarted,
-  GENERATION_RESUMED: generations.generationResumed,
-  STEP_RESET: generations.stepReset,
-  MESSAGE_COMMITTED: generations.messageCommitted,
-  TOOL_CALL_PROPOSED: calls.toolCallProposed,
-  TOOL_CALL_STARTED: calls.toolCallStarted,
-  TOOL_CALL_SETTLED: calls.toolCallSettled,
-  TOOL_CALL_UNKNOWN: calls.toolCallUnknown,
-  REQUIRES_ACTION: generations.requiresAction,
-  APPROVAL_REQUESTED: approvals.approvalRequested,
-  APPROVAL_VOTED: approvals.approvalVoted,
-  APPROVAL_DECIDED: approvals.approvalDecided,
-  APPROVAL_EXPIRED: approvals.approvalExpired,
-  APPROVAL_ESCALATED: approvals.approvalEscalated,
-  APPROVAL_VOIDED: approvals.approvalVoided,
-  APPROVAL_CLAIMED: approvals.approvalClaimed,
-  APPROVAL_RELEASED: approvals.approvalReleased,
-  APPROVAL_EXTENDED: approvals.approvalExtended,
-  CHILD_STARTED: generations.childStarted,
-  CHILD_ENDED: generations.childEnded,
-  GENERATION_COMPLETED: generations.generationCompleted,
-  GENERATION_FAILED: generations.generationFailed,
-  GENERATION_CANCELLED: generations.generationCancelled,
-  GENERATION_EXPIRED: generations.generationExpired,
-  UNKNOWN_CALL_RESOLVED: calls.unknownCallResolved,
-  GRANT_CREATED: approvals.grantCreated,
-  GRANT_REVOKED: approvals.grantRevoked,
-  TOOL_CREATED: tools.toolCreated,
-  TOOL_UPDATED: tools.toolUpdated,
-  TOOL_DELETED: tools.toolDeleted,
-  UPSTREAM_STATUS: tools.upstreamStatus,
-  UPSTREAM_CHANGED: tools.upstreamChanged,
-  AGENT_CREATED: agents.agentCreated,
-  AGENT_UPDATED: agents.agentUpdated,
-  AGENT_DELETED: agents.agentDeleted,
-  API_KEY_CREATED: access.apiKeyCreated,
-  API_KEY_ACCEPTED: access.apiKeyAccepted,
-  API_KEY_REVOKED: access.apiKeyRevoked,
-  PROJECT_UPDATED: access.projectUpdated,
-  PAUSE_STARTED: pauses.pauseStarted,
-  PAUSE_ENDED: pauses.pauseEnded,
-  SECRET_SET: resources.secretSet,
-  SECRET_DELETED: resources.secretDeleted,
-  PROVIDER_SET: resources.providerSet,
-  PROVIDER_DELETED: resources.providerDeleted,
-  FILE_CREATED: resources.fileCreated,
-  FILE_UPLOADED: resources.fileUploaded,
-  FILE_DELETED: resources.fileDeleted,
-  GATE_CHANGED: gates.gateChanged,
-  GATE_CHANGE_PROPOSED: gates.gateChangeProposed,
-  GATE_CHANGE_DECIDED: gates.gateChangeDecided,
-  WEBHOOK_CREATED: webhooks.webhookCreated,
-  WEBHOOK_UPDATED: webhooks.webhookUpdated,
-  WEBHOOK_DELETED: webhooks.webhookDeleted,
-  WEBHOOK_DISABLED: webhooks.webhookDisabled,
-  WEBHOOK_CURSOR_EXPIRED: webhooks.webhookCursorExpired,
-  WEBHOOK_FAILING: webhooks.webhookFailing,
-  WEBHOOK_RECOVERED: webhooks.webhookRecovered,
-  WEBHOOK_DELIVERY_DEAD: webhooks.webhookDeliveryDead,
-  SLACK_SET: slack.slackSet,
-  SLACK_DELETED: slack.slackDeleted,
-  SLACK_DISABLED: slack.slackDisabled,
-  TRIGGER_CREATED: triggers.triggerCreated,
-  TRIGGER_UPDATED: triggers.triggerUpdated,
-  TRIGGER_DELETED: triggers.triggerDeleted,
-  TRIGGER_STARTED: triggers.triggerStarted,
-  TRIGGER_SKIPPED: triggers.triggerSkipped,
-  RETENTION_CHANGED: retention.retentionChanged,
-  LEGAL_HOLD_PUT: retention.legalHoldPut,
-  LEGAL_HOLD_LIFTED: retention.legalHoldLifted,
-  DATA_REMOVAL_REQUESTED: retention.dataRemovalRequested,
-  DATA_REMOVAL_FINISHED: retention.dataRemovalFinished,
-} satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {
   [Type in EventType]: (typeof eventKinds)[Type]['traits'] extends Traits ? Type : never

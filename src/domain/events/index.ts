@@ -27,9 +27,11 @@ export {
   grantCreated,
   grantRevoked,
 } from './approval-events.ts'
+export { relationOf, type Relation, type EventFacts } from './define.ts'
 export {
   eventKinds,
   publicName,
+  type DeclaredType,
   type DomainEvent,
   type EventData,
   type EventType,
@@ -62,6 +64,7 @@ export {
 } from './pages.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
 export { pauseEnded, pauseStarted } from './pause-events.ts'
+export * from './secret-events.ts'
 export { requesterOf } from './requesters.ts'
 export { samples } from './samples.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
@@ -100,13 +103,7 @@ export {
   type UnknownReason,
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
-export {
-  triggerCreated,
-  triggerDeleted,
-  triggerSkipped,
-  triggerStarted,
-  triggerUpdated,
-} from './trigger-events.ts'
+export * from './trigger-events.ts'
 export {
   isAboutDeliveries,
   webhookCreated,
@@ -118,13 +115,5 @@ export {
   webhookRecovered,
   webhookUpdated,
 } from './webhook-events.ts'
-export {
-  fileCreated,
-  fileDeleted,
-  fileUploaded,
-  providerDeleted,
-  providerSet,
-  secretDeleted,
-  secretSet,
-} from './resource-events.ts'
+export { fileCreated, fileDeleted, fileUploaded, providerDeleted, providerSet } from './resource-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

@@ -1,15 +1,34 @@
 /** Events of pauses. */
-import { kindsOf, projectOnly } from './define.ts'
+import { z } from 'zod'
+import { idShape, withExample } from '../../core/shapes.ts'
+import { event, withRelation, projectOnly } from './define.ts'
 
-/** `target` is the id of a project, an agent or a tool. */
-type PauseFacts = { pauseId: string; target: string; decidedBy: string }
-
-export interface PauseEvents {
-  PAUSE_STARTED: PauseFacts & { name: string }
-  PAUSE_ENDED: PauseFacts
+/** Who decided something. */
+export const decidedBy = withRelation(
+  withExample(
+    idShape('The id of the API key or person that decided, or `system` for a result that arrived late.'),
+    'key_1',
+  ),
+  { as: 'decider', entity: 'Principal', about: 'The principal that decided.' },
+)
+const pause = {
+  pauseId: withExample(idShape('The id of the pause.'), 'pse_1'),
+  target: withExample(idShape('The id of the object that it is about.'), 'tool_1'),
+  decidedBy,
 }
+const name = withExample(
+  z.string().describe('The name of the tool, agent or project at the time of the event.'),
+  'refund',
+)
+const of = { log: projectOnly, group: 'project' } as const
 
-const kind = kindsOf<PauseEvents>()
-
-export const pauseStarted = kind('PAUSE_STARTED', projectOnly)
-export const pauseEnded = kind('PAUSE_ENDED', projectOnly)
+export const pauseStarted = event('PAUSE_STARTED', {
+  ...of,
+  about: 'A person paused the project, an agent or a tool: nothing of it is sent until the pause ends.',
+  data: { ...pause, name },
+})
+export const pauseEnded = event('PAUSE_ENDED', {
+  ...of,
+  about: 'A person ended a pause: what waited goes on where it stopped.',
+  data: pause,
+})

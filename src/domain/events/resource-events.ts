@@ -5,8 +5,6 @@ type Named = { name: string }
 type FileFacts = { fileId: string; name: string }
 
 export interface ResourceEvents {
-  SECRET_SET: Named
-  SECRET_DELETED: Named
   PROVIDER_SET: Named
   PROVIDER_DELETED: Named
   /** The file was announced; its bytes may follow. */
@@ -17,8 +15,6 @@ export interface ResourceEvents {
 
 const kind = kindsOf<ResourceEvents>()
 
-export const secretSet = kind('SECRET_SET', projectOnly)
-export const secretDeleted = kind('SECRET_DELETED', projectOnly)
 export const providerSet = kind('PROVIDER_SET', projectOnly)
 export const providerDeleted = kind('PROVIDER_DELETED', projectOnly)
 export const fileCreated = kind('FILE_CREATED', ofRequester)

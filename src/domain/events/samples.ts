@@ -1,5 +1,5 @@
 /** One made-up event of each kind, to show what a receiver gets. A kind without one does not compile. */
-import type { EventData } from './event.ts'
+import { eventKinds, type DeclaredType, type EventData } from './event.ts'
 
 const call = { toolCallId: 'call_1', name: 'pay' }
 const approval = { ...call, approvalId: 'apr_1' }
@@ -7,11 +7,9 @@ const verdict = { ...approval, verdict: 'APPROVE', decidedBy: 'key_1' } as const
 const grant = { grantId: 'grant_1', approvalId: 'apr_1', name: 'pay' }
 const tool = { toolId: 'tool_1', name: 'pay', version: 3 }
 const agent = { agentId: 'agt_1', name: 'clerk', version: 2 }
-const trigger = { triggerId: 'trg_1', name: 'every morning' }
 const gate = { target: 'tool_1', name: 'pay' }
 
-/** The data of each kind. The ids are of nothing. */
-export const samples: EventData = {
+const others: Omit<EventData, DeclaredType> = {
   GENERATION_QUEUED: { agentId: 'agt_1' },
   GENERATION_STARTED: {},
   GENERATION_RESUMED: {},
@@ -63,26 +61,24 @@ export const samples: EventData = {
   API_KEY_ACCEPTED: { apiKeyId: 'key_1' },
   API_KEY_REVOKED: { apiKeyId: 'key_1' },
   PROJECT_UPDATED: {},
-  TRIGGER_CREATED: trigger,
-  TRIGGER_UPDATED: trigger,
-  TRIGGER_DELETED: trigger,
-  TRIGGER_STARTED: { triggerId: 'trg_1', runId: 'gen_1', missed: 0 },
-  TRIGGER_SKIPPED: { triggerId: 'trg_1', reason: 'OVERLAP', missed: 0 },
   RETENTION_CHANGED: { decidedBy: 'key_1' },
   LEGAL_HOLD_PUT: { holdId: 'hold_1', target: 'gen_1', decidedBy: 'key_1' },
   LEGAL_HOLD_LIFTED: { holdId: 'hold_1', target: 'gen_1', decidedBy: 'key_1' },
   DATA_REMOVAL_REQUESTED: { removalId: 'rem_1', requester: 'key_2' },
   DATA_REMOVAL_FINISHED: { removalId: 'rem_1', requester: 'key_2' },
-  SECRET_SET: { name: 'KEY' },
-  SECRET_DELETED: { name: 'KEY' },
   PROVIDER_SET: { name: 'compatible' },
   PROVIDER_DELETED: { name: 'compatible' },
   FILE_CREATED: { fileId: 'file_1', name: 'a.txt' },
   FILE_UPLOADED: { fileId: 'file_1', name: 'a.txt' },
   FILE_DELETED: { fileId: 'file_1', name: 'a.txt' },
-  PAUSE_STARTED: { pauseId: 'pse_1', target: 'tool_1', name: 'refund', decidedBy: 'key_1' },
-  PAUSE_ENDED: { pauseId: 'pse_1', target: 'tool_1', decidedBy: 'key_1' },
   GATE_CHANGED: { ...gate, decidedBy: 'key_1' },
   GATE_CHANGE_PROPOSED: { ...gate, gateChangeId: 'chg_1', proposedBy: 'key_1' },
   GATE_CHANGE_DECIDED: { ...gate, gateChangeId: 'chg_1', verdict: 'APPROVE', decidedBy: 'key_2' },
 }
+
+const declared = Object.values(eventKinds).flatMap((kind) =>
+  'told' in kind ? [[kind.type, kind.sample]] : [],
+)
+
+/** The data of each kind. The ids are of nothing. */
+export const samples = { ...others, ...Object.fromEntries(declared) } as EventData

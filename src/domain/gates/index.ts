@@ -3,7 +3,8 @@ export { judgeGate, meets, stricter, type Requirement } from './evaluate.ts'
 export {
   gateFaults,
   gateInput,
-  gateModes,
+  gateMeanings,
+  gateMode,
   alwaysBy,
   gateOf,
   gateSources,

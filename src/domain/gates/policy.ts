@@ -4,11 +4,16 @@ import { jsonObject, text, whole } from '../../core/check.ts'
 import type { Issue } from '../../core/errors.ts'
 import { compileSchema, schemaLimits } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { roles, type Role } from '../access/index.ts'
+import { choice, optional, part, scalar } from '../../core/shapes.ts'
+import { role, roles, type Role } from '../access/index.ts'
 import { titleParts } from './title.ts'
 
-export const gateModes = ['NEVER', 'ALWAYS', 'WHEN'] as const
-export type GateMode = (typeof gateModes)[number]
+export const gateMode = choice('GateMode', 'Which calls a gate stops.', {
+  NEVER: 'The gate stops no call, as with autoApprove: true.',
+  ALWAYS: 'The gate stops every call, as with autoApprove: false.',
+  WHEN: 'The gate stops calls whose arguments match the schema `when`.',
+})
+export type GateMode = z.output<typeof gateMode>
 
 export interface GatePolicy {
   /** WHEN stops the calls whose arguments, presets merged in, fit the schema `when`. */
@@ -44,19 +49,73 @@ export const gateDefaults: GatePolicy = {
 
 const week = 7 * 24 * 60 * 60
 
-const shape = z.object({
-  autoApprove: z.boolean().nullish(),
-  mode: z.enum(gateModes).nullish(),
-  when: jsonObject(schemaLimits.maxBytes, schemaLimits.maxDepth).nullish(),
-  timeoutSeconds: whole(5, week).nullish(),
-  quorum: whole(1, 10).nullish(),
-  excludeRequester: z.boolean().nullish(),
-  approvers: z.array(z.enum(roles)).max(roles.length).nullish(),
-  escalateAfterSeconds: whole(1, week).nullish(),
-  verdictLinks: z.boolean().nullish(),
-  responses: z.boolean().nullish(),
-  title: text(200, 1).nullish(),
-})
+/** What some fields mean, given and shown. */
+export const gateMeanings = {
+  when: 'The JSON Schema of the mode WHEN: calls whose arguments, presets included, match it are stopped.',
+  verdictLinks:
+    'Whether recipients of a webhook may decide with a link and a one-time code, without signing in; every gate that ' +
+    'stops a call must allow it.',
+  responses:
+    'Whether an approver may answer a call with text, which becomes its result in place of that of the tool; every gate that ' +
+    'stops a call must allow it.',
+  title:
+    'The sentence about a call that approvers read, as a template: {name} stands for the value of a top-level argument, ' +
+    'as in "Refund {amount} to {customer}".',
+}
+
+const shape = part(
+  'GateInput',
+  'The policy that stops calls until approvers decide: the switch autoApprove, or a mode.',
+  {
+    autoApprove: z
+      .boolean()
+      .nullish()
+      .describe('Whether every call passes; false stops every call. Not together with mode.'),
+    mode: optional(
+      gateMode.describe('Which calls the gate stops.'),
+      'WHEN with a schema `when`, else ALWAYS',
+    ),
+    when: scalar('JSONSchema', jsonObject(schemaLimits.maxBytes, schemaLimits.maxDepth))
+      .nullish()
+      .describe(gateMeanings.when),
+    timeoutSeconds: optional(
+      whole(5, week).describe(
+        'The time for a verdict in seconds, 5 to 604,800 (7 days); after it, the call is rejected.',
+      ),
+      '300',
+    ),
+    quorum: optional(
+      whole(1, 10).describe(
+        'The number of approvals by different people that a call needs, 1 to 10. API keys that one key ' +
+          'created count as one person.',
+      ),
+      '1',
+    ),
+    excludeRequester: optional(
+      z.boolean().describe('Whether the person who requested the call may not decide about it.'),
+      'false',
+    ),
+    approvers: optional(
+      z.array(role).max(roles.length).describe('The roles whose API keys may decide.'),
+      'every key with approvals:Decide',
+    ),
+    escalateAfterSeconds: optional(
+      whole(1, week).describe(
+        'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds.',
+      ),
+      'never',
+    ),
+    verdictLinks: optional(z.boolean().describe(gateMeanings.verdictLinks), 'false'),
+    responses: optional(z.boolean().describe(gateMeanings.responses), 'false'),
+    title: optional(
+      text(200, 1).describe(
+        `${gateMeanings.title} It has at most 200 characters, names no masked argument, and is for gates of tools with one ` +
+          'input schema and of single actions of mcp tools.',
+      ),
+      'the name of the tool and its first arguments',
+    ),
+  },
+)
 
 /**
  * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else

@@ -7,7 +7,7 @@ import { compileSchema } from '../../core/json-schema.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import type { RunTool } from '../agents/index.ts'
-import { insertRunTools, isToolName, type Callable, type ToolDefinition } from '../tools/index.ts'
+import { clientDefinition, insertRunTools, isToolName, type Callable } from '../tools/index.ts'
 import type { Generation } from './generation.ts'
 import { finalAnswerName } from './step/final-answer.ts'
 
@@ -70,7 +70,10 @@ const nameRule = `must begin with a letter or "_" and have at most 64 letters, d
  */
 export function insertClientTools(tools: readonly RunTool[], from: { projectId: string; by: string }): SQL[] {
   const parts = insertRunTools(
-    tools.map((tool) => ({ id: tool.id, definition: definitionOf(tool) })),
+    tools.map((tool) => ({
+      id: tool.id,
+      definition: clientDefinition(tool.name, tool.description, tool.inputSchema),
+    })),
     from,
   )
   return parts.map((part, i) => sql`${sql.raw(`rt${i}`)} as (${part})`)
@@ -79,7 +82,7 @@ export function insertClientTools(tools: readonly RunTool[], from: { projectId: 
 /** What the model may call; in every step, since activeToolIds and step rules are about the tools of the agent. */
 export function clientCallables({ settings, projectId, createdAt }: Generation): Callable[] {
   return (settings.clientTools ?? []).map((tool) => ({
-    ...definitionOf(tool),
+    ...clientDefinition(tool.name, tool.description, tool.inputSchema),
     id: tool.id,
     projectId,
     version: 1,
@@ -90,21 +93,4 @@ export function clientCallables({ settings, projectId, createdAt }: Generation):
     action: null,
     definitionHash: null,
   }))
-}
-
-function definitionOf({ name, description, inputSchema }: RunTool): ToolDefinition {
-  return {
-    name,
-    kind: 'client',
-    title: null,
-    description,
-    inputSchema,
-    outputSchema: null,
-    annotations: {},
-    presetParameters: {},
-    timeoutMs: null,
-    idempotent: null,
-    gate: null,
-    http: null,
-  }
 }

@@ -1,5 +1,6 @@
 /** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
+import { entity } from '../../core/shapes.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
@@ -137,6 +138,8 @@ export interface Generation {
   startedAt: Date | null
   finishedAt: Date | null
 }
+
+export const Generation = entity<Generation>()('Generation')
 
 /** What the columns of a retry say. */
 export function retryOf({

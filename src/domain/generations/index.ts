@@ -12,7 +12,7 @@ export {
   shownStatus,
   stopReasons,
   type FailedAttempt,
-  type Generation,
+  Generation,
   type LeftOutTool,
   type Step,
 } from './generation.ts'

@@ -4,9 +4,10 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { idShape, idOf } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -15,23 +16,32 @@ import { insertSelect } from '../../store/db/write.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners } from '../../store/work/owner.ts'
 import { sendWithinMs } from '../../store/work/pauses.ts'
-import { assertMay, assertStillValid, projectOf, reachable, recordChange, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  assertStillValid,
+  operation,
+  projectOf,
+  reachable,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { appendProjectEvents, pauseEnded, pauseStarted } from '../events/index.ts'
 import { findProject } from '../projects/index.ts'
 import { findTool } from '../tools/index.ts'
 import { delayedRuns, wakeCallsOf, wakeDirectCalls } from '../tool-calls/index.ts'
-import { pauseOf, resourceOfPause, type Pause } from './read.ts'
+import { Pause, pauseOf, resourceOfPause } from './read.ts'
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  agentId: z.string().nullish(),
-  toolId: z.string().nullish(),
-  reason: text(2000).nullish(),
-})
-
-/** What to pause: one agent, one tool or a project, by name, so that nobody stops more than they meant. */
-export type PauseInput = z.input<typeof shape>
+const stopped = {
+  projectId: idShape(
+    'The id of the project to stop; beside agentId or toolId, the project that these must be of.',
+  ).nullish(),
+  agentId: idShape('The id of the agent to stop; not together with toolId.').nullish(),
+  toolId: idShape('The id of the tool to stop.').nullish(),
+}
+const changed = z
+  .object({ pause: Pause.describe('The pause after the mutation.') })
+  .describe('The pause after the mutation.')
 
 /** Beyond the time in which a process may act on what it knew, in milliseconds: clocks of two machines differ. */
 const clockMarginMs = 100
@@ -41,18 +51,36 @@ const clockMarginMs = 100
  * process: it answers about two seconds after the pause was committed, when whatever was begun before has been sent. A
  * repeat returns the pause that holds. INVALID for nothing, for an agent and a tool, and for one of another project than is named.
  */
-export async function pause(ctx: Ctx, input: PauseInput): Promise<Pause> {
-  const given = check(shape, input, ['input'])
-  const target = await targetOf(ctx, given)
-  await assertMay(ctx, 'projects:Pause', target.projectId, target.resource, { agentId: given.agentId })
-  const held = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    return begin(tx, ctx, target, given.reason ?? null)
-  })
-  ctx.pubsub.publish([{ kind: 'news', projectId: held.projectId, generationId: null, seq: null }])
-  await wait(sendWithinMs + clockMarginMs)
-  return held
-}
+export const pause = operation({
+  name: 'pause',
+  does:
+    'Stops a project, an agent or a tool: once this responds, after about two seconds, no model is called and no tool ' +
+    'call is sent for it or given to a client, in any process, and what is new waits. What is under way is not touched; idempotent.',
+  permission: 'projects:Pause',
+  input: z
+    .object({
+      ...stopped,
+      reason: text(2000)
+        .describe('Why, for those who see that it is paused; at most 2,000 characters.')
+        .nullish(),
+    })
+    .describe(
+      'What to stop: an agent, a tool or a whole project, by name. An input that names none is refused.',
+    ),
+  payload: changed,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, given) {
+    const found = await targetOf(ctx, given)
+    await assertMay(ctx, 'projects:Pause', found.projectId, found.resource, { agentId: given.agentId })
+    const held = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      return begin(tx, ctx, found, given.reason ?? null)
+    })
+    ctx.pubsub.publish([{ kind: 'news', projectId: held.projectId, generationId: null, seq: null }])
+    await wait(sendWithinMs + clockMarginMs)
+    return { pause: held }
+  },
+})
 
 interface PauseTarget {
   id: string
@@ -61,7 +89,10 @@ interface PauseTarget {
   resource: string
 }
 
-async function targetOf(ctx: Ctx, { projectId, agentId, toolId }: PauseInput): Promise<PauseTarget> {
+async function targetOf(
+  ctx: Ctx,
+  { projectId, agentId, toolId }: z.output<z.ZodObject<typeof stopped>>,
+): Promise<PauseTarget> {
   if (agentId && toolId)
     throw invalidAt(['input', 'toolId'], 'cannot be given with agentId: pause one of them')
   if (agentId || toolId) {
@@ -105,40 +136,44 @@ async function begin(
   return row ? pauseOf(row) : begin(tx, ctx, { id: target, projectId, name, resource }, reason)
 }
 
-/**
- * Ends a pause: what waited goes on exactly where it stopped, unless another pause holds it. Action `projects:Pause` on
- * what was paused. A repeat returns the pause as it ended, and makes due again what still waits.
- */
-export async function resume(ctx: Ctx, input: { pauseId: string }): Promise<Pause> {
-  const { pauseId } = check(z.object({ pauseId: z.string() }), input, ['input'])
-  const [row] = await selectRows(ctx.db, pauses, sql`where id = ${pauseId}`)
-  const found = pauseOf(reachable(ctx, row, 'pause', pauseId))
-  const { projectId, target } = found
-  const resource = resourceOfPause(found)
-  const agentId = found.kind === 'AGENT' ? target : null
-  await assertMay(ctx, 'projects:Pause', projectId, resource, { agentId })
-  const ended = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    const [written] = await query(
-      tx,
-      sql`update pauses set ended_at = now(), ended_by = ${ctx.principal.id}
-        where id = ${pauseId} and ended_at is null returning id`,
-    )
-    if (written) {
-      const details = { paused: false, pauseId }
-      await recordChange(tx, ctx, { projectId, action: 'projects:Pause', resource, details })
-      const event = pauseEnded({ pauseId, target, decidedBy: ctx.principal.id })
-      await appendProjectEvents(tx, projectId, [event])
-    }
-    const [now] = await selectRows(tx, pauses, sql`where id = ${pauseId}`)
-    return pauseOf(now!)
-  })
-  ctx.pubsub.publish([
-    { kind: 'news', projectId, generationId: null, seq: null },
-    ...(await wakeParked(ctx.db, projectId)),
-  ])
-  return ended
-}
+/** A repeat returns the pause as it ended, and makes due again what still waits. */
+export const resume = operation({
+  name: 'resume',
+  does: 'Ends a pause: what waited goes on exactly where it stopped, unless another pause holds it. Idempotent.',
+  permission: 'projects:Pause',
+  input: z.object({ pauseId: idOf('pause') }).describe('The pause to end.'),
+  payload: changed,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { pauseId }) {
+    const [row] = await selectRows(ctx.db, pauses, sql`where id = ${pauseId}`)
+    const found = pauseOf(reachable(ctx, row, 'pause', pauseId))
+    const { projectId, target } = found
+    const resource = resourceOfPause(found)
+    const agentId = found.kind === 'AGENT' ? target : null
+    await assertMay(ctx, 'projects:Pause', projectId, resource, { agentId })
+    const ended = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      const [written] = await query(
+        tx,
+        sql`update pauses set ended_at = now(), ended_by = ${ctx.principal.id}
+          where id = ${pauseId} and ended_at is null returning id`,
+      )
+      if (written) {
+        const details = { paused: false, pauseId }
+        await recordChange(tx, ctx, { projectId, action: 'projects:Pause', resource, details })
+        const event = pauseEnded({ pauseId, target, decidedBy: ctx.principal.id })
+        await appendProjectEvents(tx, projectId, [event])
+      }
+      const [now] = await selectRows(tx, pauses, sql`where id = ${pauseId}`)
+      return pauseOf(now!)
+    })
+    ctx.pubsub.publish([
+      { kind: 'news', projectId, generationId: null, seq: null },
+      ...(await wakeParked(ctx.db, projectId)),
+    ])
+    return { pause: ended }
+  },
+})
 
 /** How many runs a transaction, and how many rows a statement makes due. */
 const batch = { runs: 100, rows: 1000 }

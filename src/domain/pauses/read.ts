@@ -1,6 +1,8 @@
 /** Reads of pauses. */
-import type { Page } from '../../core/page.ts'
+import type { z } from 'zod'
 import { kindOfId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { choice, entity } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -9,16 +11,18 @@ import { pauses } from '../../store/db/tables/pauses.ts'
 import { pausesOfRun } from '../../store/work/pauses.ts'
 import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
 
-export const pauseKinds = ['PROJECT', 'AGENT', 'TOOL'] as const
-/** What a pause stops. */
-export type PauseKind = (typeof pauseKinds)[number]
+export const pauseKind = choice('PauseKind', 'What a pause stops.', {
+  PROJECT: 'Every model step and every tool call of the project.',
+  AGENT: 'The model steps and tool calls of the generations of one agent, and of those below them.',
+  TOOL: 'The calls of one tool.',
+})
 
 export interface Pause {
   id: string
   projectId: string
   /** The id of the project, agent or tool. */
   target: string
-  kind: PauseKind
+  kind: z.output<typeof pauseKind>
   /** What it was called when it was paused. */
   targetName: string
   reason: string | null
@@ -29,6 +33,8 @@ export interface Pause {
   endedAt: Date | null
   endedBy: string | null
 }
+
+export const Pause = entity<Pause>()('Pause')
 
 export function pauseOf(row: typeof pauses.$inferSelect): Pause {
   const kinds = { project: 'PROJECT', agent: 'AGENT', tool: 'TOOL' } as const

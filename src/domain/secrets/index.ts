@@ -11,5 +11,5 @@ export {
   secretNames,
   SecretRefusedError,
   setSecret,
-  type Secret,
+  Secret,
 } from './secrets.ts'

@@ -1,10 +1,11 @@
 /** Secrets of a project: set, listed by name, filled into templates right before a request, never returned. */
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
+import { entity } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -13,6 +14,8 @@ import { appendProjectEvents, secretDeleted, secretSet } from '../events/index.t
 import {
   assertMay,
   assertQuota,
+  inProject,
+  operation,
   projectOf,
   publishNews,
   recordChange,
@@ -33,73 +36,88 @@ export interface Secret {
   updatedAt: Date
 }
 
+export const Secret = entity<Secret>()('Secret')
+
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 const reference = /\{\{secret:([A-Za-z_][A-Za-z0-9_]{0,63})\}\}/g
 
-const newSecret = z.object({
-  projectId: z.string().nullish(),
-  name: z.string().regex(namePattern, 'must match ^[A-Za-z_][A-Za-z0-9_]{0,63}$'),
-  value: text(16 * 1024, 1),
-  allowedHosts: allowedHostsShape.nullish(),
+/** Undefined hosts are those that the secret had. Idempotent. */
+export const setSecret = operation({
+  name: 'setSecret',
+  does: 'Creates or replaces a secret; the value is stored encrypted and cannot be read back.',
+  permission: 'secrets:Set',
+  input: z
+    .object({
+      ...inProject,
+      name: z
+        .string()
+        .regex(namePattern, 'must match ^[A-Za-z_][A-Za-z0-9_]{0,63}$')
+        .describe('The name of letters, digits and _, used as {{secret:NAME}} in URLs and headers.'),
+      value: text(16 * 1024, 1).describe('The value of the secret, at most 16,384 characters.'),
+      allowedHosts: allowedHostsShape
+        .nullish()
+        .describe(
+          'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or ' +
+            '*.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
+        ),
+    })
+    .describe('The secret to create or replace.'),
+  payload: z
+    .object({ secret: Secret.describe('The secret, without its value.') })
+    .describe('The secret that was set, without its value.'),
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, { name, value, allowedHosts, ...rest }) {
+    const projectId = await projectOf(ctx, rest.projectId)
+    await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
+    const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
+    const saved = await atomically(ctx.db, async (tx) => {
+      await assertQuota(tx, ctx, secrets, projectId, 'secrets')
+      const [row] = await tx
+        .insert(secrets)
+        .values({ id: newId('secret'), projectId, name, sealed, allowedHosts: allowedHosts ?? null })
+        .onConflictDoUpdate({
+          target: [secrets.projectId, secrets.name],
+          set: { sealed, updatedAt: sql`now()`, ...(allowedHosts === undefined ? {} : { allowedHosts }) },
+        })
+        .returning()
+      const details: JsonObject = allowedHosts === undefined ? {} : { allowedHosts }
+      await recordChange(tx, ctx, { projectId, action: 'secrets:Set', resource: `secret/${name}`, details })
+      await appendProjectEvents(tx, projectId, [secretSet({ name })])
+      return shown(row!)
+    })
+    publishNews(ctx, projectId)
+    return { secret: saved }
+  },
 })
 
-/**
- * Creates or replaces a secret. Idempotent. Action `secrets:Set`. The value is encrypted and cannot be read back. With
- * `allowedHosts` it is sent to those hosts only; undefined keeps the earlier hosts (any host for a new secret), null
- * allows any host.
- */
-export async function setSecret(
-  ctx: Ctx,
-  input: {
-    projectId?: string | null | undefined
-    name: string
-    value: string
-    allowedHosts?: string[] | null | undefined
+export const deleteSecret = operation({
+  name: 'deleteSecret',
+  does: 'Deletes a secret; tools that use it fail from then on. Idempotent.',
+  permission: 'secrets:Delete',
+  input: z
+    .object({ ...inProject, name: z.string().describe('The name of the secret.') })
+    .describe('The secret to delete.'),
+  payload: z
+    .object({ deleted: z.boolean().describe('Whether the secret existed.') })
+    .describe('The result of the deletion.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, input) {
+    const projectId = await projectOf(ctx, input.projectId)
+    await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
+    const deleted = await atomically(ctx.db, async (tx) => {
+      const rows = await tx
+        .delete(secrets)
+        .where(and(eq(secrets.projectId, projectId), eq(secrets.name, input.name)))
+        .returning({ id: secrets.id })
+      if (rows.length === 0) return false
+      await recordChange(tx, ctx, { projectId, action: 'secrets:Delete', resource: `secret/${input.name}` })
+      await appendProjectEvents(tx, projectId, [secretDeleted({ name: input.name })])
+      return true
+    })
+    if (deleted) publishNews(ctx, projectId)
+    return { deleted }
   },
-): Promise<Secret> {
-  const { name, value, allowedHosts, ...rest } = check(newSecret, input)
-  const projectId = await projectOf(ctx, rest.projectId)
-  await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
-  const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
-  const saved = await atomically(ctx.db, async (tx) => {
-    await assertQuota(tx, ctx, secrets, projectId, 'secrets')
-    const [row] = await tx
-      .insert(secrets)
-      .values({ id: newId('secret'), projectId, name, sealed, allowedHosts: allowedHosts ?? null })
-      .onConflictDoUpdate({
-        target: [secrets.projectId, secrets.name],
-        set: { sealed, updatedAt: sql`now()`, ...(allowedHosts === undefined ? {} : { allowedHosts }) },
-      })
-      .returning()
-    const details: JsonObject = allowedHosts === undefined ? {} : { allowedHosts }
-    await recordChange(tx, ctx, { projectId, action: 'secrets:Set', resource: `secret/${name}`, details })
-    await appendProjectEvents(tx, projectId, [secretSet({ name })])
-    return shown(row!)
-  })
-  publishNews(ctx, projectId)
-  return saved
-}
-
-/** Deletes a secret. Idempotent: returns whether there was one. Action `secrets:Delete`. */
-export async function deleteSecret(
-  ctx: Ctx,
-  input: { projectId?: string | null | undefined; name: string },
-): Promise<boolean> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
-  const wasThere = await atomically(ctx.db, async (tx) => {
-    const rows = await tx
-      .delete(secrets)
-      .where(and(eq(secrets.projectId, projectId), eq(secrets.name, input.name)))
-      .returning({ id: secrets.id })
-    if (rows.length === 0) return false
-    await recordChange(tx, ctx, { projectId, action: 'secrets:Delete', resource: `secret/${input.name}` })
-    await appendProjectEvents(tx, projectId, [secretDeleted({ name: input.name })])
-    return true
-  })
-  if (wasThere) publishNews(ctx, projectId)
-  return wasThere
-}
+})
 
 /** Secrets of a project without their values, newest first. Action `secrets:List`. */
 export async function listSecrets(

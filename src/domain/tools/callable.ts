@@ -6,7 +6,9 @@ import { alwaysBy, gateOf, whenGiven, type GatePolicy } from '../gates/index.ts'
 import { judgedActionHash } from './judged.ts'
 import { runtimeName } from './names.ts'
 import { hidePresets, presetsFor } from './presets.ts'
-import type { CallKind, McpToolConfig, OwnedDefinition, Tool, ToolAnnotations } from './tool.ts'
+import type { ToolAnnotations } from './fields.ts'
+import type { McpToolConfig } from './kinds/mcp-config.ts'
+import type { CallKind, OwnedDefinition, Tool } from './tool.ts'
 
 /**
  * A tool under one of its names, or an agent. Title, description, schemas, annotations, presets and gate are those that

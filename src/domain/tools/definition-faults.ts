@@ -2,18 +2,20 @@
 import type { Issue } from '../../core/errors.ts'
 import { type JsonObject, writeJson } from '../../core/json.ts'
 import { compileSchema, judge } from '../../core/json-schema.ts'
-import type { PlatformActions } from '../access/index.ts'
+import type { PlatformActions, Services } from '../access/index.ts'
 import { checkHttpConfig, placeholderFaults } from './kinds/http.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema/fields.ts'
 import { gateFaults } from '../gates/index.ts'
+import { upstreamFaults } from '../upstream/index.ts'
 import { actionGatePath, titleFaults } from './gate-titles.ts'
-import type { OwnedDefinition, ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './fields.ts'
+import type { OwnedDefinition } from './tool.ts'
 
 /** Every fault of a definition that can be found without I/O, with its path. `saved` is what it replaces. */
 export function faultsOf(
   definition: ToolDefinition,
-  actions: PlatformActions,
+  { actions, egress }: Pick<Services, 'actions' | 'egress'>,
   projectId: string,
   saved: ToolDefinition | null,
 ): Issue[] {
@@ -21,8 +23,12 @@ export function faultsOf(
     ...gatesFaults(definition, projectId),
     ...kindFaults(definition, actions, projectId),
     ...(definition.http ? httpFaults(definition, saved) : []),
+    ...(definition.mcp ? under(['config', 'mcp'], upstreamFaults(egress, definition.mcp)) : []),
   ]
 }
+
+const under = (path: string[], issues: Issue[]): Issue[] =>
+  issues.map((issue) => ({ ...issue, path: ['input', ...path, ...issue.path] }))
 
 function httpFaults({ http, inputSchema, presetParameters }: ToolDefinition, saved: ToolDefinition | null) {
   const own = checkHttpConfig(http!)
@@ -32,15 +38,13 @@ function httpFaults({ http, inputSchema, presetParameters }: ToolDefinition, sav
   const was = saved?.http ? placeholderFaults(saved.http.url, saved.inputSchema, saved.presetParameters) : []
   // Tools were saved before placeholders were checked; their gates and words must still be changed.
   const isOld = (issue: Issue) => was.some(({ message }) => message === issue.message)
-  return found
-    .filter((issue) => !isOld(issue))
-    .map((issue) => ({ ...issue, path: ['input', 'config', 'http', ...issue.path] }))
+  return under(
+    ['config', 'http'],
+    found.filter((issue) => !isOld(issue)),
+  )
 }
 
-function gatesFaults(
-  { gate = null, mcp, platform, inputSchema }: ToolDefinition,
-  projectId: string,
-): Issue[] {
+function gatesFaults({ gate, mcp, platform, inputSchema }: ToolDefinition, projectId: string): Issue[] {
   const root = ['input', 'gate']
   return [
     ...gateFaults(gate, projectId, root),

@@ -4,7 +4,7 @@ import type { Database } from '../../store/db/database.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, gateChanged } from '../events/index.ts'
 import type { GatePolicy } from '../gates/index.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './fields.ts'
 
 /**
  * A hash of everything that decides about a tool's calls: its policy, those of single actions, the destructive hint

@@ -7,7 +7,8 @@ import { titleParts, type GatePolicy } from '../gates/index.ts'
 import type { Callable } from './callable.ts'
 import { maskedPaths } from './masking.ts'
 import { argumentNames } from './schema/fields.ts'
-import type { OwnedDefinition, Tool, ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './fields.ts'
+import type { OwnedDefinition, Tool } from './tool.ts'
 
 /** The most names of arguments in a message. */
 const maxNamesShown = 20

@@ -1,5 +1,6 @@
 /** The entry point of tools. */
 export { loadAgentCallables } from './agent-callables.ts'
+export { clientDefinition } from './definition.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
 export { acceptUpstreamChange } from './accept-change.ts'
 export { ownGateOf, policiesOf, shownSchema, type Callable } from './callable.ts'
@@ -25,17 +26,7 @@ export { maskedPaths, maskedText, valuesAt } from './masking.ts'
 export { masked } from '../../core/scrub.ts'
 export { shownFullSchema, shownValues } from './shown-config.ts'
 export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
-export {
-  createTool,
-  deleteTool,
-  findTool,
-  getTools,
-  listTools,
-  loadTools,
-  updateTool,
-  type CreateToolInput,
-  type UpdateToolInput,
-} from './registry.ts'
+export { createTool, deleteTool, findTool, getTools, listTools, loadTools, updateTool } from './registry.ts'
 export {
   givenUpResult,
   isGivenUp,
@@ -70,15 +61,16 @@ export {
 export { secretsOfDefinition } from './outside.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
-  inputPhases,
-  isIdempotent,
-  isRunTool,
+  annotations,
+  inputPhase,
   taskDefaults,
-  taskModes,
+  taskMode,
+  toolFields,
   toolKinds,
   type TaskPolicy,
-  type CallKind,
-  type Tool,
   type ToolDefinition,
   type ToolKind,
-} from './tool.ts'
+} from './fields.ts'
+export { httpMethod } from './kinds/http-template.ts'
+export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'
+export { isIdempotent, isRunTool, Tool, type CallKind } from './tool.ts'

@@ -6,7 +6,9 @@ import type { Ctx, Services } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { dropUpstream, refreshUpstream, saveUpstream, secretsOf } from '../upstream/index.ts'
 import { originOf } from './kinds/http-template.ts'
-import type { McpToolConfig, Tool, ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './fields.ts'
+import type { McpToolConfig } from './kinds/mcp-config.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * Checks what needs the project or the egress rules. Throws INVALID for secrets that do not exist or allow only other

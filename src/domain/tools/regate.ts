@@ -1,38 +1,33 @@
 /** Changes the gate of a tool and nothing else, for changes that two people agree to. */
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Ctx } from '../access/index.ts'
-import { checkDefinition, type ToolInput } from './definition.ts'
-import type { GateInput } from '../gates/index.ts'
-import { mcpInputOf } from './kinds/mcp-check.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
+import { gateInput } from '../gates/index.ts'
+import { changedDefinition, checked } from './definition.ts'
+import type { ToolDefinition } from './fields.ts'
+import { actionGates, gatesOf } from './kinds/mcp-config.ts'
+import type { Tool } from './tool.ts'
 import { saveVersion } from './versions.ts'
 
-/** The parts of a tool's gate to set. Absent parts keep their value. */
-export interface ToolGateEdit {
-  gate?: GateInput | null | undefined
+const shape = z.object({
+  gate: gateInput.nullish(),
   /** For an mcp tool: the gates of single actions, as the complete list. */
-  actionGates?: { action: string; gate: GateInput }[] | null | undefined
-  agentsOnly?: boolean | null | undefined
-}
+  actionGates: actionGates.nullish(),
+  agentsOnly: z.boolean().nullish(),
+})
+
+/** The parts of a tool's gate to set. Absent parts keep their value. */
+export type ToolGateEdit = z.input<typeof shape>
 
 /** Returns the definition of a tool with another gate, validated. Throws INVALID with every fault. */
 export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinition {
-  const { gate, actionGates, agentsOnly } = edit
-  if (actionGates && !known.mcp) throw invalidAt(['input', 'actionGates'], 'is for mcp tools')
-  const input = inputOf(known)
-  const mcp = actionGates ? { mcp: { ...mcpInputOf(known.mcp!), gates: actionGates } } : null
-  return checkDefinition(
-    {
-      ...input,
-      ...(gate === undefined ? {} : { gate }),
-      ...(typeof agentsOnly === 'boolean' ? { agentsOnly } : {}),
-      ...(mcp ? { config: mcp } : {}),
-    },
-    ctx,
-    known.projectId,
-    known,
-  )
+  if (edit.actionGates && !known.mcp) throw invalidAt(['input', 'actionGates'], 'is for mcp tools')
+  const { gate, actionGates: gates, agentsOnly } = check(shape, edit)
+  const made = changedDefinition({ gate, agentsOnly: agentsOnly ?? undefined }, ctx, known)
+  if (!gates) return made
+  return checked({ ...made, mcp: { ...made.mcp!, gates: gatesOf(gates) } }, ctx, known.projectId, known)
 }
 
 /**
@@ -41,41 +36,4 @@ export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinit
  */
 export function regateTool(tx: Database, ctx: Ctx, known: Tool, edit: ToolGateEdit): Promise<Tool | null> {
   return saveVersion(tx, ctx, known, withGate(ctx, known, edit))
-}
-
-/** Turns a stored tool back into the input that creates it, so that an update validates the whole. */
-export function inputOf(tool: Tool): ToolInput {
-  const { inputSchema, http, mcp, platform } = tool
-  const {
-    name,
-    title,
-    description,
-    presetParameters,
-    outputSchema,
-    annotations,
-    timeoutMs,
-    idempotent,
-    gate,
-  } = tool
-  const config = http
-    ? { http: { ...http, inputSchema } }
-    : mcp
-      ? { mcp: mcpInputOf(mcp) }
-      : platform
-        ? { platform }
-        : { client: { inputSchema } }
-  return {
-    name,
-    title,
-    description,
-    presetParameters,
-    outputSchema,
-    annotations,
-    timeoutMs,
-    idempotent,
-    gate: gate ?? null,
-    agentsOnly: tool.agentsOnly ?? null,
-    task: tool.task ?? null,
-    config,
-  }
 }

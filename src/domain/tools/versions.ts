@@ -1,5 +1,7 @@
 /** Versions of a tool: each change adds a row, together with its audit entry and event. */
 import { BoundedMap } from '../../core/bounded-map.ts'
+import { hashJson } from '../../core/json.ts'
+import { completeFields, coverageOf } from '../../core/field-list.ts'
 import { inKeyOrder, schemaOrderOf, type KeyOrder } from '../../core/key-order.ts'
 import { and, eq } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
@@ -9,9 +11,9 @@ import { insertSelect } from '../../store/db/write.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, toolCreated, toolDeleted, toolUpdated } from '../events/index.ts'
 import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
-import { judgedHashOf } from './judged.ts'
 import { saveOutside } from './outside.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
+import { toolFields, type ToolDefinition } from './fields.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * Saves a definition as the next version, with everything that belongs to it; null when the tool no longer has
@@ -23,7 +25,7 @@ export async function saveVersion(
   known: Tool,
   definition: ToolDefinition,
 ): Promise<Tool | null> {
-  const isJudged = judgedHashOf(definition) !== judgedHashOf(definitionIn(known))
+  const isJudged = hashJson(coverageOf(toolFields, definition)) !== hashJson(coverageOf(toolFields, known))
   const judgedVersion = isJudged ? known.version + 1 : known.judgedVersion
   const [row] = await tx
     .update(tools)
@@ -52,19 +54,6 @@ export function toolOf(row: typeof tools.$inferSelect): Tool {
   return { ...definitionOf(row), id, projectId, version, judgedVersion, createdAt, updatedAt }
 }
 
-function definitionIn(tool: Tool): ToolDefinition {
-  const {
-    id: _id,
-    projectId: _projectId,
-    version: _version,
-    judgedVersion: _judgedVersion,
-    createdAt: _createdAt,
-    updatedAt: _updatedAt,
-    ...definition
-  } = tool
-  return definition
-}
-
 type StoredDefinition = ToolDefinition & { order?: KeyOrder; judgedVersion?: number }
 
 /**
@@ -77,9 +66,10 @@ export function storedDefinition(definition: ToolDefinition, judgedVersion: numb
   return { ...definition, ...(order ? { order } : {}), judgedVersion } satisfies StoredDefinition
 }
 
-/** The definition of a row. */
+/** The definition of a row, by whichever release it was stored. */
 export function definitionOf(row: { definition: unknown }): ToolDefinition {
-  const { order, judgedVersion: _judgedVersion, ...definition } = row.definition as StoredDefinition
+  const { order, judgedVersion: _judgedVersion, ...stored } = row.definition as StoredDefinition
+  const definition = completeFields(toolFields, stored)
   if (!order) return definition
   const { inputSchema, outputSchema } = definition
   return { ...definition, ...inKeyOrder({ inputSchema, outputSchema }, order) }

@@ -1,15 +1,8 @@
 /** The entry point of triggers: schedules and hooks, which start runs of an agent by themselves. */
 export { ticksAfter } from './cron.ts'
-export {
-  createTrigger,
-  deleteTrigger,
-  rotateTriggerSecret,
-  updateTrigger,
-  type CreateTriggerInput,
-  type UpdateTriggerInput,
-} from './operations.ts'
+export { createTrigger, deleteTrigger, rotateTriggerSecret, updateTrigger } from './operations.ts'
 export { hookPath, receiveMessage, type HookMessage } from './receive.ts'
 export { startTrigger } from './request.ts'
-export { getTriggers, listTriggers, triggerKinds, type Trigger } from './trigger.ts'
+export { getTriggers, listTriggers, triggerKinds, Trigger } from './trigger.ts'
 export { forgetOldStarts, resealTriggers } from './upkeep.ts'
 export { startTriggers } from './worker.ts'

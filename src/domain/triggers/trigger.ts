@@ -1,6 +1,7 @@
 /** What a trigger is, and how its rows are read. */
 import { inArray } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
+import { entity } from '../../core/shapes.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -38,6 +39,8 @@ export interface Trigger {
   createdAt: Date
   updatedAt: Date
 }
+
+export const Trigger = entity<Trigger>()('Trigger')
 
 export type TriggerRow = typeof triggers.$inferSelect
 

@@ -1,7 +1,9 @@
 /** How an upstream is reached: the stored configuration, and its validation. Pure. */
 import { z } from 'zod'
-import { text } from '../../core/check.ts'
-import type { Issue } from '../../core/errors.ts'
+import { check, text } from '../../core/check.ts'
+import { invalid, type Issue } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { choice, oneOf, optional, part, scalar } from '../../core/shapes.ts'
 import { isConnectionHeader, type Egress } from '../egress/index.ts'
 import { secretNames } from '../secrets/index.ts'
 
@@ -88,80 +90,155 @@ const issuer = z.string().max(2048).refine(isWebAddress, 'must be an https addre
 const scopes = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope: visible ASCII, no space'))
   .max(50)
-  .default([])
 const clientId = text(2048, 1)
-/** Stored only where it is set: a configuration that was saved before it existed stays the same. */
-const omitResource = z
-  .boolean()
-  .nullish()
-  .transform((value) => value || undefined)
 
-const authShape = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('client_credentials'),
-    clientId,
-    clientSecret: secretName,
-    issuer,
-    scopes,
-    omitResource,
-  }),
-  z.object({
-    kind: z.literal('private_key_jwt'),
-    clientId,
-    privateKey: secretName,
-    algorithm: z.enum(algorithms, `must be one of ${algorithms.join(', ')}`),
-    issuer,
-    scopes,
-    omitResource,
-  }),
-  z.object({
-    kind: z.literal('authorization_code'),
-    clientId: clientId.nullish().transform((value) => value ?? null),
-    clientSecret: secretName.nullish().transform((value) => value ?? null),
-    issuer: issuer.nullish().transform((value) => value ?? null),
-    scopes,
-    allowedScopes: scopes,
-    omitResource,
-  }),
-])
+/** What some fields mean, given and shown. */
+export const authMeanings = {
+  clientId: 'The OAuth client id of Gatehouse at the authorization server.',
+  issuer: 'The issuer URL of the only authorization server that receives these credentials.',
+  scopes: 'The OAuth scopes to request. Empty: the scopes that the server asks for.',
+  allowedScopes: 'The OAuth scopes that may be requested later, when a call needs more.',
+  omitResource:
+    'Whether token requests leave out `resource` (RFC 8707), for authorization servers that refuse it, such as Microsoft Entra ID.',
+  algorithm: 'The JWS algorithm of the signature: RS256, PS256, ES256 or one of their longer forms.',
+}
 
-const shape = z.object({
-  url: text(2048, 1),
-  headers: z
-    .record(z.string(), text(4096))
-    .refine((headers) => Object.keys(headers).length <= 50, 'must have at most 50 headers')
-    .nullish()
-    .transform((value) => value ?? {}),
-  auth: authShape.nullish().transform((value) => value ?? null),
+export const authKind = choice(
+  'UpstreamAuthKind',
+  'The OAuth grant with which Gatehouse gets tokens for a protected MCP server.',
+  {
+    client_credentials: 'Client credentials (RFC 6749, 4.4): a client id and a secret.',
+    private_key_jwt: 'Client credentials with a signed assertion (RFC 7523, 2.2) in place of a secret.',
+    authorization_code: 'Authorization code with PKCE: a person logs in with a browser, see connectUpstream.',
+  },
+)
+
+const client = {
+  clientId: clientId.describe(authMeanings.clientId),
+  issuer: issuer.describe(authMeanings.issuer),
+  scopes: scopes.nullish().describe(authMeanings.scopes),
+  omitResource: z.boolean().nullish().describe(authMeanings.omitResource),
+}
+/** The grants as they are given: exactly one of them. */
+export const authInput = oneOf(
+  'UpstreamAuthInput',
+  'How Gatehouse authenticates to a protected MCP server: exactly one of the grants.',
+  'give exactly one of the grants',
+  {
+    clientCredentials: part(
+      'ClientCredentialsInput',
+      'The OAuth client credentials grant with a client id and a secret (RFC 6749, 4.4).',
+      {
+        ...client,
+        clientSecret: secretName.describe('The name of the secret that holds the client secret.'),
+      },
+    ).describe('Client credentials with a secret.'),
+    privateKeyJwt: part(
+      'PrivateKeyJwtInput',
+      'The OAuth client credentials grant with a signed assertion (RFC 7523, 2.2).',
+      {
+        ...client,
+        privateKey: secretName.describe('The name of the secret that holds the private key as PEM.'),
+        algorithm: scalar('String', z.enum(algorithms, `must be one of ${algorithms.join(', ')}`)).describe(
+          authMeanings.algorithm,
+        ),
+      },
+    ).describe('Client credentials with a signed assertion.'),
+    authorizationCode: part(
+      'AuthorizationCodeInput',
+      'The OAuth authorization code grant with PKCE: a person logs in with a browser.',
+      {
+        clientId: optional(
+          clientId.describe('The client id of a registered client.'),
+          'Gatehouse registers itself as a client',
+        ),
+        clientSecret: secretName
+          .nullish()
+          .describe(
+            'The name of the secret that holds the client secret of a registered, confidential client.',
+          ),
+        issuer: client.issuer.nullish(),
+        scopes: client.scopes,
+        allowedScopes: scopes.nullish().describe(authMeanings.allowedScopes),
+        omitResource: client.omitResource,
+      },
+    ).describe('Authorization code: a person logs in.'),
+  },
+).transform(({ clientCredentials: secret, privateKeyJwt: key, authorizationCode: code }): UpstreamAuth => {
+  // Stored only where it is set: a configuration that was saved before it existed stays the same.
+  const omitResource = (secret ?? key ?? code)!.omitResource || undefined
+  if (secret) return { kind: 'client_credentials', ...secret, scopes: secret.scopes ?? [], omitResource }
+  if (key) return { kind: 'private_key_jwt', ...key, scopes: key.scopes ?? [], omitResource }
+  return {
+    kind: 'authorization_code',
+    clientId: code!.clientId ?? null,
+    clientSecret: code!.clientSecret ?? null,
+    issuer: code!.issuer ?? null,
+    scopes: code!.scopes ?? [],
+    allowedScopes: code!.allowedScopes ?? [],
+    omitResource,
+  }
 })
 
-/**
- * Returns the configuration in its stored form, or every fault with its path under `url`, `headers` and `auth`. Does
- * not check whether the named secrets exist: `secretsOf` lists them.
- */
+/** Takes a stored grant back to how it is given. */
+export function authInputOf(auth: UpstreamAuth | null): z.input<typeof authInput> | null {
+  if (!auth) return null
+  const { kind, ...given } = auth
+  const forms = {
+    client_credentials: 'clientCredentials',
+    private_key_jwt: 'privateKeyJwt',
+    authorization_code: 'authorizationCode',
+  } as const
+  return { [forms[kind]]: given }
+}
+
+/** The fields of a connection as they are given. */
+export const upstreamFields = {
+  url: text(2048, 1),
+  headers: scalar(
+    'JSONObject',
+    z
+      .custom<JsonObject>()
+      .pipe(
+        z
+          .record(z.string(), text(4096))
+          .refine((headers) => Object.keys(headers).length <= 50, 'must have at most 50 headers'),
+      ),
+  ),
+  auth: authInput.describe('How Gatehouse authenticates to the server (OAuth).'),
+}
+const shape = z.object({
+  url: upstreamFields.url,
+  headers: upstreamFields.headers.nullish(),
+  auth: upstreamFields.auth.nullish(),
+})
+
+/** What is kept of a connection. */
+export const upstreamConfigOf = ({ url, headers, auth }: z.output<typeof shape>): UpstreamConfig => ({
+  url,
+  headers: headers ?? {},
+  auth: auth ?? null,
+})
+
+/** The configuration that an input describes. Throws INVALID with every fault. */
 export function checkUpstreamConfig(
   services: { egress: Pick<Egress, 'checkUrl'> },
-  input: unknown,
-): { config: UpstreamConfig } | { faults: Issue[] } {
-  const parsed = shape.safeParse(input)
-  if (!parsed.success)
-    return {
-      faults: parsed.error.issues
-        .slice(0, 20)
-        .map(({ path, message }) => ({ path: path.map(String), message })),
-    }
-  const config = parsed.data
+  input: z.input<typeof shape>,
+): UpstreamConfig {
+  const config = upstreamConfigOf(check(shape, input))
+  const faults = upstreamFaults(services.egress, config)
+  if (faults.length > 0) throw invalid(faults.map((fault) => ({ ...fault, path: ['input', ...fault.path] })))
+  return config
+}
+
+/**
+ * Every fault of a configuration, with its path under `url`, `headers` and `auth`. Does not check whether the named secrets
+ * exist: `secretsOf` lists them.
+ */
+export function upstreamFaults(egress: Pick<Egress, 'checkUrl'>, config: UpstreamConfig): Issue[] {
   const connector = connectorIn(config.url)
-  if (connector !== null) {
-    const wrong = connectorFaults(config, connector)
-    return wrong.length > 0 ? { faults: wrong } : { config }
-  }
-  const faults = [
-    ...urlFaults(services.egress, config.url),
-    ...headerFaults(config),
-    ...authFaults(config.auth),
-  ]
-  return faults.length > 0 ? { faults } : { config }
+  if (connector !== null) return connectorFaults(config, connector)
+  return [...urlFaults(egress, config.url), ...headerFaults(config), ...authFaults(config.auth)]
 }
 
 /** The names of all secrets in the configuration. */

@@ -12,7 +12,19 @@ export {
 export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
 export { forgetConnectors } from './connector/messages.ts'
 export { answerMessage, leave, nextMessages, noteChange, type ConnectorInput } from './connector/serve.ts'
-export { checkUpstreamConfig, secretsOf, type UpstreamAuth, type UpstreamConfig } from './config.ts'
+export {
+  authInput,
+  authInputOf,
+  authKind,
+  authMeanings,
+  checkUpstreamConfig,
+  secretsOf,
+  upstreamConfigOf,
+  upstreamFaults,
+  upstreamFields,
+  type UpstreamAuth,
+  type UpstreamConfig,
+} from './config.ts'
 export { completeArgument, getPrompt, readResource, type UpstreamReading } from './wire/reads.ts'
 export { refreshUpstream } from './catalog/refresh.ts'
 export { isLogLevel, type LogLevel, type Relay } from './wire/relay.ts'

@@ -1,5 +1,5 @@
 /** Operations that people run on upstreams: refresh one now, and test a configuration before it is saved. */
-import { invalid, invalidAt } from '../../core/errors.ts'
+import { invalidAt } from '../../core/errors.ts'
 import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { checkUpstreamConfig, secretsOf, withoutSecrets } from './config.ts'
@@ -25,15 +25,11 @@ export async function refreshUpstreamNow(ctx: Ctx, input: { toolId: string }): P
  */
 export async function tryUpstream(
   ctx: Ctx,
-  input: { projectId?: string | null | undefined; url: string; headers?: unknown; auth?: unknown },
+  input: Parameters<typeof checkUpstreamConfig>[1] & { projectId?: string | null | undefined },
 ): Promise<Trial> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
-  const { url, headers, auth } = input
-  const checked = checkUpstreamConfig(ctx, { url, headers, auth })
-  if ('faults' in checked)
-    throw invalid(checked.faults.map((fault) => ({ ...fault, path: ['input', ...fault.path] })))
-  const { config } = checked
+  const config = checkUpstreamConfig(ctx, input)
   const own = [config.url, ...Object.values(config.headers)].flatMap(secretNames)
   const fault =
     (await faultOfUse(ctx, projectId, own, withoutSecrets(config.url, 'x'))) ??

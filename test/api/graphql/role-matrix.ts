@@ -1,5 +1,18 @@
 /** Which roles may call which root field, one line for each. The tests that iterate over the schema read it. */
-import type { Role } from '../../../src/domain/access/index.ts'
+import {
+  actionsOf,
+  allows,
+  operationsIn,
+  policyOfRole,
+  roles as everyRole,
+  type Declaration,
+  type Role,
+} from '../../../src/domain/access/index.ts'
+import * as agents from '../../../src/domain/agents/index.ts'
+import * as pauses from '../../../src/domain/pauses/index.ts'
+import * as secrets from '../../../src/domain/secrets/index.ts'
+import * as tools from '../../../src/domain/tools/index.ts'
+import * as triggers from '../../../src/domain/triggers/index.ts'
 import { minimalArguments, rootFields, type RootField } from './minimal-input.ts'
 
 export interface Line {
@@ -23,7 +36,18 @@ const admins = ['admin'] as const
 
 const line = (roles: Line['roles'], bound: Line['bound'] = 'CLOSED'): Line => ({ roles, bound })
 
+/** The roles that have every permission which an operation always needs. */
+export const rolesFor = ({ permission }: Pick<Declaration, 'permission'>): Role[] =>
+  everyRole.filter((role) =>
+    actionsOf({ permission }).every((action) => allows(policyOfRole(role), action, 'x/*')),
+  )
+
+const declared = [agents, pauses, secrets, tools, triggers]
+  .flatMap(operationsIn)
+  .map((one) => [one.declaration.name, line(rolesFor(one.declaration))] as const)
+
 export const matrix: Record<string, Line> = {
+  ...Object.fromEntries(declared),
   node: line(everyone, 'OWN'),
   nodes: line(everyone, 'OWN'),
   viewer: line(everyone, 'OPEN'),
@@ -47,8 +71,6 @@ export const matrix: Record<string, Line> = {
   agent: line(everyone, 'OPEN'),
   agents: line(everyone),
   pauses: line(everyone),
-  pause: line(['admin', 'developer', 'approver']),
-  resume: line(['admin', 'developer', 'approver']),
   gateChange: line(readers),
   gateChanges: line(readers),
   approval: line(everyone, 'OWN'),
@@ -90,11 +112,6 @@ export const matrix: Record<string, Line> = {
   revokeApiKey: line(admins),
   endSession: line(admins),
   endSessions: line(admins),
-  setSecret: line(builders),
-  deleteSecret: line(builders),
-  createTool: line(builders),
-  updateTool: line(builders),
-  deleteTool: line(builders),
   acceptUpstreamChange: line(admins),
   refreshUpstream: line(builders),
   connectUpstream: line(builders),
@@ -103,9 +120,6 @@ export const matrix: Record<string, Line> = {
   callTool: line(callers),
   cancelToolCall: line(callers, 'OWN'),
   resolveUnknownCall: line(deciders),
-  createAgent: line(builders),
-  updateAgent: line(builders),
-  deleteAgent: line(builders),
   proposeGateChange: line(admins),
   decideGateChange: line(admins),
   decideApproval: line(deciders),
@@ -130,11 +144,6 @@ export const matrix: Record<string, Line> = {
   redeliverWebhook: line(builders),
   testWebhook: line(builders),
   setWebhookRecipients: line(builders),
-  createTrigger: line(builders),
-  updateTrigger: line(builders),
-  deleteTrigger: line(builders),
-  rotateTriggerSecret: line(builders),
-  startTrigger: line(builders),
   setSlackIntegration: line(admins),
   deleteSlackIntegration: line(admins),
   testSlackIntegration: line(admins),

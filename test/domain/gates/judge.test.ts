@@ -6,7 +6,7 @@ import { judgeGate, meets, stricter, type Requirement } from '../../../src/domai
 import {
   gateDefaults,
   gateInput,
-  gateModes,
+  gateMode,
   gateOf,
   type GatePolicy,
 } from '../../../src/domain/gates/policy.ts'
@@ -14,7 +14,7 @@ import {
 const big = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
 
 const policy: fc.Arbitrary<GatePolicy> = fc.record({
-  mode: fc.constantFrom(...gateModes),
+  mode: fc.constantFrom(...gateMode.options),
   when: fc.constant(big),
   timeoutSeconds: fc.integer({ min: 5, max: 1000 }),
   quorum: fc.integer({ min: 1, max: 10 }),
@@ -144,7 +144,7 @@ test('approvals that meet a requirement meet each that is no stricter, and itsel
 describe('a stored policy', () => {
   test('is valid input again with the same meaning', () => {
     const given = fc.record({
-      mode: fc.constantFrom(...gateModes),
+      mode: fc.constantFrom(...gateMode.options),
       timeoutSeconds: fc.integer({ min: 5, max: 604_800 }),
       quorum: fc.integer({ min: 1, max: 10 }),
       excludeRequester: fc.boolean(),

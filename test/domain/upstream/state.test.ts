@@ -1,6 +1,7 @@
 /** Upstreams in the database: saved, changed, deleted, read often, and their secrets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
+import type { AppError } from '../../../src/core/errors.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { atomically, query } from '../../../src/store/db/database.ts'
 import { seal } from '../../../src/domain/secrets/index.ts'
@@ -136,8 +137,12 @@ describe('what is saved', () => {
 
 describe('a configuration', () => {
   const faults = (input: unknown) => {
-    const checked = checkUpstreamConfig(h.app.services, input)
-    return 'faults' in checked ? checked.faults.map(({ path }) => path.join('.')) : []
+    try {
+      checkUpstreamConfig(h.app.services, input as never)
+      return []
+    } catch (error) {
+      return (error as AppError).details.issues!.map(({ path }) => path.slice(1).join('.'))
+    }
   }
   const url = 'https://mcp.example.com/mcp'
   it.each([
@@ -151,19 +156,20 @@ describe('a configuration', () => {
     [{ url, headers: { 'Mcp-Session-Id': 'x' } }, ['headers.Mcp-Session-Id']],
     [{ url, headers: { host: 'x' } }, ['headers.host']],
     [{ url, headers: { a: 'x\ny' } }, ['headers.a']],
-    [{ url, auth: { kind: 'client_credentials' } }, ['auth.clientId', 'auth.clientSecret', 'auth.issuer']],
     [
-      {
-        url,
-        auth: { kind: 'client_credentials', clientId: 'a', clientSecret: 'S', issuer: 'http://x.test' },
-      },
-      ['auth.issuer'],
+      { url, auth: { clientCredentials: {} } },
+      [
+        'auth.clientCredentials.clientId',
+        'auth.clientCredentials.issuer',
+        'auth.clientCredentials.clientSecret',
+      ],
     ],
     [
-      { url, headers: { authorization: 'x' }, auth: { kind: 'authorization_code' } },
-      ['headers.authorization'],
+      { url, auth: { clientCredentials: { clientId: 'a', clientSecret: 'S', issuer: 'http://x.test' } } },
+      ['auth.clientCredentials.issuer'],
     ],
-    [{ url, auth: { kind: 'authorization_code', clientId: 'a', clientSecret: 'S' } }, ['auth.issuer']],
+    [{ url, headers: { authorization: 'x' }, auth: { authorizationCode: {} } }, ['headers.authorization']],
+    [{ url, auth: { authorizationCode: { clientId: 'a', clientSecret: 'S' } } }, ['auth.issuer']],
   ])('%j is faulty at its places', (input, places) => {
     expect(faults(input)).toEqual(places)
   })

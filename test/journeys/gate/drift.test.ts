@@ -91,6 +91,19 @@ describe('a call of a model', () => {
     }
   })
 
+  test('runs as approved when only what nobody judges has changed: title and description', async () => {
+    const tool = await gate.gated(stopped)
+    const id = await gate.ask(tool)
+    const [first] = await gate.pending(id)
+    await h.mutate('updateTool', { id: tool.id, title: 'Payments', description: 'Pays.' }, 'tool { version }')
+    await gate.decide(first!['id'], 'APPROVE')
+    const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
+    expect(end['toolCalls']).toMatchObject([
+      { status: 'SUCCEEDED', attempt: 1, toolVersion: 1, approval: { id: first!['id'] } },
+    ])
+    expect(gate.paid(tool.name)).toHaveLength(1)
+  })
+
   test('becomes an error that says "changed" when its arguments no longer fit, and is not sent', async () => {
     const tool = await gate.gated(stopped)
     const id = await gate.ask(tool)

@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef } from 'react'
 import { ask, patiently } from './client.ts'
+import { declaredEvents } from './declared-events.ts'
 import { graphql, textOf, type ResultOf } from './document.ts'
 import { follow } from './follow.ts'
 import { currentProject, endSession, onProject } from './session.ts'
@@ -80,8 +81,15 @@ const feedDocument = graphql(`
 export type FeedEvent = ResultOf<typeof feedDocument>['projectEvents']
 export type EventType = FeedEvent['type']
 
+export type DeclaredType = keyof typeof declaredEvents
+
+/** The types of events that are listed so, of those that declare themselves. */
+export const declaredTypes = (isListed: (how: (typeof declaredEvents)[DeclaredType]) => boolean) =>
+  (Object.keys(declaredEvents) as DeclaredType[]).filter((type) => isListed(declaredEvents[type]))
+
 /** Everything that a screen follows. Steps and calls of runs are heard by the screen of one run. */
-export const followed = [
+export const followed: readonly EventType[] = [
+  ...declaredTypes(({ isFollowed }) => isFollowed),
   'APPROVAL_REQUESTED',
   'APPROVAL_VOTED',
   'APPROVAL_DECIDED',
@@ -110,8 +118,6 @@ export const followed = [
   'TOOL_UPDATED',
   'TOOL_DELETED',
   'GATE_CHANGED',
-  'PAUSE_STARTED',
-  'PAUSE_ENDED',
   'GATE_CHANGE_PROPOSED',
   'GATE_CHANGE_DECIDED',
   'UPSTREAM_CHANGED',
@@ -127,11 +133,6 @@ export const followed = [
   'WEBHOOK_FAILING',
   'WEBHOOK_RECOVERED',
   'WEBHOOK_DELIVERY_DEAD',
-  'TRIGGER_CREATED',
-  'TRIGGER_UPDATED',
-  'TRIGGER_DELETED',
-  'TRIGGER_STARTED',
-  'TRIGGER_SKIPPED',
   'SLACK_SET',
   'SLACK_DISABLED',
   'SLACK_DELETED',
@@ -141,14 +142,12 @@ export const followed = [
   'LEGAL_HOLD_LIFTED',
   'DATA_REMOVAL_REQUESTED',
   'DATA_REMOVAL_FINISHED',
-  'SECRET_SET',
-  'SECRET_DELETED',
   'PROVIDER_SET',
   'PROVIDER_DELETED',
   'FILE_CREATED',
   'FILE_UPLOADED',
   'FILE_DELETED',
-] as const satisfies readonly EventType[]
+]
 
 interface Listener {
   types: ReadonlySet<string>

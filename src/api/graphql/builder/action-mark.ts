@@ -1,4 +1,6 @@
 /** The mark of a field that is also a platform action: the selection of its result. The schema has everything else. */
+import type { z } from 'zod'
+import { bareOf, namingOf } from '../../../core/shapes.ts'
 
 export interface ActionMark {
   /** The selection set of the result as GraphQL text; for a mutation, that of its payload. */
@@ -16,6 +18,26 @@ export const shown = {
   toolCall: `{ id name status arguments isError errorCode content structuredContent approval { id status expiresAt }
     createdAt settledAt }`,
   approval: `{ id status toolCall { id name } expiresAt createdAt }`,
+}
+
+/** The selection set of a payload: all of its fields, and of objects what `shown` says. */
+export function selectionOf(payload: z.ZodObject): string {
+  const fields = Object.entries(payload.shape).map(([field, shape]) => {
+    const naming = namingOf(bareOf(shape))
+    if (naming?.as !== 'entity') return field
+    const selection = shownEntities[naming.name]
+    if (!selection) throw new Error(`Actions show nothing of a ${naming.name}: add it to action-mark.ts.`)
+    return `${field} ${selection}`
+  })
+  return `{ ${fields.join(' ')} }`
+}
+
+const shownEntities: Readonly<Record<string, string>> = {
+  Tool: shown.tool,
+  Agent: shown.agent,
+  Generation: shown.generation,
+  ToolCall: shown.toolCall,
+  Approval: shown.approval,
 }
 
 /** The selection set of a connection. */

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { GraphQLError, print, type GraphQLFormattedError } from 'graphql'
-import { AppError, errorCodes, type ErrorCode, type Issue } from '../../../core/errors.ts'
+import { AppError, errorCodes, type ErrorCode, type Issue, type RefusalCode } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { asAppError } from '../../../domain/access/index.ts'
 import { refusalHeaders } from '../../http/replies.ts'
@@ -33,20 +33,25 @@ class LateRefusal extends Refusal {}
 class UpstreamRefusal extends Refusal {}
 
 const refusals = {
-  NotFoundError: { codes: ['NOT_FOUND'], make: NotFoundRefusal },
-  ValidationError: { codes: ['INVALID'], make: ValidationRefusal },
-  NameTakenError: { codes: ['NAME_TAKEN'], make: NameTakenRefusal },
-  ConflictError: { codes: ['CONFLICT'], make: ConflictRefusal },
-  IdempotencyConflictError: { codes: ['IDEMPOTENCY_CONFLICT'], make: IdempotencyRefusal },
-  GenerationTerminalError: { codes: ['GENERATION_TERMINAL'], make: TerminalRefusal },
-  LimitReachedError: { codes: ['LIMITED'], make: LimitRefusal },
-  ApprovalAlreadyDecidedError: { codes: ['APPROVAL_ALREADY_DECIDED'], make: DecidedRefusal },
-  ApprovalExpiredError: { codes: ['APPROVAL_EXPIRED'], make: LateRefusal },
-  UpstreamError: { codes: ['UPSTREAM'], make: UpstreamRefusal },
-} as const satisfies Record<string, { codes: ErrorCode[]; make: new (error: AppError) => Refusal }>
+  NotFoundError: { code: 'NOT_FOUND', make: NotFoundRefusal },
+  ValidationError: { code: 'INVALID', make: ValidationRefusal },
+  NameTakenError: { code: 'NAME_TAKEN', make: NameTakenRefusal },
+  ConflictError: { code: 'CONFLICT', make: ConflictRefusal },
+  IdempotencyConflictError: { code: 'IDEMPOTENCY_CONFLICT', make: IdempotencyRefusal },
+  GenerationTerminalError: { code: 'GENERATION_TERMINAL', make: TerminalRefusal },
+  LimitReachedError: { code: 'LIMITED', make: LimitRefusal },
+  ApprovalAlreadyDecidedError: { code: 'APPROVAL_ALREADY_DECIDED', make: DecidedRefusal },
+  ApprovalExpiredError: { code: 'APPROVAL_EXPIRED', make: LateRefusal },
+  UpstreamError: { code: 'UPSTREAM', make: UpstreamRefusal },
+} as const satisfies Record<string, { code: RefusalCode; make: new (error: AppError) => Refusal }>
 
 /** The name of an error type that a mutation may return. */
 export type RefusalName = keyof typeof refusals
+
+/** The error type of each code that an operation may refuse with. */
+export const refusalNames = Object.fromEntries(
+  Object.entries(refusals).map(([name, { code }]) => [code, name]),
+) as { [Code in RefusalCode]: RefusalName }
 
 const descriptions: Record<RefusalName, string> = {
   NotFoundError: 'An object named in the input does not exist for this API key.',
@@ -145,9 +150,7 @@ export function addErrorTypes(builder: Builder) {
 export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refusal {
   const known = asAppError(error)
   if (known)
-    for (const name of listed)
-      if ((refusals[name].codes as readonly ErrorCode[]).includes(known.code))
-        return new refusals[name].make(known)
+    for (const name of listed) if (refusals[name].code === known.code) return new refusals[name].make(known)
   throw error
 }
 

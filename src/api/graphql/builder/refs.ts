@@ -20,6 +20,7 @@ import type { Trigger } from '../../../domain/triggers/index.ts'
 import type { Delivery, Webhook } from '../../../domain/followers/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
+import { createShapes } from './shapes.ts'
 
 /** An event of the log, with the cursor to go on from. */
 export type Fact<Type extends EventType = EventType> = Extract<RecordedEvent, { type: Type }> & {
@@ -51,9 +52,24 @@ export interface StartShape {
 export type EventShape = Fact | DeltaShape | StartShape
 
 export function declareRefs() {
+  const entities = declareEntities()
   return {
     builder,
     ...addErrorTypes(builder),
+    ...entities,
+    shapes: createShapes(builder, entities),
+    MessageRole: builder.enumType('MessageRole', {
+      description: 'The author of a message.',
+      values: {
+        USER: { description: 'The user wrote the message.' },
+        ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
+      },
+    }),
+  }
+}
+
+function declareEntities() {
+  return {
     Project: builder.objectRef<Project>('Project'),
     ApiKey: builder.objectRef<ApiKey>('ApiKey'),
     Session: builder.objectRef<Session>('Session'),
@@ -75,13 +91,6 @@ export function declareRefs() {
     Generation: builder.objectRef<Generation>('Generation'),
     Step: builder.objectRef<Step>('Step'),
     Thread: builder.objectRef<Thread>('Thread'),
-    MessageRole: builder.enumType('MessageRole', {
-      description: 'The author of a message.',
-      values: {
-        USER: { description: 'The user wrote the message.' },
-        ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
-      },
-    }),
     Provider: builder.objectRef<Provider>('Provider'),
     Secret: builder.objectRef<Secret>('Secret'),
     Webhook: builder.objectRef<Webhook>('Webhook'),

@@ -9,6 +9,7 @@ import {
   parse,
   type DocumentNode,
   type GraphQLField,
+  type GraphQLSchema,
 } from 'graphql'
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { invalid, notFound } from '../../../core/errors.ts'
@@ -39,10 +40,7 @@ interface SchemaAction extends PlatformAction {
 /** The platform actions in the order of the schema. `models` is called each time an action runs. */
 export function makeActions(models: () => Models): PlatformActions {
   const schema = schemaOf()
-  const actions = [
-    ...Object.values(schema.getQueryType()!.getFields()).flatMap((field) => actionOf('query', field)),
-    ...Object.values(schema.getMutationType()!.getFields()).flatMap((field) => actionOf('mutation', field)),
-  ]
+  const actions = actionsIn(schema)
   const byName = new Map(actions.map((one) => [one.name, one]))
   return {
     list: () => actions,
@@ -64,6 +62,14 @@ export function makeActions(models: () => Models): PlatformActions {
       return resultOf((result.data as JsonObject)[action.field]!)
     },
   }
+}
+
+/** The fields of a schema that are actions. */
+export function actionsIn(schema: GraphQLSchema): SchemaAction[] {
+  return [
+    ...Object.values(schema.getQueryType()?.getFields() ?? {}).flatMap((field) => actionOf('query', field)),
+    ...Object.values(schema.getMutationType()!.getFields()).flatMap((field) => actionOf('mutation', field)),
+  ]
 }
 
 function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unknown>): SchemaAction[] {

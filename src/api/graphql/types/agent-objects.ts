@@ -1,37 +1,38 @@
 /** The object type of agents. */
+import { descriptionOf } from '../../../core/shapes.ts'
 import {
-  mcpDefaults,
+  agentFields,
+  errorProfile,
+  toolChoiceMode,
   type AgentSettings,
+  type McpSettings,
   type StepRule,
   type ToolChoiceRule,
 } from '../../../domain/agents/index.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
-import { mcpDescription, type McpSettingTypes } from './mcp-settings.ts'
 import type { Refs } from '../builder/refs.ts'
-import type { SettingInputs } from './settings.ts'
-
-export const agentGate =
-  'The gate for calls of all tools of the agent. It adds to the gates of the tools and can only be stricter; ' +
-  'startGeneration cannot override it.'
-
-export const agentIds =
-  'The ids of the agents that this agent may call, at most 50, its own id included. The model sees each as a ' +
-  'tool with its name; a call runs that agent and returns its final text.'
 
 /** Implements Agent with the types that only it uses. */
-export function addAgentType(
-  refs: Refs,
-  { Mode, Timeout }: SettingInputs,
-  gates: GateTypes,
-  mcp: McpSettingTypes,
-): void {
-  const { builder } = refs
+export function addAgentType(refs: Refs, gates: GateTypes): void {
+  const { builder, shapes } = refs
+  const Mcp = builder.objectRef<McpSettings>('AgentMcp').implement({
+    description: 'The settings of an agent for MCP clients.',
+    fields: (t) => ({
+      enabled: t.exposeBoolean('enabled', {
+        description: 'Whether the agent is served to MCP clients at /mcp/{agentId}.',
+      }),
+      errorProfile: t.expose('errorProfile', {
+        type: shapes.choice(errorProfile),
+        description: 'The error codes that MCP clients receive.',
+      }),
+    }),
+  })
   const ToolChoice = builder.objectRef<ToolChoiceRule>('ToolChoice').implement({
     description: 'Which tools the model may or must call: a mode, or the name of a tool.',
     fields: (t) => ({
       mode: t.field({
-        type: Mode,
+        type: shapes.choice(toolChoiceMode),
         nullable: true,
         description: 'Whether the model may or must call tools; null when a tool is named.',
         resolve: (c) => ('mode' in c ? c.mode : null),
@@ -95,15 +96,7 @@ export function addAgentType(
   refs.AgentSettings.implement({
     description: 'The settings of an agent, or those that a generation was started with.',
     fields: (t) => ({
-      instructions: t.exposeString('instructions', {
-        nullable: true,
-        description: 'The system message; null: none.',
-      }),
-      model: t.exposeString('model', {
-        nullable: true,
-        description: 'The model as provider/model; null: the default model of the installation.',
-      }),
-      toolIds: t.exposeIDList('toolIds', { description: 'The ids of the tools that the agent may call.' }),
+      ...shapes.kept(t, agentFields),
       tools: t.field({
         type: [refs.Tool],
         nullable: { list: false, items: true },
@@ -111,19 +104,13 @@ export function addAgentType(
         resolve: (agent, _args, { loaders }) =>
           Promise.all(agent.toolIds.map((id) => loaders.tools.load(id))),
       }),
-      agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
       agents: t.field({
         type: [refs.Agent],
         nullable: { list: false, items: true },
         description:
           'The agents of agentIds; null for an agent that was deleted or is hidden from this API key.',
         resolve: (agent, _args, { loaders }) =>
-          Promise.all((agent.agentIds ?? []).map((id) => loaders.agents.load(id))),
-      }),
-      activeToolIds: t.exposeIDList('activeToolIds', {
-        nullable: true,
-        description:
-          'The ids of the tools and agents that the model sees; null: all of toolIds and agentIds, []: none.',
+          Promise.all(agent.agentIds.map((id) => loaders.agents.load(id))),
       }),
       stepRules: t.expose('stepRules', {
         type: [Rule],
@@ -138,34 +125,6 @@ export function addAgentType(
         type: [Stop],
         description: 'Conditions that end the loop after a step; one that is met is enough.',
       }),
-      maxSteps: t.exposeInt('maxSteps', {
-        description: 'Maximum model steps of a generation over all pauses and restarts.',
-      }),
-      finalAnswerOnLimit: t.exposeBoolean('finalAnswerOnLimit', {
-        description: 'Whether the model writes one last answer without tools when maxSteps is reached.',
-      }),
-      outputSchema: t.expose('outputSchema', {
-        type: 'JSONSchema',
-        nullable: true,
-        description: 'The JSON Schema of output.object; null: text output.',
-      }),
-      temperature: t.exposeFloat('temperature', {
-        nullable: true,
-        description: "The sampling temperature, 0 to 2; null: the provider's default.",
-      }),
-      maxOutputTokens: t.exposeInt('maxOutputTokens', {
-        nullable: true,
-        description: "Maximum output tokens of one model response; null: the provider's default.",
-      }),
-      parallelToolCalls: t.exposeBoolean('parallelToolCalls', {
-        description:
-          'Whether the tool calls of one step run at the same time; false runs them one by one, in order.',
-      }),
-      maxContextMessages: t.exposeInt('maxContextMessages', {
-        nullable: true,
-        description:
-          'Maximum messages of the history that the model sees, rounded to whole turns; null: what fits the model.',
-      }),
       budget: t.expose('budget', {
         type: Budget,
         description: 'Token limits; reaching one ends the generation with stopReason BUDGET.',
@@ -173,15 +132,11 @@ export function addAgentType(
       gate: t.field({
         type: gates.Policy,
         nullable: true,
-        description: agentGate,
+        description: descriptionOf(agentFields.gate.shape),
         resolve: ({ gate }) => (gate ? { ...gate, source: 'OPERATOR' as const } : null),
       }),
       clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
         description: 'How long a generation waits for the output of a client tool, in milliseconds.',
-      }),
-      onClientTimeout: t.expose('onClientTimeout', {
-        type: Timeout,
-        description: 'What happens when the output of a client tool misses clientTimeoutMs.',
       }),
       timeoutMs: t.exposeFloat('timeoutMs', {
         description:
@@ -204,9 +159,9 @@ export function addAgentType(
         resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
       }),
       mcp: t.field({
-        type: mcp.Type,
-        description: mcpDescription,
-        resolve: (agent) => agent.mcp ?? mcpDefaults,
+        type: Mcp,
+        description: descriptionOf(agentFields.mcp.shape),
+        resolve: (agent) => agent.mcp,
       }),
       version: t.exposeInt('version', {
         description: 'The version of the agent; every update increments it.',

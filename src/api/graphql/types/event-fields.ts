@@ -76,18 +76,6 @@ export function eventFields(refs: Refs) {
     holdId: id('holdId', 'The id of the legal hold.'),
     removalId: id('removalId', 'The id of the request.'),
     requester: id('requester', 'The id of the API key or person whose data is meant.'),
-    triggerId: id('triggerId', 'The id of the trigger.'),
-    triggerName: text('name', 'The name of the trigger.'),
-    runId: id('runId', 'The id of the generation that was started.'),
-    missed: number(
-      'missed',
-      'The number of earlier times of the schedule at which no server ran; 100 means 100 or more.',
-    ),
-    skipReason: text(
-      'reason',
-      'Why nothing was started: OVERLAP (the generation before has not ended), REQUESTER_GONE (the API key or person ' +
-        'that saved the trigger may not act any more), or the code of the error.',
-    ),
     childId: id('childId', 'The id of the child run.'),
     descendantId: <E extends Has<{ descendantId?: string }>>(t: FieldBuilder<E>) =>
       t.id({
@@ -120,7 +108,6 @@ export function eventFields(refs: Refs) {
       }),
     proposedBy: id('proposedBy', 'The id of the API key or person that proposed the change.'),
     target: id('target', 'The id of the object that it is about.'),
-    pauseId: id('pauseId', 'The id of the pause.'),
     gateChangeId: id('gateChangeId', 'The id of the proposed gate change.'),
   }
 }

@@ -1,10 +1,10 @@
-/** Every event type as a GraphQL object: its description, and its fields in addition to those of all events. */
-import type { EventType } from '../../../domain/events/index.ts'
+/** Event types as GraphQL objects that do not declare themselves: its description, and its fields in addition to those of all events. */
+import type { DeclaredType, EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 import { resourceEvents } from './resource-events.ts'
 
 /** An event type that is missing here does not compile, nor does a field that reads data the type does not have. */
-export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
+export const eventObjects: { [Type in Exclude<EventType, DeclaredType>]: EventObject<Type> } = {
   GENERATION_QUEUED: {
     description: 'A generation was created.',
   },
@@ -248,26 +248,6 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   PROJECT_UPDATED: {
     description: 'The settings of the project were changed.',
-  },
-  PAUSE_STARTED: {
-    description:
-      'A person paused the project, an agent or a tool: nothing of it is sent until the pause ends.',
-    fields: (t, f) => ({
-      pauseId: f.pauseId(t),
-      target: f.target(t),
-      name: f.name(t),
-      decidedBy: f.decidedBy(t),
-      decider: f.decider(t),
-    }),
-  },
-  PAUSE_ENDED: {
-    description: 'A person ended a pause: what waited goes on where it stopped.',
-    fields: (t, f) => ({
-      pauseId: f.pauseId(t),
-      target: f.target(t),
-      decidedBy: f.decidedBy(t),
-      decider: f.decider(t),
-    }),
   },
   ...resourceEvents,
   GATE_CHANGED: {

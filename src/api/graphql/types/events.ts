@@ -1,13 +1,24 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
-import { eventKinds, type EventType } from '../../../domain/events/index.ts'
+import type { InterfaceRef, ObjectRef } from '@pothos/core'
+import {
+  eventKinds,
+  relationOf,
+  type DeclaredType,
+  type EventType,
+  type Relation,
+  type EventFacts,
+} from '../../../domain/events/index.ts'
+import type { BuilderTypes } from '../builder/builder.ts'
+import type { GraphQLContext, Loaders } from '../builder/context.ts'
+import { mapValues } from '../builder/shapes.ts'
+import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
 import { eventFields, type EventObject } from './event-fields.ts'
 import { eventObjects } from './event-objects.ts'
-import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>
 
 /** The name of the object type of an event: TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
-function nameOf({ type }: Pick<EventShape, 'type'>): string {
+function nameOf({ type }: { type: string }): string {
   const words = type.split('_').map((word) => word[0] + word.slice(1).toLowerCase())
   return `${words.join('')}Event`
 }
@@ -15,24 +26,68 @@ function nameOf({ type }: Pick<EventShape, 'type'>): string {
 export function addEvents(refs: Refs) {
   const interfaces = addInterfaces(refs)
   const fields = eventFields(refs)
-  const add = <Type extends EventType>(type: Type) => {
+  const of = ({ traits }: { traits: { inGeneration: boolean } }) =>
+    traits.inGeneration ? [interfaces.GenerationEvent, interfaces.ProjectEvent] : [interfaces.ProjectEvent]
+  const add = <Type extends Exclude<EventType, DeclaredType>>(type: Type) => {
     const { description, fields: own }: EventObject<Type> = eventObjects[type]
     refs.builder.objectRef<Fact<Type>>(nameOf({ type })).implement({
       description,
-      interfaces: eventKinds[type].traits.inGeneration
-        ? [interfaces.GenerationEvent, interfaces.ProjectEvent]
-        : [interfaces.ProjectEvent],
+      interfaces: of(eventKinds[type]),
       fields: (t) => own?.(t, fields) ?? {},
     })
   }
-  for (const { type } of Object.values(eventKinds)) add(type)
+  for (const kind of Object.values(eventKinds))
+    if ('told' in kind) addDeclared(refs, kind, of(kind))
+    else add(kind.type)
   addDelta(refs, interfaces)
   addStart(refs, interfaces)
   return interfaces
 }
 
+/** A kind that declares its data as an object type: the fields of the data, and the objects that they name. */
+export function addDeclared(
+  refs: Refs,
+  { type, told }: { type: string; told: EventFacts },
+  interfaces: InterfaceRef<BuilderTypes, EventShape>[],
+): void {
+  refs.builder.objectRef<Fact>(nameOf({ type })).implement({
+    description: told.about,
+    interfaces,
+    fields: (t) => {
+      const own = Object.entries(told.data.shape).flatMap(([name, shape]) => {
+        const valueOf = (event: Fact) => (event.data as Record<string, string>)[name]!
+        const relation = relationOf(shape)
+        return [
+          [name, t.field({ ...refs.shapes.shown(shape), resolve: valueOf as never })] as const,
+          ...(relation ? [[relation.as, t.field(relatedField(refs, relation, valueOf))] as const] : []),
+        ]
+      })
+      return Object.fromEntries(own)
+    },
+  })
+}
+
+const loaderOf = {
+  Principal: 'principals',
+  ToolCall: 'toolCalls',
+  Approval: 'approvals',
+  Grant: 'grants',
+  Generation: 'generations',
+} as const satisfies Record<Relation['entity'], keyof Loaders>
+
+/** The object with an id, as it is now; null when it is hidden from the caller. */
+const relatedField = (refs: Refs, { entity, about }: Relation, idOf: (event: Fact) => string) => ({
+  type: refs[entity] as ObjectRef<BuilderTypes, object>,
+  nullable: (entity !== 'Principal') as true,
+  description: about,
+  resolve: (event: Fact, _args: object, { loaders }: GraphQLContext): Promise<object | null> =>
+    loaders[loaderOf[entity]].load(idOf(event)),
+})
+
 function addInterfaces({ builder }: Refs) {
-  const described: Record<EventType, { description: string }> = eventObjects
+  const described = mapValues(eventKinds, (kind) => ({
+    description: 'told' in kind ? kind.told.about : eventObjects[kind.type].description,
+  }))
   const EventType = builder.enumType('EventType', {
     description: 'The type of an event. Clients must expect new types.',
     values: {

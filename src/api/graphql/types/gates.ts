@@ -6,7 +6,9 @@ import {
   type GatePreview,
 } from '../../../domain/approvals/index.ts'
 import {
-  gateModes,
+  gateInput,
+  gateMeanings,
+  gateMode,
   gateSources,
   type GatePolicy,
   type GateSource,
@@ -18,32 +20,12 @@ import type { Refs } from '../builder/refs.ts'
 
 export type GateTypes = ReturnType<typeof addGateTypes>
 
-const when =
-  'The JSON Schema of the mode WHEN: calls whose arguments, presets included, match it are stopped.'
-
-const links =
-  'Whether recipients of a webhook may decide with a link and a one-time code, without signing in; every gate that ' +
-  'stops a call must allow it.'
-
-const responses =
-  'Whether an approver may answer a call with text, which becomes its result in place of that of the tool; every gate that ' +
-  'stops a call must allow it.'
-
-const title =
-  'The sentence about a call that approvers read, as a template: {name} stands for the value of a top-level argument, ' +
-  'as in "Refund {amount} to {customer}".'
+const { when, verdictLinks: links, responses, title } = gateMeanings
 
 /** Adds the types and queries; returns the types that tools, agents and approvals use. */
 export function addGateTypes(refs: Refs, Role: RoleEnum) {
   const { builder } = refs
-  const Mode = builder.enumType('GateMode', {
-    description: 'Which calls a gate stops.',
-    values: described(gateModes, {
-      NEVER: 'The gate stops no call, as with autoApprove: true.',
-      ALWAYS: 'The gate stops every call, as with autoApprove: false.',
-      WHEN: 'The gate stops calls whose arguments match the schema `when`.',
-    }),
-  })
+  const Mode = refs.shapes.choice(gateMode)
   const Source = builder.enumType('GateSource', {
     description: 'The origin of a gate.',
     values: described(gateSources, {
@@ -100,47 +82,7 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       source: t.expose('source', { type: Source, description: 'The origin of the gate.' }),
     }),
   })
-  const Input = builder.inputType('GateInput', {
-    description: 'The policy that stops calls until approvers decide: the switch autoApprove, or a mode.',
-    fields: (t) => ({
-      autoApprove: t.boolean({
-        description: 'Whether every call passes; false stops every call. Not together with mode.',
-      }),
-      mode: t.field({
-        type: Mode,
-        description: 'Which calls the gate stops. Default: WHEN with a schema `when`, else ALWAYS.',
-      }),
-      when: t.field({ type: 'JSONSchema', description: when }),
-      timeoutSeconds: t.int({
-        description:
-          'The time for a verdict in seconds, 5 to 604,800 (7 days); after it, the call is rejected. Default: 300.',
-      }),
-      quorum: t.int({
-        description:
-          'The number of approvals by different people that a call needs, 1 to 10. API keys that one key ' +
-          'created count as one person. Default: 1.',
-      }),
-      excludeRequester: t.boolean({
-        description: 'Whether the person who requested the call may not decide about it. Default: false.',
-      }),
-      approvers: t.field({
-        type: [Role],
-        description: 'The roles whose API keys may decide. Default: every key with approvals:Decide.',
-      }),
-      escalateAfterSeconds: t.int({
-        description:
-          'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds. ' +
-          'Default: never.',
-      }),
-      verdictLinks: t.boolean({ description: `${links} Default: false.` }),
-      responses: t.boolean({ description: `${responses} Default: false.` }),
-      title: t.string({
-        description:
-          `${title} It has at most 200 characters, names no masked argument, and is for gates of tools with one input schema ` +
-          'and of single actions of mcp tools. Default: the name of the tool and its first arguments.',
-      }),
-    }),
-  })
+  const Input = refs.shapes.part(gateInput)
   const Required = builder.objectRef<Requirement>('GateRequirement').implement({
     description: 'The verdict that a stopped call needs: the strictest of all policies that stop it.',
     fields: (t) => ({

@@ -21,24 +21,20 @@ import { filterInput } from './generation-filter.ts'
 import { addGenerationTally } from './generation-tally.ts'
 import { clientToolsInput, retryOfInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
+import { fieldShapes } from '../../../core/field-list.ts'
+import { overrideShapes } from '../../../core/shapes.ts'
+import { runFields, toolChoice } from '../../../domain/agents/index.ts'
 import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
-import type { SettingInputs } from './settings.ts'
 
-export function addGenerations(
-  refs: Refs,
-  inputs: SettingInputs,
-  events: EventTypes,
-  files: FileTypes,
-  callback: CallbackTypes,
-) {
+export function addGenerations(refs: Refs, events: EventTypes, files: FileTypes, callback: CallbackTypes) {
   const enums = addGenerationTypes(refs, events)
   const connection = connectionOf(refs.Generation, 'Generation')
   addChain(refs, connection)
   addQueries(refs, enums, connection)
   const MessageInput = addMessageInput(refs)
-  addStart(refs, inputs, { ...files, MessageInput }, callback)
-  addSubmit(refs, inputs)
+  addStart(refs, { ...files, MessageInput }, callback)
+  addSubmit(refs)
   addCancel(refs)
   return { MessageInput, Generations: connection }
 }
@@ -113,7 +109,6 @@ function payloadOf(refs: Refs, name: string) {
 
 function addStart(
   refs: Refs,
-  inputs: SettingInputs,
   types: FileTypes & { MessageInput: ReturnType<typeof addMessageInput> },
   callback: CallbackTypes,
 ): void {
@@ -163,7 +158,17 @@ function addStart(
           type: callback,
           description: 'Where the events of the generation are sent. Permission: webhooks:Callback.',
         }),
-        ...inputs.settings(t, 'run'),
+        ...refs.shapes.inputFields(
+          t,
+          overrideShapes(
+            fieldShapes(runFields),
+            {
+              instructions: 'It is appended to that of the agent.',
+              stopConditions: 'Those of the agent apply too.',
+            },
+            'Default: that of the agent.',
+          ),
+        ),
       }),
     }),
     payload: builder
@@ -189,7 +194,7 @@ function addStart(
   })
 }
 
-function addSubmit(refs: Refs, inputs: SettingInputs): void {
+function addSubmit(refs: Refs): void {
   const { builder } = refs
   const OutcomeStatus = builder.enumType('OutputOutcomeStatus', {
     description: 'The outcome of one submitted output.',
@@ -250,7 +255,7 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
         }),
         atomic: t.boolean({ description: 'Whether one refused output refuses all of them. Default: false.' }),
         toolChoice: t.field({
-          type: inputs.ToolChoice,
+          type: refs.shapes.part(toolChoice),
           description: 'The tool choice for the next step of this generation only, not of its child runs.',
         }),
         activeToolIds: t.idList({

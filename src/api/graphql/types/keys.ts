@@ -4,7 +4,7 @@ import {
   listApiKeys,
   revocationOf,
   revokeApiKey,
-  roles,
+  role,
   type ApiKey as Key,
 } from '../../../domain/access/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
@@ -14,14 +14,7 @@ import type { Refs } from '../builder/refs.ts'
 
 export type RoleEnum = ReturnType<typeof addRole>
 
-export function addRole({ builder }: Refs) {
-  return builder.enumType('Role', {
-    description: 'A built-in set of permissions.',
-    values: Object.fromEntries(
-      roles.map((role) => [role.toUpperCase(), { value: role, description: roleDescriptions[role] }]),
-    ) as Record<string, { value: (typeof roles)[number]; description: string }>,
-  })
-}
+export const addRole = ({ shapes }: Refs) => shapes.choice(role)
 
 export function addKeys(refs: Refs, Role: RoleEnum): void {
   const { builder } = refs
@@ -193,14 +186,4 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ apiKey: await revokeApiKey(ctx, input) }),
   })
-}
-
-const roleDescriptions: Record<(typeof roles)[number], string> = {
-  admin: 'The role allows everything in the project.',
-  developer:
-    'The role manages tools, agents, providers, secrets and generations, but no API keys and no verdicts.',
-  approver:
-    'The role reads everything, decides approvals, revokes grants and resolves calls with status UNKNOWN.',
-  caller: 'The role calls tools and runs agents.',
-  viewer: 'The role reads everything and subscribes to events.',
 }

@@ -5,11 +5,15 @@ import { hasPrefix } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolActions } from './tool-actions.ts'
-import { addUpstreamAuth, authOf } from './upstream-auth.ts'
+import { addUpstreamAuth } from './upstream-auth.ts'
 import { addUpstreams } from './upstreams.ts'
 
-/** Adds McpTool and returns the input type of its config. */
-export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActions>, gates: GateTypes) {
+/** Adds McpTool. */
+export function addMcpTool(
+  refs: Refs,
+  ToolAction: ReturnType<typeof addToolActions>,
+  gates: GateTypes,
+): void {
   const { builder } = refs
   const Auth = addUpstreamAuth(refs)
   addUpstreams(refs, Auth.Input)
@@ -94,79 +98,4 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
       }),
     }),
   })
-  return addInput(refs, Auth.Input, gates)
-}
-
-function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'], gates: GateTypes) {
-  const { builder } = refs
-  const Gate = builder.inputType('ActionGateInput', {
-    description: 'The gate of one action of an mcp tool.',
-    fields: (t) => ({
-      action: t.string({ required: true, description: 'The name of the tool at the upstream server.' }),
-      gate: t.field({
-        type: gates.Input,
-        required: true,
-        description: 'The policy that stops calls of the action for approval.',
-      }),
-    }),
-  })
-  const Relay = builder.inputType('McpRelayInput', {
-    description:
-      'The resources and prompts of an upstream MCP server that clients of the bridge may read. In a ' +
-      'pattern, * stands for any text.',
-    fields: (t) => ({
-      resources: t.stringList({
-        description: 'Patterns of resource URIs, such as ["*"] or ["docs://public/*"]. Default: none.',
-      }),
-      prompts: t.stringList({
-        description: 'Patterns of prompt names of the server, such as ["*"]. Default: none.',
-      }),
-    }),
-  })
-  return builder.inputType('McpToolConfigInput', {
-    description: 'An upstream MCP server (Streamable HTTP of any revision, or HTTP with SSE).',
-    fields: (t) => ({
-      url: t.string({
-        required: true,
-        description:
-          'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the host is replaced by the secret when a ' +
-          'request is sent.',
-      }),
-      headers: t.field({
-        type: 'JSONObject',
-        description:
-          'Static headers by name. {{secret:NAME}} in a value is replaced by the secret when a request is sent.',
-      }),
-      auth: t.field({
-        type: Auth,
-        description: 'How Gatehouse authenticates to the server (OAuth). Default: no authentication.',
-      }),
-      allow: t.stringList({ description: 'Names of the tools of the server to serve. Default: all.' }),
-      deny: t.stringList({ description: 'Names of the tools of the server never to serve. Default: none.' }),
-      gates: t.field({
-        type: [Gate],
-        description: 'Gates of single actions; every other action has the gate of the tool.',
-      }),
-      relay: t.field({
-        type: Relay,
-        description:
-          'The resources and prompts that clients of the bridge may read; each read is a call that the gate ' +
-          'of the tool can stop. Default: none.',
-      }),
-      trustHints: t.boolean({
-        description:
-          'Whether readOnlyHint and idempotentHint of the server decide if a call is repeated after a crash. ' +
-          'Default: false.',
-      }),
-    }),
-  })
-}
-
-/** Converts the input of an mcp tool to the config of the domain. */
-export function mcpConfigOf(given: ReturnType<typeof addInput>['$inferInput']) {
-  const { auth, ...rest } = given
-  return {
-    ...rest,
-    auth: auth ? authOf(auth) : null,
-  }
 }

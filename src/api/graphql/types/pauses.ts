@@ -1,36 +1,19 @@
 /** Pauses in GraphQL: the emergency stop of a project, an agent or a tool. */
-import {
-  listPauses,
-  pause,
-  pauseKinds,
-  resume,
-  type Pause,
-  type PauseKind,
-} from '../../../domain/pauses/index.ts'
+import * as pauses from '../../../domain/pauses/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import type { EnumOf } from '../builder/builder.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import type { Loaders } from '../builder/context.ts'
-import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addPauses(refs: Refs): void {
-  const Kind = refs.builder.enumType('PauseKind', {
-    description: 'What a pause stops.',
-    values: described(pauseKinds, {
-      PROJECT: 'Every model step and every tool call of the project.',
-      AGENT: 'The model steps and tool calls of the generations of one agent, and of those below them.',
-      TOOL: 'The calls of one tool.',
-    }),
-  })
-  addType(refs, Kind)
+  addType(refs)
   addFields(refs)
   addQueries(refs)
-  addMutations(refs)
+  addOperations(refs, pauses)
 }
 
-function addType(refs: Refs, Kind: EnumOf<PauseKind>): void {
+function addType(refs: Refs): void {
   const { builder } = refs
   refs.Pause.implement({
     description:
@@ -40,7 +23,10 @@ function addType(refs: Refs, Kind: EnumOf<PauseKind>): void {
     isTypeOf: (value) => hasPrefix(value, 'pse_'),
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the pause; it begins with pse_.' }),
-      kind: t.field({ type: Kind, description: 'What the pause stops.', resolve: ({ kind }) => kind }),
+      kind: t.expose('kind', {
+        type: refs.shapes.choice(pauses.pauseKind),
+        description: 'What the pause stops.',
+      }),
       targetId: t.exposeID('target', { description: 'The id of the project, agent or tool.' }),
       targetName: t.exposeString('targetName', {
         description: 'What the project, agent or tool was called when it was paused.',
@@ -73,7 +59,7 @@ function addType(refs: Refs, Kind: EnumOf<PauseKind>): void {
 const unsent: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED']
 
 /** The pause that holds a call which has not been sent. */
-async function pauseOfCall(call: ToolCall, loaders: Loaders): Promise<Pause | null> {
+async function pauseOfCall(call: ToolCall, loaders: Loaders): Promise<pauses.Pause | null> {
   if (call.settledAt || !unsent.includes(call.status)) return null
   const targets = [call.projectId, call.agentId, call.toolId].filter((id) => id !== null)
   const found = await Promise.all([
@@ -128,58 +114,7 @@ function addQueries(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, active, ...args }, { ctx }) =>
-        page(args, (p) => listPauses(ctx, { projectId, active, page: p })),
+        page(args, (p) => pauses.listPauses(ctx, { projectId, active, page: p })),
     }),
   )
-}
-
-function addMutations(refs: Refs): void {
-  const { builder } = refs
-  const payload = (name: string) =>
-    builder.objectRef<{ pause: Pause }>(name).implement({
-      description: 'The pause after the mutation.',
-      fields: (t) => ({
-        pause: t.expose('pause', { type: refs.Pause, description: 'The pause after the mutation.' }),
-      }),
-    })
-  addMutation(refs, {
-    name: 'pause',
-    description:
-      'Stops a project, an agent or a tool: once this responds, after about two seconds, no model is called and no tool ' +
-      'call is sent for it or given to a client, in any process, and what is new waits. What is under way is not touched; idempotent. ' +
-      'Permission: projects:Pause.',
-    input: builder.inputType('PauseInput', {
-      description:
-        'What to stop: an agent, a tool or a whole project, by name. An input that names none is refused.',
-      fields: (t) => ({
-        projectId: t.id({
-          description:
-            'The id of the project to stop; beside agentId or toolId, the project that these must be of.',
-        }),
-        agentId: t.id({ description: 'The id of the agent to stop; not together with toolId.' }),
-        toolId: t.id({ description: 'The id of the tool to stop.' }),
-        reason: t.string({
-          description: 'Why, for those who see that it is paused; at most 2,000 characters.',
-        }),
-      }),
-    }),
-    payload: payload('PausePayload'),
-    errors: ['ValidationError', 'NotFoundError'],
-    run: async (ctx, input) => ({ pause: await pause(ctx, input) }),
-  })
-  addMutation(refs, {
-    name: 'resume',
-    description:
-      'Ends a pause: what waited goes on exactly where it stopped, unless another pause holds it. Idempotent. ' +
-      'Permission: projects:Pause.',
-    input: builder.inputType('ResumeInput', {
-      description: 'The pause to end.',
-      fields: (t) => ({
-        pauseId: t.id({ required: true, description: 'The id of the pause; it begins with pse_.' }),
-      }),
-    }),
-    payload: payload('ResumePayload'),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ pause: await resume(ctx, input) }),
-  })
 }

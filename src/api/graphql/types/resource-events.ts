@@ -1,21 +1,13 @@
-/** The events of secrets, model providers, files, Slack, webhooks, triggers and retention as GraphQL objects. */
+/** The events of model providers, files, Slack, webhooks and retention as GraphQL objects. */
 import type { EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 import { retentionEvents, type RetentionType } from './retention-events.ts'
 
-type Kind = 'SECRET' | 'PROVIDER' | 'FILE' | 'SLACK' | 'WEBHOOK' | 'TRIGGER'
+type Kind = 'PROVIDER' | 'FILE' | 'SLACK' | 'WEBHOOK'
 type ResourceType = Extract<EventType, `${Kind}_${string}`> | RetentionType
 
 export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
   ...retentionEvents,
-  SECRET_SET: {
-    description: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  SECRET_DELETED: {
-    description: 'A secret was deleted.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
   PROVIDER_SET: {
     description: 'A model provider was created or replaced.',
     fields: (t, f) => ({ name: f.resourceName(t) }),
@@ -85,25 +77,5 @@ export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
       'A delivery of a webhook has failed for the last time and is sent again only by redeliverWebhook. At most one such ' +
       'event an hour for a webhook. Not sent to webhooks.',
     fields: (t, f) => ({ webhookId: f.webhookId(t) }),
-  },
-  TRIGGER_CREATED: {
-    description: 'A trigger was created.',
-    fields: (t, f) => ({ triggerId: f.triggerId(t), name: f.triggerName(t) }),
-  },
-  TRIGGER_UPDATED: {
-    description: 'A trigger was changed, enabled or disabled, or its secret was rotated.',
-    fields: (t, f) => ({ triggerId: f.triggerId(t), name: f.triggerName(t) }),
-  },
-  TRIGGER_DELETED: {
-    description: 'A trigger was deleted; the generations that it has started stay.',
-    fields: (t, f) => ({ triggerId: f.triggerId(t), name: f.triggerName(t) }),
-  },
-  TRIGGER_STARTED: {
-    description: 'A trigger has started a generation, at its time, by a message or by request.',
-    fields: (t, f) => ({ triggerId: f.triggerId(t), runId: f.runId(t), missed: f.missed(t) }),
-  },
-  TRIGGER_SKIPPED: {
-    description: 'A schedule has started nothing at its time.',
-    fields: (t, f) => ({ triggerId: f.triggerId(t), reason: f.skipReason(t), missed: f.missed(t) }),
   },
 }

@@ -19,7 +19,6 @@ import { addInvitations } from './invitations.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
 import { addModelPrices } from './model-prices.ts'
-import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addPauses } from './pauses.ts'
 import { addProjectSummary } from './project-summary.ts'
@@ -33,7 +32,6 @@ import { declareRefs } from '../builder/refs.ts'
 import { addScalars } from '../builder/scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSessions } from './sessions.ts'
-import { addSettingInputs } from './settings.ts'
 import { addSlack } from './slack.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addThreads } from './threads.ts'
@@ -79,8 +77,7 @@ function build(): GraphQLSchema {
   const callback = addCallbacks(builder)
   addSummary(refs)
   addToolCalls(refs, files, callback)
-  const settings = addSettingInputs(builder)
-  addAgents(refs, settings, gates, addMcpSettings(builder))
+  addAgents(refs, gates)
   addVersions(refs)
   addGateChanges(refs, gates)
   addApprovals(refs, gates, addGrants(refs))
@@ -89,7 +86,7 @@ function build(): GraphQLSchema {
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  const generations = addGenerations(refs, settings, events, files, callback)
+  const generations = addGenerations(refs, events, files, callback)
   addThreads(refs, { ...generations, ...addGenerationInput(refs) })
   addTriggers(refs)
   addDataRemovals(refs, addRetention(refs))

@@ -1,9 +1,9 @@
 /** Secrets in GraphQL: values are write-only. */
-import { deleteSecret, listSecrets, setSecret, type Secret } from '../../../domain/secrets/index.ts'
+import * as secrets from '../../../domain/secrets/index.ts'
 import { type SecretUse, secretUserKinds } from '../../../domain/statistics/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addSecrets(refs: Refs): void {
@@ -57,59 +57,8 @@ export function addSecrets(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listSecrets(ctx, { projectId, page: p })),
+        page(args, (p) => secrets.listSecrets(ctx, { projectId, page: p })),
     }),
   )
-  addMutation(refs, {
-    name: 'setSecret',
-    description:
-      'Creates or replaces a secret; the value is stored encrypted and cannot be read back. Permission: secrets:Set.',
-    input: builder.inputType('SetSecretInput', {
-      description: 'The secret to create or replace.',
-      fields: (t) => ({
-        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        name: t.string({
-          required: true,
-          description: 'The name of letters, digits and _, used as {{secret:NAME}} in URLs and headers.',
-        }),
-        value: t.string({
-          required: true,
-          description: 'The value of the secret, at most 16,384 characters.',
-        }),
-        allowedHosts: t.stringList({
-          description:
-            'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or ' +
-            '*.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ secret: Secret }>('SetSecretPayload').implement({
-      description: 'The secret that was set, without its value.',
-      fields: (t) => ({
-        secret: t.expose('secret', { type: refs.Secret, description: 'The secret, without its value.' }),
-      }),
-    }),
-    errors: ['ValidationError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ secret: await setSecret(ctx, input) }),
-  })
-  addMutation(refs, {
-    name: 'deleteSecret',
-    description:
-      'Deletes a secret; tools that use it fail from then on. Idempotent. Permission: secrets:Delete.',
-    input: builder.inputType('DeleteSecretInput', {
-      description: 'The secret to delete.',
-      fields: (t) => ({
-        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        name: t.string({ required: true, description: 'The name of the secret.' }),
-      }),
-    }),
-    payload: builder.objectRef<{ deleted: boolean }>('DeleteSecretPayload').implement({
-      description: 'The result of the deletion.',
-      fields: (t) => ({
-        deleted: t.exposeBoolean('deleted', { description: 'Whether the secret existed.' }),
-      }),
-    }),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ deleted: await deleteSecret(ctx, input) }),
-  })
+  addOperations(refs, secrets)
 }

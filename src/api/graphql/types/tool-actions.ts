@@ -12,7 +12,7 @@ import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolTypes } from './tool-objects.ts'
 
-type Annotations = ReturnType<typeof addToolTypes>['Annotations']
+type Annotations = ReturnType<typeof addToolTypes>
 
 /** Adds both types and the query platformActions; returns the type of one action of a tool. */
 export function addToolActions(refs: Refs, annotations: Annotations, gates: GateTypes) {

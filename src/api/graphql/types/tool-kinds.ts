@@ -1,33 +1,17 @@
-/** The kinds of tools in GraphQL: the object type of each with its own fields, and the input types of their configs. */
-import { loadCallables, shownValues, type Tool } from '../../../domain/tools/index.ts'
+/** The kinds of tools in GraphQL: the object type of each with its own fields. */
+import { httpMethod, loadCallables, shownValues, type Tool } from '../../../domain/tools/index.ts'
 import { hasPrefix } from '../builder/connections.ts'
-import { described } from '../builder/described.ts'
 import type { GateTypes } from './gates.ts'
 import { addMcpTool } from './mcp-tools.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addToolActions } from './tool-actions.ts'
 import type { addToolTypes } from './tool-objects.ts'
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+type Annotations = ReturnType<typeof addToolTypes>
 
-type Annotations = ReturnType<typeof addToolTypes>['Annotations']
-
-/** Adds the object types and returns the input type that selects a kind. */
-export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTypes) {
+/** Adds the object types. */
+export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTypes): void {
   const { builder } = refs
-  const Method = builder.enumType('HttpMethod', {
-    description: 'The HTTP method of an http tool.',
-    values: described(methods, {
-      GET:
-        'The request is a GET: arguments that are no placeholders go into the query. A call may be repeated ' +
-        'after a crash.',
-      HEAD: 'The request is a HEAD: arguments as for GET, and the result is the status alone.',
-      POST: 'The request is a POST: arguments that are no placeholders are the JSON body.',
-      PUT: 'The request is a PUT: arguments as for POST.',
-      PATCH: 'The request is a PATCH: arguments as for POST.',
-      DELETE: 'The request is a DELETE: arguments that are no placeholders go into the query.',
-    }),
-  })
   refs.HttpTool.implement({
     description: 'A tool that calls an HTTP endpoint.',
     interfaces: [builder.nodeInterfaceRef(), refs.Tool],
@@ -40,7 +24,7 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
         resolve: (tool) => tool.http!.url,
       }),
       method: t.field({
-        type: Method,
+        type: refs.shapes.choice(httpMethod),
         description: 'The HTTP method of the request.',
         resolve: (tool) => tool.http!.method,
       }),
@@ -61,57 +45,7 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
   })
   const ToolAction = addToolActions(refs, annotations, gates)
   addPlatformTool(refs, ToolAction)
-  const Mcp = addMcpTool(refs, ToolAction, gates)
-  const Http = builder.inputType('HttpToolConfigInput', {
-    description: 'The config of an http tool.',
-    fields: (t) => ({
-      url: t.string({
-        required: true,
-        description: 'The absolute URL; {name} in path or query is replaced by the argument of that name.',
-      }),
-      method: t.field({ type: Method, description: 'The HTTP method of the request. Default: POST.' }),
-      headers: t.field({
-        type: 'JSONObject',
-        description:
-          'Static headers by name. {{secret:NAME}} in a value is replaced by the secret when a request is sent.',
-      }),
-      inputSchema: t.field({
-        type: 'JSONSchema',
-        required: true,
-        description: 'The JSON Schema of the arguments, preset parameters included.',
-      }),
-    }),
-  })
-  const Client = builder.inputType('ClientToolConfigInput', {
-    description: 'The config of a client tool, which the client application runs.',
-    fields: (t) => ({
-      inputSchema: t.field({
-        type: 'JSONSchema',
-        required: true,
-        description: 'The JSON Schema of the arguments, preset parameters included.',
-      }),
-    }),
-  })
-  const Platform = builder.inputType('PlatformToolConfigInput', {
-    description:
-      'The config of a platform tool: operations of Gatehouse, run with the permissions of the caller.',
-    fields: (t) => ({
-      actions: t.stringList({
-        required: true,
-        description: 'Names of platform actions, 1 to 200; the query platformActions lists them.',
-      }),
-    }),
-  })
-  return builder.inputType('ToolConfigInput', {
-    description: 'The config of a tool: exactly one kind.',
-    isOneOf: true,
-    fields: (t) => ({
-      http: t.field({ type: Http, description: 'A tool that calls an HTTP endpoint.' }),
-      client: t.field({ type: Client, description: 'A tool that the client application runs.' }),
-      mcp: t.field({ type: Mcp, description: 'A tool that serves the tools of an upstream MCP server.' }),
-      platform: t.field({ type: Platform, description: 'A tool that runs operations of Gatehouse.' }),
-    }),
-  })
+  addMcpTool(refs, ToolAction, gates)
 }
 
 function addPlatformTool(refs: Refs, ToolAction: ReturnType<typeof addToolActions>): void {

@@ -13,7 +13,7 @@ import {
 import { described } from '../builder/described.ts'
 import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
-import { authOf, type addUpstreamAuth } from './upstream-auth.ts'
+import type { addUpstreamAuth } from './upstream-auth.ts'
 
 type Upstream = UpstreamState & { catalog: Catalog }
 
@@ -299,6 +299,6 @@ function addTrial(refs: Refs, { Status, Fault, Era, Transport }: Shared, Auth: U
       }),
     }),
     errors: ['NotFoundError'],
-    run: (ctx, { auth, ...input }) => tryUpstream(ctx, { ...input, auth: auth ? authOf(auth) : null }),
+    run: tryUpstream,
   })
 }

@@ -9,10 +9,9 @@ import {
   listAgents,
   updateAgent,
   type Agent,
-  type CreateAgentInput,
   type ToolChoiceRule,
-  type UpdateAgentInput,
 } from '../../../domain/agents/index.ts'
+import type { InputOf } from '../../../domain/access/index.ts'
 import { listReply } from './listing.ts'
 import { route } from './route.ts'
 import * as shapes from './shapes.ts'
@@ -117,8 +116,8 @@ export const agentRoutes = [
     answers: { 201: { description: 'The agent.', schema: shapes.agent } },
     async run({ request: { ctx }, body }) {
       const name = body.name ?? `agent ${randomUUID().slice(0, 8)}`
-      const input = { projectId: body.project_id, ...inputOf(body), name } as CreateAgentInput
-      const agent = await createAgent(ctx, input)
+      const input = { projectId: body.project_id, ...inputOf(body), name } as InputOf<typeof createAgent>
+      const { agent } = await createAgent(ctx, input)
       return { status: 201, body: shown(agent), headers: { location: `${path}/${agent.id}` } }
     },
   }),
@@ -144,8 +143,8 @@ export const agentRoutes = [
     body: shapes.updateAgent,
     answers: { 200: { description: 'The agent.', schema: shapes.agent } },
     async run({ request: { ctx }, params, body }) {
-      const input = { ...inputOf(body), id: params['agent_id']! } as UpdateAgentInput
-      return { status: 200, body: shown(await updateAgent(ctx, input)) }
+      const input = { ...inputOf(body), id: params['agent_id']! } as InputOf<typeof updateAgent>
+      return { status: 200, body: shown((await updateAgent(ctx, input)).agent) }
     },
   }),
   route({

@@ -2,20 +2,19 @@
 import type { z } from 'zod'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { Ctx } from '../../../domain/access/index.ts'
+import type { Ctx, InputOf } from '../../../domain/access/index.ts'
 import {
   createTool,
   deleteTool,
   findTool,
   getTools,
   listTools,
+  mcpInputOf,
   shownFullSchema,
   shownSchema,
   shownValues,
   updateTool,
-  type CreateToolInput,
   type Tool,
-  type UpdateToolInput,
 } from '../../../domain/tools/index.ts'
 import { notFound } from '../../../core/errors.ts'
 import { actionName } from './action-names.ts'
@@ -70,8 +69,7 @@ function configOf(ctx: Ctx, type: ToolType, given: ToolFields, known: Tool | nul
     return { http: { ...execute, inputSchema } }
   }
   if (!given.mcp) throw invalidAt(['mcp'], 'is required for tools of the type mcp')
-  const gates = Object.entries(known?.mcp?.gates ?? {}).map(([action, gate]) => ({ action, gate }))
-  return { mcp: { ...known?.mcp, gates, ...given.mcp } }
+  return { mcp: { ...(known?.mcp && mcpInputOf(known.mcp)), ...given.mcp } }
 }
 
 /** How often a change is computed again after another change of the same tool. */
@@ -90,9 +88,9 @@ async function change(ctx: Ctx, id: string, given: ToolFields): Promise<Tool> {
       description: given.description,
       presetParameters: given.preset_parameters,
       ...(config ? { config, expectedVersion: known.version } : {}),
-    } as UpdateToolInput
+    } as InputOf<typeof updateTool>
     try {
-      return await updateTool(ctx, input)
+      return (await updateTool(ctx, input)).tool
     } catch (error) {
       const isRace = error instanceof AppError && error.code === 'CONFLICT' && tries < maxTries
       if (!isRace || (await findTool(ctx, id)).version === known.version) throw error
@@ -132,14 +130,14 @@ export const toolRoutes = [
     async run({ request: { ctx }, body }) {
       const type = body.type ?? 'http'
       const given = { ...body, type, name: body.name }
-      const tool = await createTool(ctx, {
+      const { tool } = await createTool(ctx, {
         projectId: body.project_id,
         name: body.name,
         description: body.description,
         presetParameters: body.preset_parameters,
         config: configOf(ctx, type, given, null),
         // The operation validates every field.
-      } as CreateToolInput)
+      } as InputOf<typeof createTool>)
       return { status: 201, body: shown(ctx, tool), headers: { location: `${path}/${tool.id}` } }
     },
   }),

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
+import { clientDefinition } from '../definition.ts'
 import { runtimeName } from '../names.ts'
 
 /** The fields of an agent that a call needs. */
@@ -53,22 +54,14 @@ export function describedAgent(name: string): string {
 /** The agent as a callable. It has no gate of its own: the gate of the calling agent applies. */
 export function agentCallable({ name, ...row }: AgentName): Callable {
   return {
+    ...clientDefinition(name, describedAgent(name), inputSchema),
     ...row,
     judgedVersion: row.version,
-    name,
     kind: 'agent',
     runtimeName: runtimeName([name]),
     action: null,
     definitionHash: null,
     title: name,
-    description: describedAgent(name),
-    inputSchema,
-    outputSchema: null,
-    annotations: {},
-    presetParameters: {},
-    timeoutMs: null,
-    idempotent: null,
-    http: null,
   }
 }
 

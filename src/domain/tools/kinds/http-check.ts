@@ -7,7 +7,7 @@ import { namesArgument } from '../schema/fields.ts'
 import {
   fill,
   hasBody,
-  httpMethods,
+  httpMethod,
   parseTemplate,
   placeholdersIn,
   splitOptional,
@@ -20,9 +20,9 @@ import {
  * reached (`egress.checkUrl`), and the registry whether the secrets exist.
  */
 export function checkHttpConfig(config: HttpToolConfig): Issue[] {
-  const method: Issue[] = httpMethods.includes(config.method)
+  const method: Issue[] = httpMethod.options.includes(config.method)
     ? []
-    : [{ path: ['method'], message: `must be one of ${httpMethods.join(', ')}` }]
+    : [{ path: ['method'], message: `must be one of ${httpMethod.options.join(', ')}` }]
   const url = urlFaults(config.url).map((message) => ({ path: ['url'], message }))
   return [...url, ...method, ...headerFaults(config)]
 }

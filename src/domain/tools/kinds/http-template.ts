@@ -1,7 +1,18 @@
 /** The configuration of an http tool and its URL template: `https://host/users/{id}?lang={lang}{&page,size}`. Pure. */
+import type { z } from 'zod'
+import { choice } from '../../../core/shapes.ts'
 
-export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-export type HttpMethod = (typeof httpMethods)[number]
+export const httpMethod = choice('HttpMethod', 'The HTTP method of an http tool.', {
+  GET:
+    'The request is a GET: arguments that are no placeholders go into the query. A call may be repeated ' +
+    'after a crash.',
+  HEAD: 'The request is a HEAD: arguments as for GET, and the result is the status alone.',
+  POST: 'The request is a POST: arguments that are no placeholders are the JSON body.',
+  PUT: 'The request is a PUT: arguments as for POST.',
+  PATCH: 'The request is a PATCH: arguments as for POST.',
+  DELETE: 'The request is a DELETE: arguments that are no placeholders go into the query.',
+})
+export type HttpMethod = z.output<typeof httpMethod>
 
 export interface HttpToolConfig {
   /**

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../../core/json.ts'
 import { fitsPattern } from '../../access/index.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
-import type { McpToolConfig, Tool } from '../tool.ts'
+import type { Tool } from '../tool.ts'
+import type { McpToolConfig } from './mcp-config.ts'
 
 /** What an upstream offers besides tools that can be relayed. */
 export type Relayed = 'resources' | 'prompts'

@@ -13,7 +13,7 @@ import {
   type UpstreamRow,
 } from '../../upstream/index.ts'
 import type { SendOutcome } from '../outcome.ts'
-import type { McpToolConfig } from '../tool.ts'
+import type { McpToolConfig } from './mcp-config.ts'
 import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
 
 export interface McpRun {

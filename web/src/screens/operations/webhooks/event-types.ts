@@ -1,6 +1,8 @@
 /** The types of events that a webhook can be sent, in the groups of its form. Pure. */
-import type { EventType } from '../../../api/feed.ts'
+import { declaredTypes, type EventType } from '../../../api/feed.ts'
 import { t } from '../../../texts/texts.tsx'
+
+const inGroup = (name: string) => declaredTypes(({ group, isSent }) => group === name && isSent)
 
 /** Each type has its checkbox. Pieces of text are not kept in the log, so no webhook gets them. */
 export const typeGroups = [
@@ -55,11 +57,7 @@ export const typeGroups = [
       'AGENT_CREATED',
       'AGENT_UPDATED',
       'AGENT_DELETED',
-      'TRIGGER_CREATED',
-      'TRIGGER_UPDATED',
-      'TRIGGER_DELETED',
-      'TRIGGER_STARTED',
-      'TRIGGER_SKIPPED',
+      ...inGroup('agents'),
       'TOOL_CREATED',
       'TOOL_UPDATED',
       'TOOL_DELETED',
@@ -70,8 +68,7 @@ export const typeGroups = [
   {
     name: t('Secrets, providers and files'),
     types: [
-      'SECRET_SET',
-      'SECRET_DELETED',
+      ...inGroup('resources'),
       'PROVIDER_SET',
       'PROVIDER_DELETED',
       'FILE_CREATED',
@@ -99,8 +96,7 @@ export const typeGroups = [
       'LEGAL_HOLD_LIFTED',
       'DATA_REMOVAL_REQUESTED',
       'DATA_REMOVAL_FINISHED',
-      'PAUSE_STARTED',
-      'PAUSE_ENDED',
+      ...inGroup('project'),
     ],
   },
 ] as const satisfies readonly { name: string; types: readonly EventType[] }[]

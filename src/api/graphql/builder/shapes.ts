@@ -1,0 +1,185 @@
+/** Makes GraphQL types out of the shapes of the domain, each once for a builder. */
+import type { EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
+import { z } from 'zod'
+import type { FieldList, StoredOf } from '../../../core/field-list.ts'
+import { descriptionOf, isOptional, namingOf, type Naming } from '../../../core/shapes.ts'
+import type { Builder, BuilderTypes, EnumOf } from './builder.ts'
+
+export type Shapes = ReturnType<typeof createShapes>
+
+type Choice = z.ZodType<string> & z.core.$ZodType
+type InputFields = Parameters<Parameters<Builder['inputType']>[1]['fields']>[0]
+type Kind = 'Object' | 'Interface'
+type FieldsOf<Value, In extends Kind> = PothosSchemaTypes.FieldBuilder<BuilderTypes, Value, In>
+/** What Pothos takes as the type of a field, out of a shape that is known only at run time. */
+type Type<Ref> = string | Ref | Type<Ref>[]
+
+export function createShapes(builder: Builder, entities: Readonly<Record<string, OutputRef<unknown>>>) {
+  const choices = new Map<string, EnumRef<BuilderTypes, string>>()
+  const parts = new Map<string, InputRef<object>>()
+
+  /** The enum type of a choice. */
+  function choice<Shape extends Choice>(shape: Shape): EnumOf<z.output<Shape>> {
+    const naming = namingOf(shape)
+    if (naming?.as !== 'choice') throw new Error('The shape is no choice.')
+    return choiceOf(naming) as EnumOf<z.output<Shape>>
+  }
+
+  function choiceOf({ name, about, meanings }: Extract<Naming, { as: 'choice' }>) {
+    const made =
+      choices.get(name) ??
+      builder.enumType(name, {
+        description: about,
+        values: Object.fromEntries(
+          Object.entries(meanings).map(([value, description]) => [
+            value.toUpperCase(),
+            { value, description },
+          ]),
+        ),
+      })
+    choices.set(name, made)
+    return made
+  }
+
+  /** The input type of an object. */
+  function input<Shape extends z.ZodObject>(name: string, shape: Shape): InputRef<z.input<Shape>> {
+    return partOf(name, descriptionOf(shape), shape, false) as InputRef<z.input<Shape>>
+  }
+
+  /** The input type of a part of inputs, which has a name. */
+  function part<Shape extends z.ZodType>(shape: Shape): InputRef<z.input<Shape>> {
+    return typeOf(shape, inputs) as InputRef<z.input<Shape>>
+  }
+
+  function partOf(
+    name: string,
+    description: string,
+    shape: z.core.$ZodType,
+    isOneOf: boolean,
+  ): InputRef<object> {
+    const known = parts.get(name)
+    if (known) return known
+    if (!(shape instanceof z.ZodObject)) throw new Error(`${name} is no object.`)
+    const ref = builder.inputType(name, {
+      description,
+      isOneOf,
+      fields: (t) => inputFields(t, shape.shape),
+    }) as InputRef<object>
+    parts.set(name, ref)
+    return ref
+  }
+
+  /** The fields of an input type with these shapes. */
+  function inputFields<Given extends z.core.$ZodShape>(t: InputFields, shapes: Given) {
+    return mapValues(shapes, (one) =>
+      t.field({
+        type: typeOf(one, inputs) as never,
+        required: !isOptional(one) as never,
+        description: descriptionOf(one),
+      }),
+    ) as { [Name in keyof Given]: InputFieldRef<BuilderTypes, z.input<Given[Name]>> }
+  }
+
+  /** The object type of what an operation returns. */
+  function payload<Shape extends z.ZodObject>(
+    name: string,
+    shape: Shape,
+  ): ObjectRef<BuilderTypes, z.output<Shape>> {
+    return builder.objectRef<z.output<Shape>>(name).implement({
+      description: descriptionOf(shape),
+      fields: (t) => fields(t, shape),
+    })
+  }
+
+  /** The fields of an object type whose values have this shape. */
+  function fields<Shape extends z.ZodObject, Value extends z.output<Shape>, In extends Kind>(
+    t: FieldsOf<Value, In>,
+    shape: Shape,
+  ) {
+    return mapValues(shape.shape, (one, name) => t.field({ ...shown(one), resolve: valueAt(name) }))
+  }
+
+  /** The fields of a kept object that the list itself says how to show. */
+  function kept<List extends FieldList, Value extends StoredOf<List>, In extends Kind>(
+    t: FieldsOf<Value, In>,
+    list: List,
+  ) {
+    const own = Object.entries(list).flatMap(([name, { shape, traits, or }]) =>
+      traits.shown === null
+        ? []
+        : [[name, t.field({ ...shown(shape, traits.shown, or === null), resolve: valueAt(name) })] as const],
+    )
+    return Object.fromEntries(own)
+  }
+
+  /** The options of an output field with this shape. */
+  const shown = (
+    shape: z.core.$ZodType,
+    description = descriptionOf(shape),
+    nullable = isOptional(shape),
+  ) => ({
+    type: typeOf(shape, outputs) as never,
+    nullable: nullable as never,
+    description,
+  })
+  const valueAt = (name: string) => (value: object) =>
+    ((value as Record<string, unknown>)[name] ?? null) as never
+
+  const inputs = (naming: Naming, shape: z.core.$ZodType): InputRef<object> => {
+    if (naming.as === 'object') return partOf(naming.name, naming.about, shape, naming.oneOf)
+    throw new Error(`An input cannot have a ${naming.name}.`)
+  }
+  const outputs = ({ as, name }: Naming): OutputRef<unknown> => {
+    const found = as === 'entity' ? entities[name] : undefined
+    if (found) return found
+    throw new Error(`There is no object type ${name}.`)
+  }
+
+  /** The type of a field with this shape; `of` finds that of what is no scalar and no choice. */
+  function typeOf<Ref>(
+    shape: z.core.$ZodType,
+    of: (naming: Naming, shape: z.core.$ZodType) => Ref,
+  ): Type<Ref | EnumRef<BuilderTypes, string>> {
+    const naming = namingOf(shape)
+    if (naming?.as === 'scalar') return naming.name
+    if (naming?.as === 'choice') return choiceOf(naming)
+    if (naming) return of(naming, shape)
+    const { def } = (shape as z.core.$ZodTypes)._zod
+    switch (def.type) {
+      case 'optional':
+      case 'nullable':
+        return typeOf(def.innerType, of)
+      case 'pipe':
+        return typeOf(def.in, of)
+      case 'array':
+        return [typeOf(def.element, of)]
+      case 'string':
+        return 'String'
+      case 'boolean':
+        return 'Boolean'
+      case 'number':
+        return shape instanceof z.ZodNumber && shape.isInt ? 'Int' : 'Float'
+      case 'date':
+        return 'DateTime'
+      default:
+        throw new Error(`A shape of the type ${def.type} needs a name: see core/shapes.ts.`)
+    }
+  }
+
+  return { choice, part, input, inputFields, payload, fields, kept, shown }
+}
+
+/** What is made of each value of a record; a fault names its place. */
+export function mapValues<Key extends string, Value, Made>(
+  record: Readonly<Record<Key, Value>>,
+  make: (value: Value, key: Key) => Made,
+): Record<Key, Made> {
+  const made = (Object.entries(record) as [Key, Value][]).map(([key, value]): [string, Made] => {
+    try {
+      return [key, make(value, key)]
+    } catch (cause) {
+      throw new Error(`${key}: ${(cause as Error).message}`, { cause })
+    }
+  })
+  return Object.fromEntries(made) as Record<Key, Made>
+}

@@ -1,0 +1,76 @@
+/** Operations: what the domain does for its callers. Each is declared once; every API follows from that. */
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import type { RefusalCode } from '../../core/errors.ts'
+import { idShape, optional } from '../../core/shapes.ts'
+import type { Ctx } from './context.ts'
+import type { Action } from './policy.ts'
+
+/** What is known about an operation without running it. */
+export interface Declaration<
+  Input extends z.ZodObject = z.ZodObject,
+  Payload extends z.ZodObject = z.ZodObject,
+> {
+  name: string
+  /** What it does, for people and models, in sentences. */
+  does: string
+  /** The actions that a caller needs; with a text, only for what it says. */
+  permission: Action | readonly (Action | readonly [Action, string])[]
+  input: Input
+  payload: Payload
+  /** Errors that a client must handle, beside INVALID. */
+  refuses: readonly RefusalCode[]
+  /** Agents can call it as a tool. */
+  isAction?: boolean
+  /** Fields of the input that may loosen a rule: an agent's call with one of them is stopped by default. */
+  loosening?: readonly (keyof z.input<Input> & string)[]
+}
+
+/** Checks its input and does what is declared; what it returns is its payload. */
+export interface Operation<
+  Input extends z.ZodObject = z.ZodObject,
+  Payload extends z.ZodObject = z.ZodObject,
+> {
+  (ctx: Ctx, input: z.input<Input>): Promise<z.output<Payload>>
+  readonly declaration: Declaration<Input, Payload>
+}
+
+/** What an operation is given. */
+export type InputOf<One extends (ctx: Ctx, input: never) => unknown> = Parameters<One>[1]
+
+export function operation<Input extends z.ZodObject, Payload extends z.ZodObject>({
+  run,
+  ...declaration
+}: Declaration<Input, Payload> & {
+  run(ctx: Ctx, given: z.output<Input>): Promise<z.output<Payload>>
+}): Operation<Input, Payload> {
+  const checked = async (ctx: Ctx, input: z.input<Input>) => run(ctx, check(declaration.input, input))
+  return Object.assign(checked, { declaration })
+}
+
+/** The operations among the exports of a module. */
+export function operationsIn(module: object): Operation[] {
+  return Object.values(module).filter(
+    (one: unknown): one is Operation => typeof one === 'function' && 'declaration' in one,
+  )
+}
+
+/** The actions that a caller needs whatever the input. */
+export function actionsOf({ permission }: Pick<Declaration, 'permission'>): Action[] {
+  return [permission].flat().filter((one): one is Action => typeof one === 'string')
+}
+
+/** Which project is meant. */
+export const inProject = {
+  projectId: optional(idShape('The id of the project.'), 'the project of the API key'),
+}
+
+/** Protects a change from being made on top of another one. */
+export const ofVersion = {
+  expectedVersion: optional(
+    z
+      .int()
+      .describe('The version to change: with another current version the mutation returns ConflictError.'),
+    'any version',
+  ),
+}

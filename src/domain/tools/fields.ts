@@ -1,0 +1,254 @@
+/** The fields of a tool: each declared once, with all that follows for who gives, keeps, approves and sees it. */
+import { z } from 'zod'
+import { jsonObject, text, whole } from '../../core/check.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { bundle, field, required, type StoredOf } from '../../core/field-list.ts'
+import { choice, oneOf, optional, part, scalar } from '../../core/shapes.ts'
+import { bareSchema } from '../../core/schema-walk.ts'
+import { gateInput } from '../gates/index.ts'
+import { hintsOf } from './judged.ts'
+import { httpInput, httpOf } from './kinds/http-config.ts'
+import { mcpInput, mcpOf } from './kinds/mcp-config.ts'
+import { isToolName } from './names.ts'
+
+const presetLimits = [64 * 1024, 20] as const
+const schemaInput = () =>
+  scalar(
+    'JSONSchema',
+    z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object'),
+  )
+const argumentsSchema = schemaInput().describe(
+  'The JSON Schema of the arguments, preset parameters included.',
+)
+
+export const taskMode = choice(
+  'TaskMode',
+  'Whether calls over MCP become tasks (extension io.modelcontextprotocol/tasks).',
+  {
+    NEVER: 'Calls never become tasks: the client waits for the result.',
+    OPTIONAL: 'Calls become tasks when the client supports tasks and the result takes long.',
+    REQUIRED: 'Calls always become tasks: clients without support for tasks may not call the tool.',
+  },
+)
+export const inputPhase = choice(
+  'InputPhase',
+  'When the client receives input requests (elicitation) of an upstream server.',
+  {
+    BEFORE_TASK:
+      'The client receives early input requests in the tools/call request, before the task is created.',
+    IN_TASK: 'The client receives input requests inside the task.',
+  },
+)
+
+/** How calls over MCP become tasks (extension io.modelcontextprotocol/tasks). */
+export interface TaskPolicy {
+  /** REQUIRED: only clients that support tasks may call it. */
+  mode: z.output<typeof taskMode>
+  /** Where input that an upstream requests is asked for: in the request, before the task exists, or inside the task. */
+  inputPhase: z.output<typeof inputPhase>
+}
+export const taskDefaults: TaskPolicy = { mode: 'OPTIONAL', inputPhase: 'BEFORE_TASK' }
+const task = part('TaskPolicyInput', 'How calls of a tool over MCP become tasks.', {
+  mode: optional(taskMode.describe('Whether calls become tasks.'), taskDefaults.mode),
+  inputPhase: optional(
+    inputPhase.describe('When the client receives input requests of an upstream server.'),
+    taskDefaults.inputPhase,
+  ),
+})
+
+/** Hints for clients (MCP ToolAnnotations). The operator's also decide `idempotent` when it is not set. */
+export const annotations = part(
+  'ToolAnnotationsInput',
+  'Hints about the behaviour of a tool, as in MCP; left out or null: no hint.',
+  {
+    title: text(200).nullish().describe('The display name of the tool, as in MCP.'),
+    readOnlyHint: z.boolean().nullish().describe('Whether the tool only reads and changes nothing.'),
+    destructiveHint: z.boolean().nullish().describe('Whether the tool may perform destructive updates.'),
+    idempotentHint: z
+      .boolean()
+      .nullish()
+      .describe('Whether repeating a call with the same arguments has no further effect.'),
+    openWorldHint: z
+      .boolean()
+      .nullish()
+      .describe('Whether the tool interacts with an open world of external entities.'),
+  },
+)
+export type ToolAnnotations = WithoutNulls<z.output<typeof annotations>>
+
+export const toolKinds = ['http', 'client', 'mcp', 'platform'] as const
+export type ToolKind = (typeof toolKinds)[number]
+
+/** Operations of Gatehouse as a tool. */
+const platform = part(
+  'PlatformToolConfigInput',
+  'The config of a platform tool: operations of Gatehouse, run with the permissions of the caller.',
+  {
+    actions: z
+      .array(text(100, 1))
+      .min(1)
+      .max(200)
+      .describe('Names of platform actions, 1 to 200; the query platformActions lists them.'),
+  },
+)
+
+const config = oneOf(
+  'ToolConfigInput',
+  'The config of a tool: exactly one kind.',
+  'give exactly one kind of config',
+  {
+    http: httpInput(argumentsSchema).describe('A tool that calls an HTTP endpoint.'),
+    client: part('ClientToolConfigInput', 'The config of a client tool, which the client application runs.', {
+      inputSchema: argumentsSchema,
+    }).describe('A tool that the client application runs.'),
+    mcp: mcpInput.describe('A tool that serves the tools of an upstream MCP server.'),
+    platform: platform.describe('A tool that runs operations of Gatehouse.'),
+  },
+)
+
+/** What is kept of a config. Tools with several actions have a schema for each of them, and none of their own. */
+function configOf({ http, client, mcp, platform: own }: z.output<typeof config>) {
+  const kind: ToolKind = http ? 'http' : client ? 'client' : mcp ? 'mcp' : 'platform'
+  const inputSchema: JsonObject = (http ?? client)?.inputSchema ?? { type: 'object' }
+  return {
+    kind,
+    inputSchema,
+    http: http ? httpOf(http) : null,
+    mcp: mcp ? mcpOf(mcp) : null,
+    platform: own ? { actions: [...new Set(own.actions)] } : null,
+  }
+}
+
+export const toolFields = {
+  name: required(
+    text(64, 1)
+      .refine(isToolName, 'must match ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$')
+      .describe('The name of the tool, unique in the project; it matches ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$.'),
+    {
+      shown:
+        'The name of the tool, unique in the project. Models see it, or {name}_{action} for a tool with actions.',
+      loosens: false,
+      seen: true,
+    },
+  ),
+  title: field(text(200).describe('The display name of the tool.'), {
+    otherwise: 'none',
+    or: null,
+    judged: false,
+    shown: 'The display name of the tool; null when it has none.',
+    loosens: false,
+    seen: true,
+  }),
+  description: field(text(8000).describe('The description that the model reads to choose the tool.'), {
+    otherwise: 'none',
+    or: null,
+    judged: false,
+    shown: 'The description that the model reads to choose the tool; null when it has none.',
+    loosens: false,
+    seen: true,
+  }),
+  presetParameters: field(
+    jsonObject(...presetLimits).describe(
+      'Fixed arguments by top-level name: hidden from models and clients, and not to be overridden.',
+    ),
+    {
+      otherwise: 'none',
+      or: {},
+      shown: null,
+      loosens: true,
+      seen: (own, masking) => masking?.values(own) ?? own,
+    },
+  ),
+  outputSchema: field(
+    schemaInput().describe(
+      'The JSON Schema of a structured result; a result that does not match becomes an error.',
+    ),
+    {
+      otherwise: 'none',
+      or: null,
+      judged: (own) => own && bareSchema(own),
+      shown: 'The JSON Schema of a structured result; null: none.',
+      loosens: false,
+      seen: true,
+    },
+  ),
+  annotations: field(annotations.describe('Hints about the behaviour of the tool, as in MCP.'), {
+    otherwise: 'none',
+    or: {},
+    shown: null,
+    keep: (given): ToolAnnotations => withoutNulls(given),
+    judged: (own) => hintsOf(own as JsonObject),
+    loosens: true,
+    seen: true,
+  }),
+  timeoutMs: field(whole(1, 600_000).describe('Maximum time of one call in milliseconds, 1 to 600,000.'), {
+    otherwise: 'that of the installation',
+    or: null,
+    judged: false,
+    shown: 'Maximum time of one call in milliseconds; null: that of the installation.',
+    loosens: false,
+    seen: true,
+  }),
+  idempotent: field(z.boolean().describe('Whether a call may be repeated after a crash.'), {
+    otherwise: 'by method and annotations',
+    or: null,
+    shown: 'Whether a call may be repeated after a crash; null: by HTTP method and annotations.',
+    loosens: false,
+    seen: true,
+  }),
+  gate: field(gateInput.describe('The policy that stops calls for approval.'), {
+    otherwise: 'every call with destructiveHint, else no call',
+    or: null,
+    shown: null,
+    loosens: true,
+    seen: true,
+  }),
+  agentsOnly: field(
+    z
+      .boolean()
+      .describe(
+        'Whether only agents may call the tool: callTool is refused, so that the gate of an agent applies.',
+      ),
+    {
+      otherwise: 'false',
+      or: false,
+      loosens: true,
+      shown:
+        'Whether only agents may call the tool: callTool is refused, so that the gate of an agent applies.',
+      seen: true,
+    },
+  ),
+  task: field(task.describe('How calls over MCP become tasks.'), {
+    otherwise: `mode ${taskDefaults.mode}`,
+    or: null,
+    shown: null,
+    keep: (given): TaskPolicy => ({ ...taskDefaults, ...withoutNulls(given) }),
+    loosens: false,
+    seen: true,
+  }),
+  config: bundle(config.describe('The kind of the tool with its settings.'), {
+    keep: configOf,
+    judged: ({ inputSchema, ...own }) =>
+      ({ ...own, inputSchema: bareSchema(inputSchema) }) as unknown as Json,
+    shown: null,
+    or: { kind: undefined, inputSchema: undefined, http: null, mcp: null, platform: null },
+    loosens: true,
+    seen: ({ inputSchema, http, mcp, platform: own }, masking) => ({
+      inputSchema: mcp || own ? null : (masking?.schema(inputSchema) ?? inputSchema),
+      http: http && { ...http, headers: masking?.values(http.headers) ?? http.headers },
+      mcp: mcp && (masking ? { ...mcp, headers: masking.values(mcp.headers), auth: null } : mcp),
+      platform: own,
+    }),
+  }),
+}
+
+type WithoutNulls<Value> = { [Name in keyof Value]?: NonNullable<Value[Name]> }
+
+function withoutNulls<Value extends object>(value: Value): WithoutNulls<Value> {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, v]) => v !== null && v !== undefined),
+  ) as WithoutNulls<Value>
+}
+
+/** Everything about a tool that affects its calls. Each change makes a new version. */
+export interface ToolDefinition extends StoredOf<typeof toolFields> {}
