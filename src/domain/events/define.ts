@@ -33,10 +33,10 @@ export function kindsOf<Events>() {
     Object.assign((data: Events[Type]) => ({ type, data }), { type, traits })
 }
 
-/** The object that a field of the data names, shown under a name of its own. */
+/** What a field of the data names, shown under a name of its own: an object, or a list of them for a list of ids. */
 export interface Relation {
   as: string
-  entity: 'Principal' | 'ToolCall' | 'Approval' | 'Grant' | 'Generation'
+  entity: 'Principal' | 'ToolCall' | 'Approval' | 'Grant' | 'Generation' | 'Step'
   about: string
 }
 const relations = z.registry<Relation>()
@@ -47,6 +47,20 @@ export function withRelation<Shape extends z.ZodType>(shape: Shape, relation: Re
   return shape
 }
 export const relationOf = (shape: z.core.$ZodType): Relation | undefined => relations.get(shape)
+
+const names = z.registry<{ as: string | null }>()
+
+/** A field that GraphQL shows under another name, or (null) does not show: webhooks alone have it. */
+export function withFieldName<Shape extends z.ZodType>(shape: Shape, as: string | null): Shape {
+  names.add(shape, { as })
+  return shape
+}
+
+/** The name under which GraphQL shows a field of the data; null: not at all. */
+export function fieldNameOf(shape: z.core.$ZodType, name: string): string | null {
+  const own = names.get(shape)
+  return own ? own.as : name
+}
 
 export const eventGroups = ['approvals', 'gates', 'runs', 'calls', 'agents', 'resources', 'project'] as const
 
@@ -87,7 +101,8 @@ export function event<
   { log: traits, ...told }: Declaration<Data, Traits>,
 ): DeclaredKind<Type, z.output<z.ZodObject<Data>>, Traits> {
   const data = z.object(told.data)
-  for (const shape of Object.values(data.shape)) descriptionOf(shape)
+  for (const [name, shape] of Object.entries(data.shape))
+    if (fieldNameOf(shape, name) !== null) descriptionOf(shape)
   const make = (given: z.output<typeof data>) => ({ type, data: given })
   return Object.assign(make, { type, traits, told: { ...told, data }, sample: exampleOf(data) })
 }

@@ -12,10 +12,8 @@ import * as generations from './generation-events.ts'
 import * as pauses from './pause-events.ts'
 import * as resources from './resource-events.ts'
 import * as retention from './retention-events.ts'
-import * as secrets from './secret-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as slack from './slack-events.ts'
-import * as tools from './tool-events.ts'
 import * as triggers from './trigger-events.ts'
 import * as webhooks from './webhook-events.ts'
 
@@ -30,9 +28,7 @@ export const eventKinds = kindsIn({
   ...pauses,
   ...resources,
   ...retention,
-  ...secrets,
   ...slack,
-  ...tools,
   ...triggers,
   ...webhooks,
 })

@@ -3,7 +3,7 @@
  * writes events of keys and projects; so it checks no permission itself.
  */
 export { apiKeyAccepted, apiKeyCreated, apiKeyRevoked, projectUpdated } from './access-events.ts'
-export { agentCreated, agentDeleted, agentUpdated } from './agent-events.ts'
+export * from './agent-events.ts'
 export {
   appendProjectEvents,
   eventColumns,
@@ -27,7 +27,7 @@ export {
   grantCreated,
   grantRevoked,
 } from './approval-events.ts'
-export { relationOf, type Relation, type EventFacts } from './define.ts'
+export { fieldNameOf, relationOf, type Relation, type EventFacts } from './define.ts'
 export {
   eventKinds,
   publicName,
@@ -63,8 +63,7 @@ export {
   type LogPart,
 } from './pages.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
-export { pauseEnded, pauseStarted } from './pause-events.ts'
-export * from './secret-events.ts'
+export * from './pause-events.ts'
 export { requesterOf } from './requesters.ts'
 export { samples } from './samples.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
@@ -102,7 +101,6 @@ export {
   type SettledStatus,
   type UnknownReason,
 } from './tool-call-events.ts'
-export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export * from './trigger-events.ts'
 export {
   isAboutDeliveries,
@@ -115,5 +113,5 @@ export {
   webhookRecovered,
   webhookUpdated,
 } from './webhook-events.ts'
-export { fileCreated, fileDeleted, fileUploaded, providerDeleted, providerSet } from './resource-events.ts'
+export * from './resource-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

@@ -1,22 +1,36 @@
 /** Events of secrets, model providers and files. They name what changed, and never have a value. */
-import { kindsOf, ofRequester, projectOnly } from './define.ts'
+import { withExample } from '../../core/shapes.ts'
+import { event, ofRequester, projectOnly } from './define.ts'
+import { id, word } from './fields.ts'
 
-type Named = { name: string }
-type FileFacts = { fileId: string; name: string }
+const group = 'resources'
+const resource = word('The name of the secret or model provider.', 'KEY')
+const secret = { log: projectOnly, group, data: { name: resource } } as const
+const provider = { ...secret, data: { name: withExample(resource.clone(), 'compatible') } }
+const file = {
+  log: ofRequester,
+  group,
+  data: { fileId: id('The id of the file.', 'file_1'), name: word('The name of the file.', 'a.txt') },
+} as const
 
-export interface ResourceEvents {
-  PROVIDER_SET: Named
-  PROVIDER_DELETED: Named
-  /** The file was announced; its bytes may follow. */
-  FILE_CREATED: FileFacts
-  FILE_UPLOADED: FileFacts
-  FILE_DELETED: FileFacts
-}
+export const secretSet = event('SECRET_SET', {
+  ...secret,
+  about: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
+})
+export const secretDeleted = event('SECRET_DELETED', { ...secret, about: 'A secret was deleted.' })
 
-const kind = kindsOf<ResourceEvents>()
+export const providerSet = event('PROVIDER_SET', {
+  ...provider,
+  about: 'A model provider was created or replaced.',
+})
+export const providerDeleted = event('PROVIDER_DELETED', {
+  ...provider,
+  about: 'A model provider was deleted.',
+})
 
-export const providerSet = kind('PROVIDER_SET', projectOnly)
-export const providerDeleted = kind('PROVIDER_DELETED', projectOnly)
-export const fileCreated = kind('FILE_CREATED', ofRequester)
-export const fileUploaded = kind('FILE_UPLOADED', ofRequester)
-export const fileDeleted = kind('FILE_DELETED', ofRequester)
+export const fileCreated = event('FILE_CREATED', {
+  ...file,
+  about: 'A file was announced; an upload of its bytes may follow.',
+})
+export const fileUploaded = event('FILE_UPLOADED', { ...file, about: 'The bytes of a file were uploaded.' })
+export const fileDeleted = event('FILE_DELETED', { ...file, about: 'A file was deleted.' })

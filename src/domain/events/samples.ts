@@ -5,8 +5,6 @@ const call = { toolCallId: 'call_1', name: 'pay' }
 const approval = { ...call, approvalId: 'apr_1' }
 const verdict = { ...approval, verdict: 'APPROVE', decidedBy: 'key_1' } as const
 const grant = { grantId: 'grant_1', approvalId: 'apr_1', name: 'pay' }
-const tool = { toolId: 'tool_1', name: 'pay', version: 3 }
-const agent = { agentId: 'agt_1', name: 'clerk', version: 2 }
 const gate = { target: 'tool_1', name: 'pay' }
 
 const others: Omit<EventData, DeclaredType> = {
@@ -49,14 +47,6 @@ const others: Omit<EventData, DeclaredType> = {
   UNKNOWN_CALL_RESOLVED: { ...call, outcome: 'FAILED', decidedBy: 'system', late: true },
   GRANT_CREATED: grant,
   GRANT_REVOKED: grant,
-  TOOL_CREATED: tool,
-  TOOL_UPDATED: tool,
-  TOOL_DELETED: tool,
-  UPSTREAM_STATUS: { toolId: 'tool_1', status: 'DEGRADED', code: 'timeout' },
-  UPSTREAM_CHANGED: { toolId: 'tool_1', added: ['a'], removed: ['b', 'c'], changed: [] },
-  AGENT_CREATED: agent,
-  AGENT_UPDATED: agent,
-  AGENT_DELETED: agent,
   API_KEY_CREATED: { apiKeyId: 'key_1' },
   API_KEY_ACCEPTED: { apiKeyId: 'key_1' },
   API_KEY_REVOKED: { apiKeyId: 'key_1' },
@@ -66,11 +56,6 @@ const others: Omit<EventData, DeclaredType> = {
   LEGAL_HOLD_LIFTED: { holdId: 'hold_1', target: 'gen_1', decidedBy: 'key_1' },
   DATA_REMOVAL_REQUESTED: { removalId: 'rem_1', requester: 'key_2' },
   DATA_REMOVAL_FINISHED: { removalId: 'rem_1', requester: 'key_2' },
-  PROVIDER_SET: { name: 'compatible' },
-  PROVIDER_DELETED: { name: 'compatible' },
-  FILE_CREATED: { fileId: 'file_1', name: 'a.txt' },
-  FILE_UPLOADED: { fileId: 'file_1', name: 'a.txt' },
-  FILE_DELETED: { fileId: 'file_1', name: 'a.txt' },
   GATE_CHANGED: { ...gate, decidedBy: 'key_1' },
   GATE_CHANGE_PROPOSED: { ...gate, gateChangeId: 'chg_1', proposedBy: 'key_1' },
   GATE_CHANGE_DECIDED: { ...gate, gateChangeId: 'chg_1', verdict: 'APPROVE', decidedBy: 'key_2' },

@@ -1,17 +1,11 @@
 /** Events of triggers. */
-import { z } from 'zod'
-import { idShape, withExample } from '../../core/shapes.ts'
 import { event, projectOnly } from './define.ts'
+import { id, number, word } from './fields.ts'
 
-const triggerId = withExample(idShape('The id of the trigger.'), 'trg_1')
-const trigger = {
-  triggerId,
-  name: withExample(z.string().describe('The name of the trigger.'), 'every morning'),
-}
-const missed = withExample(
-  z
-    .int()
-    .describe('The number of earlier times of the schedule at which no server ran; 100 means 100 or more.'),
+const triggerId = id('The id of the trigger.', 'trg_1')
+const trigger = { triggerId, name: word('The name of the trigger.', 'every morning') }
+const missed = number(
+  'The number of earlier times of the schedule at which no server ran; 100 means 100 or more.',
   0,
 )
 const of = { log: projectOnly, group: 'agents' } as const
@@ -36,7 +30,7 @@ export const triggerStarted = event('TRIGGER_STARTED', {
   about: 'A trigger has started a generation, at its time, by a message or by request.',
   data: {
     triggerId,
-    runId: withExample(idShape('The id of the generation that was started.'), 'gen_1'),
+    runId: id('The id of the generation that was started.', 'gen_1'),
     missed,
   },
 })
@@ -45,13 +39,9 @@ export const triggerSkipped = event('TRIGGER_SKIPPED', {
   about: 'A schedule has started nothing at its time.',
   data: {
     triggerId,
-    reason: withExample(
-      z
-        .string()
-        .describe(
-          'Why nothing was started: OVERLAP (the generation before has not ended), REQUESTER_GONE (the API key or person ' +
-            'that saved the trigger may not act any more), or the code of the error.',
-        ),
+    reason: word(
+      'Why nothing was started: OVERLAP (the generation before has not ended), REQUESTER_GONE (the API key or person ' +
+        'that saved the trigger may not act any more), or the code of the error.',
       'OVERLAP',
     ),
     missed,

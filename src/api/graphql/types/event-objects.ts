@@ -196,44 +196,6 @@ export const eventObjects: { [Type in Exclude<EventType, DeclaredType>]: EventOb
     description: 'A grant was revoked.',
     fields: (t, f) => ({ grant: f.grant(t), approval: f.approval(t), name: f.name(t) }),
   },
-  TOOL_CREATED: {
-    description: 'A tool was created.',
-    fields: (t, f) => ({ toolId: f.toolId(t), name: f.name(t) }),
-  },
-  TOOL_UPDATED: {
-    description: 'A tool was changed.',
-    fields: (t, f) => ({ toolId: f.toolId(t), name: f.name(t) }),
-  },
-  TOOL_DELETED: {
-    description: 'A tool was deleted.',
-    fields: (t, f) => ({ toolId: f.toolId(t), name: f.name(t) }),
-  },
-  UPSTREAM_STATUS: {
-    description: 'The status of the server behind an mcp tool changed.',
-    fields: (t, f) => ({ toolId: f.toolId(t), status: f.upstreamStatus(t), faultCode: f.faultCode(t) }),
-  },
-  UPSTREAM_CHANGED: {
-    description:
-      'The server behind an mcp tool has added, removed or changed tools. Each list has at most 50 names.',
-    fields: (t, f) => ({
-      toolId: f.toolId(t),
-      added: f.added(t),
-      removed: f.removed(t),
-      changed: f.changed(t),
-    }),
-  },
-  AGENT_CREATED: {
-    description: 'An agent was created.',
-    fields: (t, f) => ({ agentId: f.agentId(t), name: f.name(t) }),
-  },
-  AGENT_UPDATED: {
-    description: 'An agent was changed.',
-    fields: (t, f) => ({ agentId: f.agentId(t), name: f.name(t) }),
-  },
-  AGENT_DELETED: {
-    description: 'An agent was deleted.',
-    fields: (t, f) => ({ agentId: f.agentId(t), name: f.name(t) }),
-  },
   API_KEY_CREATED: {
     description: 'An API key was created.',
     fields: (t, f) => ({ apiKeyId: f.apiKeyId(t) }),

@@ -1,7 +1,10 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import type { InterfaceRef, ObjectRef } from '@pothos/core'
+import { z } from 'zod'
+import { idShape } from '../../../core/shapes.ts'
 import {
   eventKinds,
+  fieldNameOf,
   relationOf,
   type DeclaredType,
   type EventType,
@@ -47,19 +50,23 @@ export function addEvents(refs: Refs) {
 /** A kind that declares its data as an object type: the fields of the data, and the objects that they name. */
 export function addDeclared(
   refs: Refs,
-  { type, told }: { type: string; told: EventFacts },
+  { type, traits, told }: { type: string; traits: { copiedToRoot: boolean }; told: EventFacts },
   interfaces: InterfaceRef<BuilderTypes, EventShape>[],
 ): void {
+  const shapes = { ...told.data.shape, ...(traits.copiedToRoot && { descendantId }) }
   refs.builder.objectRef<Fact>(nameOf({ type })).implement({
     description: told.about,
     interfaces,
     fields: (t) => {
-      const own = Object.entries(told.data.shape).flatMap(([name, shape]) => {
-        const valueOf = (event: Fact) => (event.data as Record<string, string>)[name]!
+      const own = Object.entries(shapes).flatMap(([name, shape]) => {
+        const valueOf = (event: Fact) => (event.data as Record<string, unknown>)[name]
+        const as = fieldNameOf(shape, name)
         const relation = relationOf(shape)
         return [
-          [name, t.field({ ...refs.shapes.shown(shape), resolve: valueOf as never })] as const,
-          ...(relation ? [[relation.as, t.field(relatedField(refs, relation, valueOf))] as const] : []),
+          ...(as ? [[as, t.field({ ...refs.shapes.shown(shape), resolve: valueOf as never })] as const] : []),
+          ...(relation
+            ? [[relation.as, t.field(relatedField(refs, shape, relation, valueOf))] as const]
+            : []),
         ]
       })
       return Object.fromEntries(own)
@@ -67,22 +74,52 @@ export function addDeclared(
   })
 }
 
-const loaderOf = {
-  Principal: 'principals',
-  ToolCall: 'toolCalls',
-  Approval: 'approvals',
-  Grant: 'grants',
-  Generation: 'generations',
-} as const satisfies Record<Relation['entity'], keyof Loaders>
+/** Copies alone have it. */
+const descendantId = idShape(
+  'The id of the child run that the event is about, in the log of a root generation; null when it is about the ' +
+    'generation itself.',
+).optional()
 
-/** The object with an id, as it is now; null when it is hidden from the caller. */
-const relatedField = (refs: Refs, { entity, about }: Relation, idOf: (event: Fact) => string) => ({
-  type: refs[entity] as ObjectRef<BuilderTypes, object>,
-  nullable: (entity !== 'Principal') as true,
-  description: about,
-  resolve: (event: Fact, _args: object, { loaders }: GraphQLContext): Promise<object | null> =>
-    loaders[loaderOf[entity]].load(idOf(event)),
-})
+type Load = (loaders: Loaders, id: string, event: Fact) => Promise<object | null>
+
+const loadOf: Record<Relation['entity'], Load> = {
+  Principal: ({ principals }, id) => principals.load(id),
+  ToolCall: ({ toolCalls }, id) => toolCalls.load(id),
+  Approval: ({ approvals }, id) => approvals.load(id),
+  Grant: ({ grants }, id) => grants.load(id),
+  Generation: ({ generations }, id) => generations.load(id),
+  async Step({ stepsOf }, _id, { generationId, data }) {
+    const steps = await stepsOf.load(generationId!)
+    return steps.find(({ stepIndex }) => stepIndex === (data as { stepIndex: number }).stepIndex) ?? null
+  },
+}
+
+/** The object with an id, or those of a list, as they are now: null, or left out, when hidden from the caller. */
+function relatedField(
+  refs: Refs,
+  shape: z.core.$ZodType,
+  { entity, about: description }: Relation,
+  valueOf: (event: Fact) => unknown,
+) {
+  const ref = refs[entity] as ObjectRef<BuilderTypes, object>
+  const load = loadOf[entity]
+  if (!(shape instanceof z.ZodArray))
+    return {
+      type: ref,
+      nullable: (entity !== 'Principal') as true,
+      description,
+      resolve: (event: Fact, _args: object, { loaders }: GraphQLContext) =>
+        load(loaders, valueOf(event) as string, event),
+    }
+  return {
+    type: [ref],
+    description,
+    resolve: async (event: Fact, _args: object, { loaders }: GraphQLContext) => {
+      const all = await Promise.all((valueOf(event) as string[]).map((id) => load(loaders, id, event)))
+      return all.filter((one) => one !== null)
+    },
+  } as never
+}
 
 function addInterfaces({ builder }: Refs) {
   const described = mapValues(eventKinds, (kind) => ({

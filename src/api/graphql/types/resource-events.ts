@@ -1,33 +1,13 @@
-/** The events of model providers, files, Slack, webhooks and retention as GraphQL objects. */
+/** The events of Slack, webhooks and retention as GraphQL objects. */
 import type { EventType } from '../../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 import { retentionEvents, type RetentionType } from './retention-events.ts'
 
-type Kind = 'PROVIDER' | 'FILE' | 'SLACK' | 'WEBHOOK'
+type Kind = 'SLACK' | 'WEBHOOK'
 type ResourceType = Extract<EventType, `${Kind}_${string}`> | RetentionType
 
 export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
   ...retentionEvents,
-  PROVIDER_SET: {
-    description: 'A model provider was created or replaced.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  PROVIDER_DELETED: {
-    description: 'A model provider was deleted.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  FILE_CREATED: {
-    description: 'A file was announced; an upload of its bytes may follow.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
-  FILE_UPLOADED: {
-    description: 'The bytes of a file were uploaded.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
-  FILE_DELETED: {
-    description: 'A file was deleted.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
   SLACK_SET: {
     description: 'The Slack integration of the project was set, or a Slack user was linked or unlinked.',
     fields: (t, f) => ({ integrationId: f.integrationId(t) }),

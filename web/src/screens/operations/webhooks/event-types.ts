@@ -53,28 +53,11 @@ export const typeGroups = [
   },
   {
     name: t('Agents, tools and upstreams'),
-    types: [
-      'AGENT_CREATED',
-      'AGENT_UPDATED',
-      'AGENT_DELETED',
-      ...inGroup('agents'),
-      'TOOL_CREATED',
-      'TOOL_UPDATED',
-      'TOOL_DELETED',
-      'UPSTREAM_STATUS',
-      'UPSTREAM_CHANGED',
-    ],
+    types: [...inGroup('agents')],
   },
   {
     name: t('Secrets, providers and files'),
-    types: [
-      ...inGroup('resources'),
-      'PROVIDER_SET',
-      'PROVIDER_DELETED',
-      'FILE_CREATED',
-      'FILE_UPLOADED',
-      'FILE_DELETED',
-    ],
+    types: [...inGroup('resources')],
   },
   {
     name: t('Keys, webhooks and the project'),
