@@ -12,7 +12,7 @@ import type { EventShape, Refs } from '../../src/api/graphql/builder/refs.ts'
 import { addScalars } from '../../src/api/graphql/builder/scalars.ts'
 import { createShapes } from '../../src/api/graphql/builder/shapes.ts'
 import { actionsIn } from '../../src/api/graphql/transport/actions.ts'
-import { addDeclared } from '../../src/api/graphql/types/events.ts'
+import { addEvent } from '../../src/api/graphql/types/events.ts'
 import { schemaOf } from '../../src/api/graphql/types/schema.ts'
 import { text, whole } from '../../src/core/check.ts'
 import { changesBetween } from '../../src/core/json-changes.ts'
@@ -109,7 +109,7 @@ function planted(): GraphQLSchema {
   const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
     fields: (t) => ({ at: t.field({ type: 'DateTime', resolve: () => new Date(0) }) }),
   })
-  addDeclared(refs, grew, [ProjectEvent as never])
+  addEvent(refs, grew, [ProjectEvent as never])
   return builder.toSchema()
 }
 const schema = planted()

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publicName } from '../../src/domain/events/event.ts'
-import { eventKinds, isAboutDeliveries } from '../../src/domain/events/index.ts'
+import { eventKinds, isSent } from '../../src/domain/events/index.ts'
 import { draftOfWebhook, updateInputOf } from '../../web/src/screens/operations/webhooks/draft.ts'
 import { typeGroups, typeName } from '../../web/src/screens/operations/webhooks/event-types.ts'
 import { hasChromium, openChromium, signIn, visit } from '../support/chromium.ts'
@@ -11,7 +11,7 @@ import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
 
 test('each type of event that is sent has one checkbox, under the name that is sent', () => {
   const shown: string[] = typeGroups.flatMap(({ types }) => [...types])
-  const sent = Object.keys(eventKinds).filter((type) => !isAboutDeliveries(type))
+  const sent = Object.keys(eventKinds).filter(isSent)
   expect(shown.toSorted()).toEqual(sent.toSorted())
   for (const type of shown) expect(typeName(type)).toBe(publicName(type as Parameters<typeof publicName>[0]))
 })

@@ -1,49 +1,128 @@
-/** Events of approvals, and of grants. */
-import { copiedToRoot, kindsOf, ofRequester } from './define.ts'
+/** Events of approvals, of grants, and of changes of gates. */
+import { z } from 'zod'
+import { scalar, withExample } from '../../core/shapes.ts'
+import { copiedToRoot, event, ofRequester, projectOnly, withRelation } from './define.ts'
+import { approvalId, decidedBy, id, link, name, reason, target, toolCallId, verdict } from './fields.ts'
 
-/** The approval and its call; `name` is the call's runtime name. */
-type ApprovalFacts = { approvalId: string; toolCallId: string; name: string }
+const approval = { approvalId, toolCallId, name }
+const of = { log: copiedToRoot, group: 'approvals', data: approval } as const
 
-/** `decidedBy` is the id of the principal that voted last, `via` how; absent in events of earlier releases. */
-type VerdictFacts = ApprovalFacts & {
-  verdict: 'APPROVE' | 'REJECT'
-  decidedBy: string
-  via?: 'KEY' | 'SESSION' | 'SLACK' | 'LINK'
+/** Decided by the principal that voted last. */
+const vote = {
+  ...approval,
+  verdict,
+  decidedBy,
+  via: scalar('String', z.enum(['KEY', 'SESSION', 'SLACK', 'LINK']))
+    .describe('How the verdict was given, a VerdictWay; null in events of earlier releases.')
+    .optional(),
 }
 
-/** `claimedBy` is the id of the key or person that says to be deciding. */
-type ClaimFacts = ApprovalFacts & { claimedBy: string }
+const claim = {
+  log: ofRequester,
+  group: 'approvals',
+  data: {
+    ...approval,
+    claimedBy: id('The id of the API key or person that made the claim.', 'key_1'),
+  },
+} as const
 
-type GrantFacts = { grantId: string; approvalId: string; name: string }
+export const approvalRequested = event('APPROVAL_REQUESTED', {
+  ...of,
+  about: 'The gate stopped a tool call until approvers decide.',
+})
+export const approvalVoted = event('APPROVAL_VOTED', {
+  ...of,
+  about: 'A person approved a tool call, and the quorum is not reached yet.',
+  data: vote,
+})
+export const approvalDecided = event('APPROVAL_DECIDED', {
+  ...of,
+  about: 'An approval was decided.',
+  data: { ...vote, verdict: withExample(verdict.clone(), 'REJECT') },
+})
+export const approvalExpired = event('APPROVAL_EXPIRED', {
+  ...of,
+  about: 'No verdict was given in time, and the call was rejected.',
+})
+export const approvalEscalated = event('APPROVAL_ESCALATED', {
+  ...of,
+  about: 'An approval had no verdict for escalateAfterSeconds; from now on, admins may decide too.',
+})
+export const approvalVoided = event('APPROVAL_VOIDED', {
+  ...of,
+  about: 'An approval became void. When it can be requested again, an ApprovalRequestedEvent follows.',
+  data: {
+    ...approval,
+    reason: reason(['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED', 'WITHDRAWN'], 'WITHDRAWN'),
+  },
+})
+export const approvalClaimed = event('APPROVAL_CLAIMED', {
+  ...claim,
+  about:
+    'An approver claimed an approval with claimApproval, or renewed the claim; a claim expires without an event.',
+})
+export const approvalReleased = event('APPROVAL_RELEASED', {
+  ...claim,
+  about: 'The claim of an approval was given up with releaseApproval.',
+})
+export const approvalExtended = event('APPROVAL_EXTENDED', {
+  ...of,
+  about: 'An approval has a later deadline, given by extendApproval.',
+  data: {
+    ...approval,
+    extendedBy: id('The id of the API key or person that gave longer time.', 'key_1'),
+    expiresAt: withExample(
+      scalar('DateTime', z.string()).describe('The new deadline of the approval.'),
+      '2026-11-22T12:00:00.000Z',
+    ),
+  },
+})
 
-export interface ApprovalEvents {
-  APPROVAL_REQUESTED: ApprovalFacts
-  APPROVAL_VOTED: VerdictFacts
-  APPROVAL_DECIDED: VerdictFacts
-  APPROVAL_EXPIRED: ApprovalFacts
-  APPROVAL_ESCALATED: ApprovalFacts
-  APPROVAL_VOIDED: ApprovalFacts & {
-    reason: 'TOOL_CHANGED' | 'TOOL_DELETED' | 'GENERATION_ENDED' | 'WITHDRAWN'
-  }
-  /** A claim ends by itself, without an event, at the time that it names. */
-  APPROVAL_CLAIMED: ClaimFacts
-  APPROVAL_RELEASED: ClaimFacts
-  /** `expiresAt`: the later deadline, ISO 8601. */
-  APPROVAL_EXTENDED: ApprovalFacts & { extendedBy: string; expiresAt: string }
-  GRANT_CREATED: GrantFacts
-  GRANT_REVOKED: GrantFacts
-}
+const grant = {
+  log: ofRequester,
+  group: 'gates',
+  data: {
+    grantId: link('grant_1', {
+      as: 'grant',
+      entity: 'Grant',
+      about: 'The grant as it is now; null when it is hidden from this API key.',
+    }),
+    approvalId,
+    name,
+  },
+} as const
 
-const kind = kindsOf<ApprovalEvents>()
+export const grantCreated = event('GRANT_CREATED', {
+  ...grant,
+  about: 'A verdict was remembered as a grant for later calls.',
+})
+export const grantRevoked = event('GRANT_REVOKED', { ...grant, about: 'A grant was revoked.' })
 
-export const approvalRequested = kind('APPROVAL_REQUESTED', copiedToRoot)
-export const approvalVoted = kind('APPROVAL_VOTED', copiedToRoot)
-export const approvalDecided = kind('APPROVAL_DECIDED', copiedToRoot)
-export const approvalExpired = kind('APPROVAL_EXPIRED', copiedToRoot)
-export const approvalEscalated = kind('APPROVAL_ESCALATED', copiedToRoot)
-export const approvalVoided = kind('APPROVAL_VOIDED', copiedToRoot)
-export const approvalClaimed = kind('APPROVAL_CLAIMED', ofRequester)
-export const approvalReleased = kind('APPROVAL_RELEASED', ofRequester)
-export const approvalExtended = kind('APPROVAL_EXTENDED', copiedToRoot)
-export const grantCreated = kind('GRANT_CREATED', ofRequester)
-export const grantRevoked = kind('GRANT_REVOKED', ofRequester)
+/** Of a tool, an agent or the project. */
+const gate = { target, name }
+const gateChangeId = id('The id of the proposed gate change.', 'chg_1')
+const ofGates = { log: projectOnly, group: 'gates' } as const
+
+export const gateChanged = event('GATE_CHANGED', {
+  ...ofGates,
+  about: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
+  data: { ...gate, decidedBy },
+})
+export const gateChangeProposed = event('GATE_CHANGE_PROPOSED', {
+  ...ofGates,
+  about: 'A gate change was proposed and waits for another person to confirm it.',
+  data: {
+    ...gate,
+    gateChangeId,
+    proposedBy: withRelation(id('The id of the API key or person that proposed the change.', 'key_1'), {
+      as: 'proposer',
+      entity: 'Principal',
+      about: 'The principal that proposed the change.',
+    }),
+  },
+})
+export const gateChangeDecided = event('GATE_CHANGE_DECIDED', {
+  ...ofGates,
+  about: 'A person confirmed or rejected a proposed gate change.',
+  data: { ...gate, gateChangeId, verdict, decidedBy: withExample(decidedBy.clone(), 'key_2') },
+})

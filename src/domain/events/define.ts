@@ -17,22 +17,6 @@ export const ofRequester = { inGeneration: false, copiedToRoot: false, ofRequest
 export const inGeneration = { inGeneration: true, copiedToRoot: false, ofRequester: true } as const
 export const copiedToRoot = { inGeneration: true, copiedToRoot: true, ofRequester: true } as const
 
-/** A kind of event. Called with its data it makes an event, which is not written by that. */
-export interface EventKind<Type extends string, Data, Traits extends EventTraits = EventTraits> {
-  (data: Data): { type: Type; data: Data }
-  readonly type: Type
-  readonly traits: Traits
-}
-
-/** Declares kinds out of a map from their names to their data. */
-export function kindsOf<Events>() {
-  return <Type extends keyof Events & string, Traits extends EventTraits>(
-    type: Type,
-    traits: Traits,
-  ): EventKind<Type, Events[Type], Traits> =>
-    Object.assign((data: Events[Type]) => ({ type, data }), { type, traits })
-}
-
 /** What a field of the data names, shown under a name of its own: an object, or a list of them for a list of ids. */
 export interface Relation {
   as: string
@@ -62,8 +46,6 @@ export function fieldNameOf(shape: z.core.$ZodType, name: string): string | null
   return own ? own.as : name
 }
 
-export const eventGroups = ['approvals', 'gates', 'runs', 'calls', 'agents', 'resources', 'project'] as const
-
 interface Declaration<Data extends z.ZodRawShape, Traits> {
   /** What has happened, in a sentence. */
   about: string
@@ -71,7 +53,7 @@ interface Declaration<Data extends z.ZodRawShape, Traits> {
   log: Traits
   data: Data
   /** Where people find it among the others. */
-  group: (typeof eventGroups)[number]
+  group: 'approvals' | 'gates' | 'runs' | 'calls' | 'agents' | 'resources' | 'project'
   /** Only the page of its run listens to it. Absent: every page. */
   onlyInRun?: true
   /** It is never sent to webhooks. */
@@ -81,14 +63,20 @@ interface Declaration<Data extends z.ZodRawShape, Traits> {
 /** What a kind says about itself beside its type and traits. */
 export type EventFacts = Omit<Declaration<never, never>, 'log' | 'data'> & { data: z.ZodObject }
 
-/** A kind that says everything about itself. */
-export interface DeclaredKind<
-  Type extends string,
-  Data,
-  Traits extends EventTraits = EventTraits,
-> extends EventKind<Type, Data, Traits> {
-  readonly told: EventFacts
+/** A kind of event. Called with its data it makes an event, which is not written by that. */
+export interface EventKind<Type extends string, Data, Traits extends EventTraits = EventTraits> {
+  (data: Data): { type: Type; data: Data }
+  readonly type: Type
+  readonly traits: Traits
+  readonly facts: EventFacts
+  /** Made-up data. The ids are of nothing. */
   readonly sample: Data
+}
+
+type Output<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>
+/** A field that is left out is not undefined: JSON has no such value. */
+type DataOf<Fields extends z.ZodRawShape> = {
+  [Name in keyof Output<Fields>]: Exclude<Output<Fields>[Name], undefined>
 }
 
 /** Declares a kind of event. */
@@ -96,15 +84,13 @@ export function event<
   const Type extends string,
   Data extends z.ZodRawShape,
   const Traits extends EventTraits,
->(
-  type: Type,
-  { log: traits, ...told }: Declaration<Data, Traits>,
-): DeclaredKind<Type, z.output<z.ZodObject<Data>>, Traits> {
-  const data = z.object(told.data)
+>(type: Type, { log: traits, ...facts }: Declaration<Data, Traits>): EventKind<Type, DataOf<Data>, Traits> {
+  const data = z.object(facts.data)
   for (const [name, shape] of Object.entries(data.shape))
     if (fieldNameOf(shape, name) !== null) descriptionOf(shape)
-  const make = (given: z.output<typeof data>) => ({ type, data: given })
-  return Object.assign(make, { type, traits, told: { ...told, data }, sample: exampleOf(data) })
+  const make = (given: DataOf<Data>) => ({ type, data: given })
+  const sample = exampleOf(data) as DataOf<Data>
+  return Object.assign(make, { type, traits, facts: { ...facts, data }, sample })
 }
 
 type Kind = Pick<EventKind<string, never>, 'type' | 'traits'>

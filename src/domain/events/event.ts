@@ -3,34 +3,24 @@
  * nowhere else.
  */
 import type { EventRow } from '../../store/events/read.ts'
-import * as access from './access-events.ts'
 import * as agents from './agent-events.ts'
 import * as approvals from './approval-events.ts'
 import { kindsIn } from './define.ts'
-import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
-import * as pauses from './pause-events.ts'
+import * as project from './project-events.ts'
 import * as resources from './resource-events.ts'
-import * as retention from './retention-events.ts'
 import * as calls from './tool-call-events.ts'
-import * as slack from './slack-events.ts'
 import * as triggers from './trigger-events.ts'
-import * as webhooks from './webhook-events.ts'
 
 /** Every kind that these modules export, by its type. */
 export const eventKinds = kindsIn({
-  ...access,
   ...agents,
   ...approvals,
   ...calls,
-  ...gates,
   ...generations,
-  ...pauses,
+  ...project,
   ...resources,
-  ...retention,
-  ...slack,
   ...triggers,
-  ...webhooks,
 })
 type Kinds = typeof eventKinds
 
@@ -39,10 +29,12 @@ export type EventType = keyof Kinds
 /** The data of each kind as it is written. */
 export type EventData = { [Type in EventType]: Parameters<Kinds[Type]>[0] }
 
-/** Kinds that say everything about themselves. */
-export type DeclaredType = {
-  [Type in EventType]: Kinds[Type] extends { told: unknown } ? Type : never
-}[EventType]
+const unsent: ReadonlySet<string> = new Set(
+  Object.values(eventKinds).flatMap(({ type, facts }) => (facts.unsent ? [type] : [])),
+)
+
+/** Whether webhooks are sent events of a type. */
+export const isSent = (type: string): boolean => !unsent.has(type)
 
 /** An event that has happened, to be written in the transaction of the change that it reports. */
 export type DomainEvent = { [Type in EventType]: { type: Type; data: EventData[Type] } }[EventType]

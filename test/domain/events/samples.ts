@@ -1,16 +1,18 @@
-/** One event of each kind. A kind without a sample does not compile. */
+/** One event of each kind. */
 import {
   eventKinds,
-  samples,
   type DomainEvent,
   type EventData,
   type EventType,
   type GenerationEvent,
 } from '../../../src/domain/events/index.ts'
 
-export { samples }
+export const eventTypes = Object.keys(eventKinds) as EventType[]
 
-export const eventTypes = Object.keys(samples) as EventType[]
+/** The data of each kind. */
+export const samples = Object.fromEntries(
+  Object.values(eventKinds).map(({ type, sample }) => [type, sample]),
+) as EventData
 
 const constructors: { [Type in EventType]: (data: EventData[Type]) => DomainEvent } = eventKinds
 

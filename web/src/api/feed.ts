@@ -81,60 +81,17 @@ const feedDocument = graphql(`
 export type FeedEvent = ResultOf<typeof feedDocument>['projectEvents']
 export type EventType = FeedEvent['type']
 
-export type DeclaredType = keyof typeof declaredEvents
+/** A type of events in the log, and how it is listed. */
+export type LoggedType = keyof typeof declaredEvents
+type Listing = (typeof declaredEvents)[LoggedType]
+export type EventGroup = Listing['group']
 
-/** The types of events that are listed so, of those that declare themselves. */
-export const declaredTypes = (isListed: (how: (typeof declaredEvents)[DeclaredType]) => boolean) =>
-  (Object.keys(declaredEvents) as DeclaredType[]).filter((type) => isListed(declaredEvents[type]))
+/** The types of events that are listed so. */
+export const typesThat = (isListed: (how: Listing) => boolean) =>
+  (Object.keys(declaredEvents) as LoggedType[]).filter((type) => isListed(declaredEvents[type]))
 
 /** Everything that a screen follows. Steps and calls of runs are heard by the screen of one run. */
-export const followed: readonly EventType[] = [
-  ...declaredTypes(({ isFollowed }) => isFollowed),
-  'APPROVAL_REQUESTED',
-  'APPROVAL_VOTED',
-  'APPROVAL_DECIDED',
-  'APPROVAL_EXPIRED',
-  'APPROVAL_ESCALATED',
-  'APPROVAL_VOIDED',
-  'APPROVAL_CLAIMED',
-  'APPROVAL_RELEASED',
-  'APPROVAL_EXTENDED',
-  'GRANT_CREATED',
-  'GRANT_REVOKED',
-  'GENERATION_QUEUED',
-  'GENERATION_STARTED',
-  'GENERATION_RESUMED',
-  'GENERATION_COMPLETED',
-  'GENERATION_FAILED',
-  'GENERATION_CANCELLED',
-  'GENERATION_EXPIRED',
-  'REQUIRES_ACTION',
-  'TOOL_CALL_UNKNOWN',
-  'UNKNOWN_CALL_RESOLVED',
-  'GATE_CHANGED',
-  'GATE_CHANGE_PROPOSED',
-  'GATE_CHANGE_DECIDED',
-  'API_KEY_CREATED',
-  'API_KEY_ACCEPTED',
-  'API_KEY_REVOKED',
-  'WEBHOOK_CREATED',
-  'WEBHOOK_UPDATED',
-  'WEBHOOK_DISABLED',
-  'WEBHOOK_DELETED',
-  'WEBHOOK_CURSOR_EXPIRED',
-  'WEBHOOK_FAILING',
-  'WEBHOOK_RECOVERED',
-  'WEBHOOK_DELIVERY_DEAD',
-  'SLACK_SET',
-  'SLACK_DISABLED',
-  'SLACK_DELETED',
-  'PROJECT_UPDATED',
-  'RETENTION_CHANGED',
-  'LEGAL_HOLD_PUT',
-  'LEGAL_HOLD_LIFTED',
-  'DATA_REMOVAL_REQUESTED',
-  'DATA_REMOVAL_FINISHED',
-]
+export const followed: readonly EventType[] = typesThat(({ isFollowed }) => isFollowed)
 
 interface Listener {
   types: ReadonlySet<string>

@@ -6,17 +6,13 @@ import {
   eventKinds,
   fieldNameOf,
   relationOf,
-  type DeclaredType,
-  type EventType,
-  type Relation,
   type EventFacts,
+  type Relation,
 } from '../../../domain/events/index.ts'
 import type { BuilderTypes } from '../builder/builder.ts'
 import type { GraphQLContext, Loaders } from '../builder/context.ts'
 import { mapValues } from '../builder/shapes.ts'
 import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
-import { eventFields, type EventObject } from './event-fields.ts'
-import { eventObjects } from './event-objects.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>
 
@@ -28,34 +24,23 @@ function nameOf({ type }: { type: string }): string {
 
 export function addEvents(refs: Refs) {
   const interfaces = addInterfaces(refs)
-  const fields = eventFields(refs)
-  const of = ({ traits }: { traits: { inGeneration: boolean } }) =>
-    traits.inGeneration ? [interfaces.GenerationEvent, interfaces.ProjectEvent] : [interfaces.ProjectEvent]
-  const add = <Type extends Exclude<EventType, DeclaredType>>(type: Type) => {
-    const { description, fields: own }: EventObject<Type> = eventObjects[type]
-    refs.builder.objectRef<Fact<Type>>(nameOf({ type })).implement({
-      description,
-      interfaces: of(eventKinds[type]),
-      fields: (t) => own?.(t, fields) ?? {},
-    })
-  }
+  const { GenerationEvent, ProjectEvent } = interfaces
   for (const kind of Object.values(eventKinds))
-    if ('told' in kind) addDeclared(refs, kind, of(kind))
-    else add(kind.type)
+    addEvent(refs, kind, kind.traits.inGeneration ? [GenerationEvent, ProjectEvent] : [ProjectEvent])
   addDelta(refs, interfaces)
   addStart(refs, interfaces)
   return interfaces
 }
 
-/** A kind that declares its data as an object type: the fields of the data, and the objects that they name. */
-export function addDeclared(
+/** A kind as an object type: the fields of the data, and the objects that they name. */
+export function addEvent(
   refs: Refs,
-  { type, traits, told }: { type: string; traits: { copiedToRoot: boolean }; told: EventFacts },
+  { type, traits, facts }: { type: string; traits: { copiedToRoot: boolean }; facts: EventFacts },
   interfaces: InterfaceRef<BuilderTypes, EventShape>[],
 ): void {
-  const shapes = { ...told.data.shape, ...(traits.copiedToRoot && { descendantId }) }
+  const shapes = { ...facts.data.shape, ...(traits.copiedToRoot && { descendantId }) }
   refs.builder.objectRef<Fact>(nameOf({ type })).implement({
-    description: told.about,
+    description: facts.about,
     interfaces,
     fields: (t) => {
       const own = Object.entries(shapes).flatMap(([name, shape]) => {
@@ -122,9 +107,7 @@ function relatedField(
 }
 
 function addInterfaces({ builder }: Refs) {
-  const described = mapValues(eventKinds, (kind) => ({
-    description: 'told' in kind ? kind.told.about : eventObjects[kind.type].description,
-  }))
+  const described = mapValues(eventKinds, ({ facts }) => ({ description: facts.about }))
   const EventType = builder.enumType('EventType', {
     description: 'The type of an event. Clients must expect new types.',
     values: {

@@ -2,7 +2,7 @@
 import { sql } from '../../../store/db/sql.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
-import { eventsById, isAboutDeliveries, type LogPage } from '../../events/index.ts'
+import { eventsById, isSent, type LogPage } from '../../events/index.ts'
 import { readBehind, type Follower, type SendGuard } from '../follower.ts'
 import { newsInFeed, positionOf, type Places } from '../place.ts'
 import { bury, commitRound, finishCallback, finishReplay, park } from './commit.ts'
@@ -101,7 +101,7 @@ async function readPage(services: Services, held: Held, state: CursorState): Pro
     (until === null || positionOf(event, part).at <= until) &&
     // News of a webhook is for others: its own would cause each other.
     (event.data as { webhookId?: string }).webhookId !== webhookId &&
-    !isAboutDeliveries(event.type)
+    isSent(event.type)
   return { ...page, events: page.events.filter(isWanted) }
 }
 

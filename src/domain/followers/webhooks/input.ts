@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { text } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { assertMay, assertSpeaksFor, type Ctx } from '../../access/index.ts'
-import { eventKinds, isAboutDeliveries, type EventType } from '../../events/index.ts'
+import { eventKinds, isSent, type EventType } from '../../events/index.ts'
 import type { Recipient, Webhook } from './webhook.ts'
 
 const longestUrl = 2000
@@ -12,7 +12,7 @@ const longestUrl = 2000
 export const sentType = z
   .string()
   .refine((type) => Object.hasOwn(eventKinds, type), 'is not a type of event')
-  .refine((type) => !isAboutDeliveries(type), 'is not sent to webhooks')
+  .refine(isSent, 'is not sent to webhooks')
   .transform((type) => type as EventType)
 
 const types = z

@@ -18,7 +18,6 @@ import {
   eventKinds,
   newestPosition,
   publicName,
-  samples,
   type EventType,
   type RecordedEvent,
 } from '../../events/index.ts'
@@ -90,8 +89,9 @@ export async function sampleMessage(
   unique: string,
 ): Promise<Message> {
   const now = services.clock.now()
-  const isOfRun = eventKinds[type].traits.inGeneration
-  const { approvalId } = samples[type] as { approvalId?: string }
+  const { traits, sample } = eventKinds[type]
+  const isOfRun = traits.inGeneration
+  const { approvalId } = sample as { approvalId?: string }
   const asked = {
     expiresAt: new Date(now + 300_000).toISOString(),
     link: `${services.publicUrl()}/approvals/${approvalId}`,
@@ -102,7 +102,7 @@ export async function sampleMessage(
     projectId,
     generationId: isOfRun ? 'gen_1' : null,
     seq: isOfRun ? 1 : null,
-    ...samples[type],
+    ...sample,
     ...(approvalId ? asked : {}),
     ...(full && approvalId ? { summary: 'pay', arguments: {} } : {}),
   }

@@ -1,6 +1,7 @@
 /** What was sent to an endpoint, newest first: by outcome and type, each with what came back. */
 import { useState } from 'react'
 import { usePages } from '../../../api/pages.ts'
+import type { LoggedType } from '../../../api/feed.ts'
 import { Choice } from '../../../parts/fields.tsx'
 import { Listing } from '../../../parts/listing.tsx'
 import { Segments } from '../../../parts/segments.tsx'
@@ -13,7 +14,7 @@ import {
   type DeliveryStatus,
   type WebhookRow,
 } from './documents.ts'
-import { sentTypes, typeName, type SentType } from './event-types.ts'
+import { sentTypes, typeName } from './event-types.ts'
 import { useWhileSeen } from './while-seen.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -27,7 +28,7 @@ const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 
 export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload(): void }) {
   const [status, setStatus] = useState<DeliveryStatus | null>(null)
-  const [type, setType] = useState<SentType | ''>('')
+  const [type, setType] = useState<LoggedType | ''>('')
   const pages = usePages(
     deliveriesQuery,
     { id: webhook.id, status, type: type || null },

@@ -1,6 +1,6 @@
 /** The form of a webhook as a draft, and what of it is sent. Pure. */
 import { changedNames } from '../../../parts/rebase.ts'
-import type { SentType } from './event-types.ts'
+import type { LoggedType } from '../../../api/feed.ts'
 import { t } from '../../../texts/texts.tsx'
 
 export interface WebhookDraft {
@@ -53,7 +53,7 @@ export const draftOfWebhook = ({ url, description, types, ordered, full }: Setti
 export const isComplete = ({ url, isEvery, types }: WebhookDraft): boolean =>
   url.trim() !== '' && (isEvery || types.length > 0)
 
-const typesOf = ({ isEvery, types }: WebhookDraft) => (isEvery ? null : (types.toSorted() as SentType[]))
+const typesOf = ({ isEvery, types }: WebhookDraft) => (isEvery ? null : (types.toSorted() as LoggedType[]))
 
 /** The input of createWebhook, without its project. */
 export const createInputOf = (draft: WebhookDraft) => ({

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useMutation } from '../../../api/query.ts'
+import type { LoggedType } from '../../../api/feed.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Field } from '../../../parts/fields.tsx'
 import { toast } from '../../../parts/toasts.tsx'
@@ -14,7 +15,7 @@ import {
   updateWebhookMutation,
   type WebhookRow,
 } from './documents.ts'
-import { sentTypes, typeName, type SentType } from './event-types.ts'
+import { sentTypes, typeName } from './event-types.ts'
 import { SigningSecret } from './secret.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { useAction } from '../../../parts/use-action.ts'
@@ -27,7 +28,7 @@ interface Props {
 
 export function Ways({ webhook, reload }: Props) {
   const [isReplaying, setReplaying] = useState(false)
-  const [type, setType] = useState<SentType | ''>('')
+  const [type, setType] = useState<LoggedType | ''>('')
   const [answer, setAnswer] = useState<Answer | null>(null)
   const update = useAction(updateWebhookMutation)
   const test = useAction(testMutation)
@@ -47,7 +48,7 @@ export function Ways({ webhook, reload }: Props) {
         <select
           aria-label={t('Event of the test')}
           value={type}
-          onChange={(event) => setType(event.target.value as SentType | '')}
+          onChange={(event) => setType(event.target.value as LoggedType | '')}
         >
           <option value="">webhook.test</option>
           {sentTypes.map((one) => (
