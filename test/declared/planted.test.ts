@@ -19,7 +19,7 @@ import { changesBetween } from '../../src/core/json-changes.ts'
 import * as kept from '../../src/core/field-list.ts'
 import { choice, entity, idOf, resetOnNull, withExample } from '../../src/core/shapes.ts'
 import { inProject, operation, type Ctx } from '../../src/domain/access/index.ts'
-import { event, kindsIn, projectOnly } from '../../src/domain/events/define.ts'
+import { event, kindsIn, projectOnly, withFieldName } from '../../src/domain/events/define.ts'
 import { agentFields } from '../../src/domain/agents/index.ts'
 import { Tool, toolFields, type ToolDefinition } from '../../src/domain/tools/index.ts'
 import { createTrigger } from '../../src/domain/triggers/index.ts'
@@ -61,6 +61,8 @@ const grew = event('TREE_GREW', {
     treeId: withExample(idOf('tool', 'tree'), 'tool_1'),
     height: withExample(z.int().describe('The new height.'), 3),
     note: z.string().optional().describe('A note; null: none.'),
+    rings: withFieldName(withExample(z.int().describe('The new age.'), 9), 'age'),
+    plot: withFieldName(withExample(z.string(), 'north'), null),
   },
 })
 
@@ -301,11 +303,12 @@ test.each([
 
 test('an event is an object, a sample and a line in the lists of the page', () => {
   expect(Object.keys(kindsIn({ grew, other: () => 1 }))).toEqual(['TREE_GREW'])
-  expectTypeOf(grew({ treeId: 'a', height: 1 }).data.height).toEqualTypeOf<number>()
+  expectTypeOf(grew({ treeId: 'a', height: 1, rings: 1, plot: 'b' }).data.height).toEqualTypeOf<number>()
   // @ts-expect-error a field is missing
   expect(grew({ treeId: 'a' }).type).toBe('TREE_GREW')
   const object = schema.getType('TreeGrewEvent')
   expect(isObjectType(object) && Object.keys(object.getFields()).toSorted()).toEqual([
+    'age',
     'at',
     'height',
     'note',
@@ -313,6 +316,6 @@ test('an event is an object, a sample and a line in the lists of the page', () =
   ])
   expect(typed('TreeGrewEvent')).toContain('"""The new height."""\n  height: Int!\n')
   expect(typed('TreeGrewEvent')).toContain('"""A note; null: none."""\n  note: String\n')
-  expect(grew.sample).toEqual({ treeId: 'tool_1', height: 3 })
+  expect(grew.sample).toEqual({ treeId: 'tool_1', height: 3, rings: 9, plot: 'north' })
   expect(eventLists([grew])).toContain("TREE_GREW: { group: 'resources', isFollowed: true, isSent: true },")
 })
