@@ -20,7 +20,6 @@ export {
   invitationPath,
   joinInvitation,
   type AcceptOutcome,
-  type Invitation,
 } from './invitations.ts'
 export { keysOfAccount, type JoinedKey } from './joined-keys.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
@@ -31,7 +30,7 @@ export {
   createAuthenticator,
   insertKey,
   unauthenticated,
-  type ApiKey,
+  ApiKey,
   type Authenticator,
   type TokenVerifier,
 } from './keys.ts'
@@ -97,10 +96,10 @@ export {
   assertCost,
   assertUse,
   createRateLimiter,
-  limitScopes,
+  limitScope,
   listRateLimits,
   setRateLimit,
-  type RateLimit,
+  RateLimit,
 } from './limits/rates.ts'
 export { createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
 export {
@@ -112,7 +111,7 @@ export {
   sessionMethods,
   sessionOf,
   tokenPrefix,
-  type Session,
+  Session,
   type SessionMethod,
   type SessionAuthenticator,
 } from './sessions.ts'

@@ -1,5 +1,6 @@
 /** Invitations: API keys that the invited person takes with a link and a code, as a secret or for an account. */
 import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
 import * as oneTime from '../../core/one-time-link.ts'
 import { newToken, sameText } from '../../core/signing.ts'
@@ -8,10 +9,12 @@ import { sql } from '../../store/db/sql.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { apiKeyAccepted, appendProjectEvents } from '../events/index.ts'
 import type { Ctx, Services } from './context.ts'
-import { createApiKey, type KeyInput } from './key-operations.ts'
-import { keyPrefix, loadKeys, principalOf, storedOf, type ApiKey } from './keys.ts'
+import { createKey, newKey } from './key-operations.ts'
+import { ApiKey, keyPrefix, loadKeys, principalOf, storedOf } from './keys.ts'
+import { operation } from './operation.ts'
 import { recordChange } from './permission.ts'
 import { personsOf } from './persons.ts'
+import { role } from './policy.ts'
 import { accountHash, isSubject, keepPerson, type Account } from './subjects.ts'
 
 /** Below this path are the pages of invitations. */
@@ -23,29 +26,44 @@ const maxTries = 5
 
 const kind: oneTime.LinkKind = { token: 'invitation link', code: 'invitation code' }
 
-/** A key that waits for its person. `oneTimeCode` is not part of the link: it goes another way. Neither can be read again. */
-export interface Invitation {
-  apiKey: ApiKey
-  link: string
-  oneTimeCode: string
-}
-
-/**
- * Invites a person: creates a key as createApiKey does, of which nobody has the secret until it is accepted. Action
- * `keys:Create`. The link can be used once, for seven days at most, and ends with the key and with the key that invited.
- */
-export async function createInvitation(
-  ctx: Ctx,
-  input: Pick<KeyInput, 'projectId' | 'name' | 'role' | 'expiresAt'>,
-): Promise<Invitation> {
-  const { projectId, name, role, expiresAt } = input
-  const until = new Date(ctx.clock.now() + invitationMs)
-  const { apiKey } = await createApiKey(ctx, { projectId, name, role, expiresAt }, until)
-  const { masterKey, publicUrl } = ctx
-  const link = `${publicUrl()}${invitationPath}${oneTime.tokenOf(masterKey, kind, [apiKey.id])}`
-  const oneTimeCode = oneTime.shownCode(oneTime.codeOf(masterKey, kind, [apiKey.id]))
-  return { apiKey, link, oneTimeCode }
-}
+/** The code is not part of the link: it goes another way. The link can be used once, and ends with the key and with the key that invited. */
+export const createInvitation = operation({
+  name: 'createInvitation',
+  does:
+    'Invites a person: creates an API key with an unknown secret, and a link with which one person takes it within ' +
+    'seven days, as a secret or by joining with an account of the identity provider. revokeApiKey withdraws the invitation.',
+  permission: 'keys:Create',
+  input: z
+    .object({
+      ...newKey,
+      name: newKey.name.describe('The name of the person, 1 to 100 characters.'),
+      role: role.describe('The role of the API key.'),
+      expiresAt: newKey.expiresAt.describe(
+        'When the API key expires. Default: with the API key that creates it, or never. The link ends with it.',
+      ),
+    })
+    .describe('The API key to which a person is invited.'),
+  payload: z
+    .object({
+      apiKey: ApiKey.describe('The API key that was created.'),
+      link: z.string().describe('The URL of a page that asks for the code.'),
+      oneTimeCode: z
+        .string()
+        .describe(
+          'The code that the page asks for, as XXXX-XXXX. Send it another way than the link: who has both has the ' +
+            'API key. Five wrong codes end the invitation.',
+        ),
+    })
+    .describe('The API key, and what the person needs to take it, which is shown only here.'),
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, given) {
+    const { apiKey } = await createKey(ctx, given, new Date(ctx.clock.now() + invitationMs))
+    const { masterKey, publicUrl } = ctx
+    const link = `${publicUrl()}${invitationPath}${oneTime.tokenOf(masterKey, kind, [apiKey.id])}`
+    const oneTimeCode = oneTime.shownCode(oneTime.codeOf(masterKey, kind, [apiKey.id]))
+    return { apiKey, link, oneTimeCode }
+  },
+})
 
 /**
  * `refused`: link or code are not valid, whatever the reason: unknown, altered, wrong, dead. Every other outcome is told

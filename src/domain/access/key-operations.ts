@@ -1,10 +1,11 @@
 /** Operations on API keys. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
+import { idOf, idShape, optional, scalar } from '../../core/shapes.ts'
 import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
@@ -12,60 +13,92 @@ import { agents } from '../../store/db/tables/agents.ts'
 import { apiKeyCreated, apiKeyRevoked, appendProjectEvents } from '../events/index.ts'
 import { projectOf, reachable, type Ctx } from './context.ts'
 import { assertMay, eachSeen, recordChange } from './permission.ts'
-import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
+import { ApiKey, insertKey, keyOf, loadKeys, markRevoked } from './keys.ts'
+import { inProject, operation } from './operation.ts'
 import { assertStillValid } from './still-valid.ts'
-import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
+import { checkPolicy, policyOfRole, role, within, type Policy, type Role } from './policy.ts'
 import { assertQuota } from './limits/quota.ts'
 import { deleteSessionsOf } from './sessions.ts'
 import { isSubject } from './subjects.ts'
 
-const newKey = z.object({
-  projectId: z.string().nullish(),
-  name: text(100, 1),
-  role: z.enum(roles).nullish(),
-  policy: z.unknown().optional(),
-  expiresAt: z.date().nullish(),
-  agentId: z.string().nullish(),
-  votes: z.boolean().nullish(),
-})
-
-/** What a new key is. */
-export interface KeyInput {
-  projectId?: string | null | undefined
-  name: string
-  role?: Role | null | undefined
-  policy?: unknown
-  expiresAt?: Date | null | undefined
-  agentId?: string | null | undefined
-  votes?: boolean | null | undefined
+/** What a new key and an invitation are given. */
+export const newKey = {
+  ...inProject,
+  name: text(100, 1).describe('The display name of the API key, 1 to 100 characters.'),
+  expiresAt: optional(
+    z.date().describe('When the API key expires.'),
+    'with the API key that creates it, or never',
+  ),
 }
+const newRights = z
+  .object({
+    ...newKey,
+    role: role.describe('A built-in set of permissions; not together with policy.').nullish(),
+    policy: scalar('JSONObject', z.unknown())
+      .describe(
+        'The permissions as {statement: [{effect, action: ["tools:Call"], resource: ["*"]}]}; not together with role.',
+      )
+      .nullish(),
+    votes: optional(
+      z
+        .boolean()
+        .describe(
+          'Whether the API key may decide approvals and gate changes; false marks the key of a program.',
+        ),
+      'true',
+    ),
+    agentId: optional(
+      idShape(
+        'The id of an agent; it begins with agt_. The API key can then use the MCP bridge of this agent and nothing else.',
+      ),
+      'the whole project',
+    ),
+  })
+  .describe('The API key to create: give exactly one of role and policy.')
 
 /**
- * Creates a key for a project. Action `keys:Create`. Exactly one of `role` and `policy` sets its rights, which cannot
- * exceed those of the caller; a role is given by who has it, and every role by an admin, because gates ask for roles by name.
- * A key made with another key does not outlive it, and may not vote when that may not. With
- * `agentId` the key is bound to that agent; with `votes: false` it may not decide approvals or gate changes. The secret
- * is returned once and cannot be read again. With `invitedUntil` it is an invitation: see createInvitation. Key, audit
- * entry and event are written together.
+ * Exactly one of `role` and `policy` sets its rights. A role is given by who has it, and every role by an admin, because
+ * gates ask for roles by name. A key made with another key may not vote when that may not. Key, audit entry and event are
+ * written together.
  */
-export async function createApiKey(
+export const createApiKey = operation({
+  name: 'createApiKey',
+  does:
+    'Creates an API key with a role or a policy, and with no more permissions or lifetime than the API key that ' +
+    'creates it.',
+  permission: 'keys:Create',
+  input: newRights,
+  payload: z
+    .object({
+      apiKey: ApiKey.describe('The API key that was created.'),
+      secret: z.string().describe('The secret, sent as "Authorization: Bearer …". It cannot be read again.'),
+    })
+    .describe('The new API key and its secret, which is shown only here.'),
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  run: (ctx, given) => createKey(ctx, given, null),
+})
+
+/** Creates a key; with `invitedUntil` it is an invitation. */
+export async function createKey(
   ctx: Ctx,
-  input: KeyInput,
-  invitedUntil: Date | null = null,
+  { name, role: wantedRole, policy: wanted, ...rest }: z.output<typeof newRights>,
+  invitedUntil: Date | null,
 ): Promise<{ apiKey: ApiKey; secret: string }> {
-  const { name, role, policy: wanted, ...rest } = check(newKey, input)
   const projectId = await projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'keys:Create', projectId, 'key/*')
-  if ((role === null || role === undefined) === (wanted === null || wanted === undefined))
+  if (((wantedRole ?? null) === null) === ((wanted ?? null) === null))
     throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
-  if (role) assertGives(ctx, role)
+  if (wantedRole) assertGives(ctx, wantedRole)
   if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
     throw invalidAt(['input', 'expiresAt'], 'must be in the future')
   const expiresAt = endOf(ctx, rest.expiresAt ?? null)
   if (rest.votes === true && !ctx.principal.votes)
     throw invalidAt(['input', 'votes'], 'must be false: your own key may not vote')
   if (rest.agentId) await assertAgent(ctx, projectId, rest.agentId)
-  const policy = grantable(ctx, role ? policyOfRole(role) : checkPolicy(wanted, ['input', 'policy']))
+  const policy = grantable(
+    ctx,
+    wantedRole ? policyOfRole(wantedRole) : checkPolicy(wanted, ['input', 'policy']),
+  )
   return atomically(ctx.db, async (tx) => {
     // A revocation of the caller's key waits for this transaction, and then also revokes the new key.
     await assertStillValid(tx, ctx.principal)
@@ -73,7 +106,7 @@ export async function createApiKey(
     const made = await insertKey(tx, {
       projectId,
       name,
-      role: role ?? null,
+      role: wantedRole ?? null,
       policy,
       installation: false,
       agentId: rest.agentId ?? null,
@@ -112,8 +145,8 @@ export async function assertAgent(ctx: Ctx, projectId: string, agentId: string):
 }
 
 /** A role is a right of its own: a gate may ask for an admin, whom a key with a policy of everything is not. */
-function assertGives({ principal }: Ctx, role: Role): void {
-  if (principal.role === 'admin' || principal.role === role) return
+function assertGives({ principal }: Ctx, wanted: Role): void {
+  if (principal.role === 'admin' || principal.role === wanted) return
   const way =
     principal.role === null ? 'give a policy' : `give the role ${principal.role.toUpperCase()} or a policy`
   throw new AppError('FORBIDDEN', `A key cannot give a role that it does not have: ${way}.`, {
@@ -130,45 +163,55 @@ function grantable(ctx: Ctx, wanted: Policy): Policy {
   return policy
 }
 
-/**
- * Revokes a key and, unless `keepMade` is set, every key that was created with it, directly or through other keys.
- * Idempotent. Action `keys:Revoke`. Requests with a revoked key fail at once, its sockets are closed on every replica,
- * and the tool calls of its running generations are refused.
- */
-export async function revokeApiKey(
-  ctx: Ctx,
-  input: { id: string; keepMade?: boolean | null | undefined },
-): Promise<ApiKey> {
-  const key = await findKey(ctx, input.id)
-  const { projectId, id } = key
-  await assertMay(ctx, 'keys:Revoke', projectId, `key/${id}`)
-  if (key.installation && !ctx.principal.installation)
-    throw new AppError('FORBIDDEN', "Only an operator's key may revoke an operator's key.", {
-      action: 'keys:Revoke',
+/** The keys made with it end too, directly or through other keys, and the tool calls of its running generations are refused. */
+export const revokeApiKey = operation({
+  name: 'revokeApiKey',
+  does: 'Revokes an API key and every key created with it: requests fail at once and sockets are closed. Idempotent.',
+  permission: 'keys:Revoke',
+  input: z
+    .object({
+      id: idOf('apiKey', 'API key'),
+      keepMade: optional(
+        z.boolean().describe('Whether API keys created with this key stay valid.'),
+        'false, they are revoked too',
+      ),
     })
-  const alone = input.keepMade ?? false
-  const revoked = await atomically(ctx.db, async (tx) => {
-    const ended = await markRevoked(tx, id, alone)
-    await deleteSessionsOf(
-      tx,
-      ended.map((one) => one.id),
+    .describe('The API key to revoke.'),
+  payload: z
+    .object({ apiKey: ApiKey.describe('The API key that was revoked.') })
+    .describe('The API key that was revoked.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { id, keepMade }) {
+    const alone = keepMade ?? false
+    const { projectId, installation } = await findKey(ctx, id)
+    await assertMay(ctx, 'keys:Revoke', projectId, `key/${id}`)
+    if (installation && !ctx.principal.installation)
+      throw new AppError('FORBIDDEN', "Only an operator's key may revoke an operator's key.", {
+        action: 'keys:Revoke',
+      })
+    const revoked = await atomically(ctx.db, async (tx) => {
+      const ended = await markRevoked(tx, id, alone)
+      await deleteSessionsOf(
+        tx,
+        ended.map((one) => one.id),
+      )
+      for (const one of ended) {
+        const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
+        const resource = `key/${one.id}`
+        await recordChange(tx, ctx, { projectId: one.projectId, action: 'keys:Revoke', resource, details })
+        await appendProjectEvents(tx, one.projectId, [apiKeyRevoked({ apiKeyId: one.id })])
+      }
+      return ended
+    })
+    ctx.pubsub.publish(
+      revoked.flatMap((one) => [
+        { kind: 'signal', name: 'revoked', id: one.id } as const,
+        { kind: 'news', projectId: one.projectId, generationId: null, seq: null } as const,
+      ]),
     )
-    for (const one of ended) {
-      const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
-      const resource = `key/${one.id}`
-      await recordChange(tx, ctx, { projectId: one.projectId, action: 'keys:Revoke', resource, details })
-      await appendProjectEvents(tx, one.projectId, [apiKeyRevoked({ apiKeyId: one.id })])
-    }
-    return ended
-  })
-  ctx.pubsub.publish(
-    revoked.flatMap((one) => [
-      { kind: 'signal', name: 'revoked', id: one.id } as const,
-      { kind: 'news', projectId: one.projectId, generationId: null, seq: null } as const,
-    ]),
-  )
-  return (await loadKeys(ctx.db, [id]))[0]!
-}
+    return { apiKey: (await loadKeys(ctx.db, [id]))[0]! }
+  },
+})
 
 async function findKey(ctx: Ctx, id: string): Promise<ApiKey> {
   const [key] = await loadKeys(ctx.db, [id])

@@ -3,6 +3,7 @@ import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { entity } from '../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -37,6 +38,8 @@ export interface ApiKey {
   expiresAt: Date | null
   revokedAt: Date | null
 }
+
+export const ApiKey = entity<ApiKey>()('ApiKey')
 
 export interface NewApiKey {
   projectId: string

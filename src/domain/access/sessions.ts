@@ -2,6 +2,7 @@
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { AppError } from '../../core/errors.ts'
+import { entity } from '../../core/shapes.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -34,6 +35,8 @@ export interface Session {
   /** When it ends even if it is used. */
   endsAt: Date
 }
+
+export const Session = entity<Session>()('Session')
 
 /** How long a session lasts that is not used, in milliseconds. */
 export const idleMs = 12 * 60 * 60 * 1000

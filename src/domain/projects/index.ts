@@ -9,6 +9,5 @@ export {
   insertProject,
   listProjects,
   updateProject,
-  type Project,
-  type UpdateProjectInput,
+  Project,
 } from './projects.ts'

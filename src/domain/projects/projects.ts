@@ -1,15 +1,24 @@
 /** Projects: the tenants. */
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, text, whole } from '../../core/check.ts'
+import { text, whole } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
+import { entity, idOf } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { projects } from '../../store/db/tables/access.ts'
 import { appendProjectEvents, projectUpdated } from '../events/index.ts'
-import { type Ctx, allows, assertMay, reaches, recordChange } from '../access/index.ts'
+import {
+  type Ctx,
+  allows,
+  assertMay,
+  operation,
+  publishNews,
+  reaches,
+  recordChange,
+} from '../access/index.ts'
 
 export interface Project {
   id: string
@@ -21,6 +30,8 @@ export interface Project {
   createdAt: Date
 }
 
+export const Project = entity<Project>()('Project')
+
 export async function insertProject(db: Database, name: string): Promise<Project> {
   const [row] = await db
     .insert(projects)
@@ -29,69 +40,87 @@ export async function insertProject(db: Database, name: string): Promise<Project
   return row!
 }
 
-/**
- * Creates a project. Action `projects:Create`, and only with an operator's key: any other key belongs to its own
- * project. Not idempotent: names need not be unique.
- */
-export async function createProject(ctx: Ctx, input: { name: string }): Promise<Project> {
-  const { name } = check(z.object({ name: text(100, 1) }), input)
-  await assertMay(ctx, 'projects:Create', ctx.principal.projectId, 'project/*')
-  if (!ctx.principal.installation)
-    throw new AppError('FORBIDDEN', "Only an operator's key may create projects.", {
-      action: 'projects:Create',
-    })
-  return atomically(ctx.db, async (tx) => {
-    const project = await insertProject(tx, name)
-    const resource = `project/${project.id}`
-    await recordChange(tx, ctx, {
-      projectId: project.id,
-      action: 'projects:Create',
-      resource,
-      details: { name },
-    })
-    return project
-  })
-}
+const changed = z
+  .object({ project: Project.describe('The project after the mutation.') })
+  .describe('The project after the mutation.')
+const name = text(100, 1).describe('The display name of the project, 1 to 100 characters.')
 
-const changes = z.object({
-  id: z.string(),
-  name: text(100, 1).nullish(),
-  runGraceSeconds: whole(0, 30 * 24 * 60 * 60).nullish(),
-  gatesNeedSecond: z.boolean().nullish(),
+/** Not idempotent: names need not be unique. Any other key belongs to its own project. */
+export const createProject = operation({
+  name: 'createProject',
+  does: "Creates a project. Only an operator's API key may; it can then create keys for the project.",
+  permission: 'projects:Create',
+  input: z.object({ name }).describe('The project to create.'),
+  payload: changed,
+  refuses: ['LIMITED'],
+  async run(ctx, given) {
+    await assertMay(ctx, 'projects:Create', ctx.principal.projectId, 'project/*')
+    if (!ctx.principal.installation)
+      throw new AppError('FORBIDDEN', "Only an operator's key may create projects.", {
+        action: 'projects:Create',
+      })
+    return atomically(ctx.db, async (tx) => {
+      const project = await insertProject(tx, given.name)
+      const resource = `project/${project.id}`
+      const details = { name: given.name }
+      await recordChange(tx, ctx, { projectId: project.id, action: 'projects:Create', resource, details })
+      return { project }
+    })
+  },
 })
 
-export type UpdateProjectInput = z.input<typeof changes>
-
-/**
- * Changes the given fields of a project. Action `projects:Update`, and `gates:Update` to set `gatesNeedSecond`. INVALID
- * when `gatesNeedSecond` is true and the input sets it to false: that takes two people and proposeGateChange.
- */
-export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promise<Project> {
-  const { id, name, runGraceSeconds, gatesNeedSecond } = check(changes, input)
-  const found = await findProject(ctx, id)
-  const resource = `project/${id}`
-  await assertMay(ctx, 'projects:Update', id, resource)
-  if (gatesNeedSecond === true) await assertMay(ctx, 'gates:Update', id, resource)
-  if (gatesNeedSecond === false && found.gatesNeedSecond)
-    throw invalidAt(
-      ['input', 'gatesNeedSecond'],
-      'can be set to false only by two people: use proposeGateChange',
-    )
-  const set = {
-    name: name ?? found.name,
-    runGraceSeconds: runGraceSeconds ?? found.runGraceSeconds,
-    // Never set to false here, so that a concurrent update that set it to true is kept.
-    ...(gatesNeedSecond === true ? { gatesNeedSecond } : {}),
-  }
-  const project = await atomically(ctx.db, async (tx) => {
-    const [row] = await tx.update(projects).set(set).where(eq(projects.id, id)).returning()
-    await recordChange(tx, ctx, { projectId: id, action: 'projects:Update', resource, details: set })
-    await appendProjectEvents(tx, id, [projectUpdated({})])
-    return row!
-  })
-  ctx.pubsub.publish([{ kind: 'news', projectId: id, generationId: null, seq: null }])
-  return project
-}
+/** INVALID when `gatesNeedSecond` is true and the input sets it to false: that takes two people and proposeGateChange. */
+export const updateProject = operation({
+  name: 'updateProject',
+  does: 'Changes the given fields of a project and keeps the others.',
+  permission: 'projects:Update',
+  input: z
+    .object({
+      id: idOf('project'),
+      name: name.nullish(),
+      runGraceSeconds: whole(0, 30 * 24 * 60 * 60)
+        .describe(
+          'How long a generation of a person (OIDC) may still act after the token expired: 0 to 2,592,000 seconds. ' +
+            'A new project has 0.',
+        )
+        .nullish(),
+      gatesNeedSecond: z
+        .boolean()
+        .describe(
+          'Whether a change of a gate must be confirmed by another person. True needs the permission gates:Update ' +
+            'too; once true, only proposeGateChange takes it back.',
+        )
+        .nullish(),
+    })
+    .describe('The changes of a project.'),
+  payload: changed,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { id, gatesNeedSecond, ...given }) {
+    const found = await findProject(ctx, id)
+    const resource = `project/${id}`
+    await assertMay(ctx, 'projects:Update', id, resource)
+    if (gatesNeedSecond === true) await assertMay(ctx, 'gates:Update', id, resource)
+    if (gatesNeedSecond === false && found.gatesNeedSecond)
+      throw invalidAt(
+        ['input', 'gatesNeedSecond'],
+        'can be set to false only by two people: use proposeGateChange',
+      )
+    const set = {
+      name: given.name ?? found.name,
+      runGraceSeconds: given.runGraceSeconds ?? found.runGraceSeconds,
+      // Never set to false here, so that a concurrent update that set it to true is kept.
+      ...(gatesNeedSecond === true ? { gatesNeedSecond } : {}),
+    }
+    const project = await atomically(ctx.db, async (tx) => {
+      const [row] = await tx.update(projects).set(set).where(eq(projects.id, id)).returning()
+      await recordChange(tx, ctx, { projectId: id, action: 'projects:Update', resource, details: set })
+      await appendProjectEvents(tx, id, [projectUpdated({})])
+      return row!
+    })
+    publishNews(ctx, id)
+    return { project }
+  },
+})
 
 /** Projects by id, null for a project to which the caller has no access. Action `projects:Get` on each. */
 export async function getProjects(ctx: Ctx, ids: readonly string[]): Promise<(Project | null)[]> {

@@ -1,10 +1,10 @@
 /** Operations on sessions: a browser signs in, sees its sessions and ends them. */
 import { and, desc, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
 import { notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
+import { idOf, idShape, optional } from '../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
@@ -12,13 +12,14 @@ import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
 import {
   type Ctx,
-  type Session,
+  Session,
   type SessionMethod,
   assertMay,
   assertStillValid,
   idleMs,
   isSubject,
   longestSessionMs,
+  operation,
   projectOf,
   reachable,
   reaches,
@@ -155,37 +156,53 @@ function announceEnd(ctx: Ctx, ids: readonly string[]): void {
   ctx.pubsub.publish(ids.map((id) => ({ kind: 'signal', name: 'revoked', id }) as const))
 }
 
-/**
- * Ends a session: its requests fail at once, and its sockets are closed on every replica. Everybody may end their own;
- * for others action `sessions:End`. NOT_FOUND when it has ended already.
- */
-export async function endSession(ctx: Ctx, input: { id: string }): Promise<Session> {
-  const { id } = check(z.object({ id: z.string() }), input)
-  const [row] = await ctx.db
-    .select()
-    .from(sessions)
-    .where(and(eq(sessions.id, id), isLive))
-  const found = reachable(ctx, row, 'session', id)
-  await assertMayEnd(ctx, found.projectId, found.principalId, `session/${id}`)
-  const [ended] = await endWhere(ctx, found.principalId, sql`id = ${id}`)
-  if (!ended) throw notFound('session', id)
-  return ended
-}
+/** Everybody may end their own without the permission. A session that has ended is not found. */
+export const endSession = operation({
+  name: 'endSession',
+  does: 'Ends a session: its requests fail at once and its sockets are closed. A caller may end its own.',
+  permission: 'sessions:End',
+  input: z.object({ id: idOf('session') }).describe('The session to end.'),
+  payload: z
+    .object({ session: Session.describe('The session that was ended.') })
+    .describe('The session that was ended.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { id }) {
+    const [row] = await ctx.db
+      .select()
+      .from(sessions)
+      .where(and(eq(sessions.id, id), isLive))
+    const found = reachable(ctx, row, 'session', id)
+    await assertMayEnd(ctx, found.projectId, found.principalId, `session/${id}`)
+    const [ended] = await endWhere(ctx, found.principalId, sql`id = ${id}`)
+    if (!ended) throw notFound('session', id)
+    return { session: ended }
+  },
+})
 
-/**
- * Ends every session of a key or person; with `keepCurrent` all but the one that calls. Everybody may end their own; for
- * others action `sessions:End`. NOT_FOUND for a principal that does not exist for the caller. Idempotent.
- */
-export async function endSessions(
-  ctx: Ctx,
-  input: { principalId: string; keepCurrent?: boolean | null | undefined },
-): Promise<Session[]> {
-  const shape = z.object({ principalId: z.string(), keepCurrent: z.boolean().nullish() })
-  const { principalId, keepCurrent } = check(shape, input)
-  await assertMayEnd(ctx, await projectOfPrincipal(ctx, principalId), principalId, 'session/*')
-  const kept = keepCurrent ? (ctx.principal.sessionId ?? null) : null
-  return endWhere(ctx, principalId, kept === null ? sql`true` : sql`id <> ${kept}`)
-}
+/** Everybody may end their own without the permission. */
+export const endSessions = operation({
+  name: 'endSessions',
+  does: 'Ends every session of an API key or person; a caller may end its own. Idempotent.',
+  permission: 'sessions:End',
+  input: z
+    .object({
+      principalId: idShape('The id of an API key, which begins with key_, or of a person, as in viewer.id.'),
+      keepCurrent: optional(
+        z.boolean().describe('Whether the session that calls stays.'),
+        'false, it ends too',
+      ),
+    })
+    .describe('Whose sessions to end.'),
+  payload: z
+    .object({ sessions: z.array(Session).describe('The sessions that were ended, in any order.') })
+    .describe('The sessions that were ended.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { principalId, keepCurrent }) {
+    await assertMayEnd(ctx, await projectOfPrincipal(ctx, principalId), principalId, 'session/*')
+    const kept = keepCurrent ? (ctx.principal.sessionId ?? null) : null
+    return { sessions: await endWhere(ctx, principalId, kept === null ? sql`true` : sql`id <> ${kept}`) }
+  },
+})
 
 async function assertMayEnd(
   ctx: Ctx,

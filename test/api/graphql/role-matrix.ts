@@ -1,4 +1,5 @@
 /** Which roles may call which root field, one line for each. The tests that iterate over the schema read it. */
+import * as access from '../../../src/domain/access/index.ts'
 import {
   actionsOf,
   allows,
@@ -10,7 +11,9 @@ import {
 } from '../../../src/domain/access/index.ts'
 import * as agents from '../../../src/domain/agents/index.ts'
 import * as pauses from '../../../src/domain/pauses/index.ts'
+import * as projects from '../../../src/domain/projects/index.ts'
 import * as secrets from '../../../src/domain/secrets/index.ts'
+import * as signIn from '../../../src/domain/sign-in/index.ts'
 import * as tools from '../../../src/domain/tools/index.ts'
 import * as triggers from '../../../src/domain/triggers/index.ts'
 import { minimalArguments, rootFields, type RootField } from './minimal-input.ts'
@@ -42,7 +45,7 @@ export const rolesFor = ({ permission }: Pick<Declaration, 'permission'>): Role[
     actionsOf({ permission }).every((action) => allows(policyOfRole(role), action, 'x/*')),
   )
 
-const declared = [agents, pauses, secrets, tools, triggers]
+const declared = [access, agents, pauses, projects, secrets, signIn, tools, triggers]
   .flatMap(operationsIn)
   .map((one) => [one.declaration.name, line(rolesFor(one.declaration))] as const)
 
@@ -104,14 +107,7 @@ export const matrix: Record<string, Line> = {
   liftLegalHold: line(admins),
   removeRequesterData: line(admins),
 
-  setRateLimit: line(admins),
   createProject: line('operator'),
-  updateProject: line(admins),
-  createApiKey: line(admins),
-  createInvitation: line(admins),
-  revokeApiKey: line(admins),
-  endSession: line(admins),
-  endSessions: line(admins),
   acceptUpstreamChange: line(admins),
   refreshUpstream: line(builders),
   connectUpstream: line(builders),

@@ -1,7 +1,7 @@
 /**
  * The refs of all shared object types, declared here so that the files that implement them need not import each other.
  */
-import type { ApiKey, NamedPrincipal, Session } from '../../../domain/access/index.ts'
+import type { ApiKey, NamedPrincipal, RateLimit, Session } from '../../../domain/access/index.ts'
 import type { Project } from '../../../domain/projects/index.ts'
 import type { AuditEntry } from '../../../domain/audit/index.ts'
 import type { Approval, CallSummary, Grant } from '../../../domain/approvals/index.ts'
@@ -96,6 +96,7 @@ function declareEntities() {
     Webhook: builder.objectRef<Webhook>('Webhook'),
     WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
     Trigger: builder.objectRef<Trigger>('Trigger'),
+    RateLimit: builder.objectRef<RateLimit>('RateLimit'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
   }
 }

@@ -1,14 +1,8 @@
 /** Projects in GraphQL. */
-import {
-  createProject,
-  feedCursor,
-  listProjects,
-  updateProject,
-  type Project,
-} from '../../../domain/projects/index.ts'
+import * as projects from '../../../domain/projects/index.ts'
 import { newestPosition } from '../../../domain/events/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addProjects(refs: Refs): void {
@@ -37,7 +31,7 @@ export function addProjects(refs: Refs): void {
           'after joins this ' +
           'response without a gap. Permission: events:Subscribe.',
         resolve: async (project, _args, { ctx, newestPosition: newest }) =>
-          feedCursor(ctx, project.id, newest ?? (await newestPosition(ctx))),
+          projects.feedCursor(ctx, project.id, newest ?? (await newestPosition(ctx))),
       }),
     }),
   })
@@ -57,56 +51,8 @@ export function addProjects(refs: Refs): void {
       description: 'The projects that this API key can see, newest first. Permission: projects:List.',
       args: t.arg.connectionArgs(),
       complexity: listCost,
-      resolve: (_root, args, { ctx }) => page(args, (p) => listProjects(ctx, { page: p })),
+      resolve: (_root, args, { ctx }) => page(args, (p) => projects.listProjects(ctx, { page: p })),
     }),
   )
-  const payload = (name: string) =>
-    builder.objectRef<{ project: Project }>(name).implement({
-      description: 'The project after the mutation.',
-      fields: (t) => ({
-        project: t.expose('project', { type: refs.Project, description: 'The project after the mutation.' }),
-      }),
-    })
-  addMutation(refs, {
-    name: 'createProject',
-    description:
-      "Creates a project. Only an operator's API key may; it can then create keys for the project. " +
-      'Permission: projects:Create.',
-    input: builder.inputType('CreateProjectInput', {
-      description: 'The project to create.',
-      fields: (t) => ({
-        name: t.string({
-          required: true,
-          description: 'The display name of the project, 1 to 100 characters.',
-        }),
-      }),
-    }),
-    payload: payload('CreateProjectPayload'),
-    errors: ['ValidationError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ project: await createProject(ctx, input) }),
-  })
-  addMutation(refs, {
-    name: 'updateProject',
-    description: 'Changes the given fields of a project and keeps the others. Permission: projects:Update.',
-    input: builder.inputType('UpdateProjectInput', {
-      description: 'The changes of a project.',
-      fields: (t) => ({
-        id: t.id({ required: true, description: 'The id of the project; it begins with proj_.' }),
-        name: t.string({ description: 'The display name of the project, 1 to 100 characters.' }),
-        runGraceSeconds: t.int({
-          description:
-            'How long a generation of a person (OIDC) may still act after the token expired: 0 to 2,592,000 ' +
-            'seconds. A new project has 0.',
-        }),
-        gatesNeedSecond: t.boolean({
-          description:
-            'Whether a change of a gate must be confirmed by another person. True needs the permission ' +
-            'gates:Update too; once true, only proposeGateChange takes it back.',
-        }),
-      }),
-    }),
-    payload: payload('UpdateProjectPayload'),
-    errors: ['ValidationError', 'NotFoundError'],
-    run: async (ctx, input) => ({ project: await updateProject(ctx, input) }),
-  })
+  addOperations(refs, projects)
 }

@@ -15,7 +15,6 @@ import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
-import { addInvitations } from './invitations.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
 import { addModelPrices } from './model-prices.ts'
@@ -66,7 +65,6 @@ function build(): GraphQLSchema {
   addProjects(refs)
   addViewer(refs, Role, addPrincipals(refs))
   addKeys(refs, Role)
-  addInvitations(refs, Role)
   addSessions(refs)
   addSecrets(refs)
   addAudit(refs)

@@ -1,9 +1,9 @@
 /** Sessions of browsers in GraphQL. */
-import { sessionMethods, type Session } from '../../../domain/access/index.ts'
-import { endSession, endSessions, listSessions } from '../../../domain/sign-in/index.ts'
+import { sessionMethods } from '../../../domain/access/index.ts'
+import * as signIn from '../../../domain/sign-in/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addSessions(refs: Refs): void {
@@ -25,58 +25,10 @@ export function addSessions(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, principalId, ...args }, { ctx }) =>
-        page(args, (p) => listSessions(ctx, { projectId, principalId, page: p })),
+        page(args, (p) => signIn.listSessions(ctx, { projectId, principalId, page: p })),
     }),
   )
-  addMutation(refs, {
-    name: 'endSession',
-    description:
-      'Ends a session: its requests fail at once and its sockets are closed. A caller may end its own. ' +
-      'Permission: sessions:End.',
-    input: builder.inputType('EndSessionInput', {
-      description: 'The session to end.',
-      fields: (t) => ({
-        id: t.id({ required: true, description: 'The id of the session; it begins with ses_.' }),
-      }),
-    }),
-    payload: builder.objectRef<{ session: Session }>('EndSessionPayload').implement({
-      description: 'The session that was ended.',
-      fields: (t) => ({
-        session: t.expose('session', { type: refs.Session, description: 'The session that was ended.' }),
-      }),
-    }),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ session: await endSession(ctx, input) }),
-  })
-  addMutation(refs, {
-    name: 'endSessions',
-    description:
-      'Ends every session of an API key or person; a caller may end its own. Idempotent. Permission: ' +
-      'sessions:End.',
-    input: builder.inputType('EndSessionsInput', {
-      description: 'Whose sessions to end.',
-      fields: (t) => ({
-        principalId: t.id({
-          required: true,
-          description: 'The id of an API key, which begins with key_, or of a person, as in viewer.id.',
-        }),
-        keepCurrent: t.boolean({
-          description: 'Whether the session that calls stays. Default: false, it ends too.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ sessions: Session[] }>('EndSessionsPayload').implement({
-      description: 'The sessions that were ended.',
-      fields: (t) => ({
-        sessions: t.expose('sessions', {
-          type: [refs.Session],
-          description: 'The sessions that were ended, in any order.',
-        }),
-      }),
-    }),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ sessions: await endSessions(ctx, input) }),
-  })
+  addOperations(refs, signIn)
 }
 
 function addSessionType({ builder, Session: ref }: Refs): void {

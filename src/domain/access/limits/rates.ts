@@ -3,8 +3,8 @@ import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import { perMinute, type BucketRule } from '../../../core/buckets.ts'
-import { check } from '../../../core/check.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
+import { choice, entity, idShape, optional } from '../../../core/shapes.ts'
 import { atomically } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { agents } from '../../../store/db/tables/agents.ts'
@@ -14,10 +14,16 @@ import { tools } from '../../../store/db/tables/tools.ts'
 import type { SharedBuckets } from '../../../store/rates/shared-buckets.ts'
 import { projectOf, type Ctx, type Services } from '../context.ts'
 import type { RateLimiter } from './limiter.ts'
+import { inProject, operation } from '../operation.ts'
 import { assertMay, recordChange } from '../permission.ts'
 
-export const limitScopes = ['PROJECT', 'KEY', 'AGENT', 'TOOL'] as const
-export type LimitScope = (typeof limitScopes)[number]
+export const limitScope = choice('RateLimitScope', 'What a rate limit counts.', {
+  PROJECT: 'All requests of all API keys of the project together.',
+  KEY: 'All requests of one API key; each message of an MCP batch counts.',
+  AGENT: 'Starts of generations of one agent, by any caller.',
+  TOOL: 'Calls of one tool. A direct call beyond the limit is refused with retryAfterMs; a call of a generation waits.',
+})
+type LimitScope = z.output<typeof limitScope>
 
 /** A limit of one project, key, agent or tool. */
 export interface RateLimit {
@@ -29,6 +35,8 @@ export interface RateLimit {
   burst: number
   updatedAt: Date
 }
+
+export const RateLimit = entity<RateLimit>()('RateLimit')
 
 /** How long the limits of a project are cached, in milliseconds. A change publishes a hint, which ends that at once. */
 const cacheMs = 5000
@@ -172,63 +180,64 @@ export async function assertUse(
     )
 }
 
-const count = z.number().int().min(1).max(100_000_000)
-const newLimit = z.object({
-  projectId: z.string().nullish(),
-  scope: z.enum(limitScopes),
-  targetId: z.string().nullish(),
-  perMinute: count.nullish(),
-  burst: count.nullish(),
-})
+const count = z.int().min(1).max(100_000_000)
 
-/**
- * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It
- * applies on every replica at once, or within 5 seconds when the hint is lost. Limit and audit entry are written
- * together.
- */
-export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): Promise<RateLimit | null> {
-  const given = check(newLimit, input)
-  const projectId = await projectOf(ctx, given.projectId)
-  await assertMay(ctx, 'limits:Set', projectId, `project/${projectId}`)
-  const targetId = given.scope === 'PROJECT' ? projectId : (given.targetId ?? '')
-  await assertTarget(ctx, projectId, given.scope, targetId)
-  const { scope } = given
-  const where = and(
-    eq(rateLimits.projectId, projectId),
-    eq(rateLimits.scope, scope),
-    eq(rateLimits.targetId, targetId),
-  )
-  const set = await atomically(ctx.db, async (tx) => {
-    const details = { scope, targetId, perMinute: given.perMinute ?? null, burst: given.burst ?? null }
-    await recordChange(tx, ctx, {
-      projectId,
-      action: 'limits:Set',
-      resource: `project/${projectId}`,
-      details,
+/** It applies on every replica at once, or within 5 seconds when the hint is lost. Limit and audit entry are written together. */
+export const setRateLimit = operation({
+  name: 'setRateLimit',
+  does:
+    'Sets the rate limit of a project, API key, agent or tool, over all replicas together; without perMinute it is ' +
+    'removed.',
+  permission: 'limits:Set',
+  input: z
+    .object({
+      ...inProject,
+      scope: limitScope.describe('What the limit counts.'),
+      targetId: idShape('The id of the API key, agent or tool; not given for PROJECT.').nullish(),
+      perMinute: count
+        .describe('Requests, starts or calls per minute, from 1. When left out, the limit is removed.')
+        .nullish(),
+      burst: optional(count.describe('Requests, starts or calls that may happen at once.'), 'perMinute'),
     })
-    if (!given.perMinute) {
-      await tx.delete(rateLimits).where(where)
-      return null
-    }
-    const values = {
-      perMinute: given.perMinute,
-      burst: given.burst ?? given.perMinute,
-      updatedAt: sql`now()`,
-    }
-    const [row] = await tx
-      .insert(rateLimits)
-      .values({ projectId, scope, targetId, ...values })
-      .onConflictDoUpdate({
-        target: [rateLimits.projectId, rateLimits.scope, rateLimits.targetId],
-        set: values,
-      })
-      .returning()
-    return row as RateLimit
-  })
-  ctx.rates.forget(projectId)
-  ctx.pubsub.publish([{ kind: 'signal', name: 'limits', id: projectId }])
-  return set
-}
+    .describe('A rate limit to set or remove.'),
+  payload: z
+    .object({ rateLimit: RateLimit.nullable().describe('The rate limit; null when it was removed.') })
+    .describe('The rate limit after the change.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { scope, perMinute: wanted, burst, ...given }) {
+    const projectId = await projectOf(ctx, given.projectId)
+    const resource = `project/${projectId}`
+    await assertMay(ctx, 'limits:Set', projectId, resource)
+    const targetId = scope === 'PROJECT' ? projectId : (given.targetId ?? '')
+    await assertTarget(ctx, projectId, scope, targetId)
+    const where = and(
+      eq(rateLimits.projectId, projectId),
+      eq(rateLimits.scope, scope),
+      eq(rateLimits.targetId, targetId),
+    )
+    const set = await atomically(ctx.db, async (tx) => {
+      const details = { scope, targetId, perMinute: wanted ?? null, burst: burst ?? null }
+      await recordChange(tx, ctx, { projectId, action: 'limits:Set', resource, details })
+      if (!wanted) {
+        await tx.delete(rateLimits).where(where)
+        return null
+      }
+      const values = { perMinute: wanted, burst: burst ?? wanted, updatedAt: sql`now()` }
+      const [row] = await tx
+        .insert(rateLimits)
+        .values({ projectId, scope, targetId, ...values })
+        .onConflictDoUpdate({
+          target: [rateLimits.projectId, rateLimits.scope, rateLimits.targetId],
+          set: values,
+        })
+        .returning()
+      return row as RateLimit
+    })
+    ctx.rates.forget(projectId)
+    ctx.pubsub.publish([{ kind: 'signal', name: 'limits', id: projectId }])
+    return { rateLimit: set }
+  },
+})
 
 const tableOf = { KEY: apiKeys, AGENT: agents, TOOL: tools } as const
 
