@@ -8,7 +8,10 @@ import type { Json } from './json.ts'
 
 /** What a shape is called where types have names. */
 export type Naming =
-  | { as: 'scalar'; name: 'ID' | 'String' | 'DateTime' | 'JSON' | 'JSONObject' | 'JSONSchema' }
+  | {
+      as: 'scalar'
+      name: 'ID' | 'String' | 'DateTime' | 'JSON' | 'JSONObject' | 'JSONSchema' | 'EventType'
+    }
   | { as: 'choice'; name: string; about: string; meanings: Readonly<Record<string, string>> }
   | { as: 'object'; name: string; about: string; oneOf: boolean }
   | { as: 'entity'; name: string }

@@ -7,24 +7,22 @@ export {
   takeCallbackPlace,
   type Callback,
 } from './webhooks/callbacks.ts'
+export { createWebhook } from './webhooks/create.ts'
 export {
-  createWebhook,
   deleteWebhook,
   getWebhooks,
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
   urlFor,
-  type CreateWebhookInput,
-  type UpdateWebhookInput,
 } from './webhooks/operations.ts'
 export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.ts'
 export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
 export { isSignedBy, newSecret, openSecret, sealSecret, type SignedMessage } from './webhooks/signature.ts'
 export { testWebhook } from './webhooks/try.ts'
-export { setWebhookRecipients, type SetRecipientsInput } from './webhooks/recipients.ts'
+export { setWebhookRecipients } from './webhooks/recipients.ts'
 export { mostHeaders, type AnswerHeader } from './webhooks/answer-headers.ts'
-export type { Answer, Message } from './webhooks/send.ts'
+export { WebhookAnswer, type Answer, type Message } from './webhooks/send.ts'
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
 export {
   deliveryStatuses,
@@ -34,7 +32,8 @@ export {
   type Delivery,
   type Progress,
   type Recipient,
-  type Webhook,
+  Webhook,
+  WebhookDelivery,
 } from './webhooks/webhook.ts'
 export { passFollowers } from './behind.ts'
 export { verdictPath } from './webhooks/verdict-link.ts'

@@ -10,6 +10,7 @@ import {
   type Role,
 } from '../../../src/domain/access/index.ts'
 import * as agents from '../../../src/domain/agents/index.ts'
+import * as followers from '../../../src/domain/followers/index.ts'
 import * as pauses from '../../../src/domain/pauses/index.ts'
 import * as projects from '../../../src/domain/projects/index.ts'
 import * as secrets from '../../../src/domain/secrets/index.ts'
@@ -45,7 +46,7 @@ export const rolesFor = ({ permission }: Pick<Declaration, 'permission'>): Role[
     actionsOf({ permission }).every((action) => allows(policyOfRole(role), action, 'x/*')),
   )
 
-const declared = [access, agents, pauses, projects, secrets, signIn, tools, triggers]
+const declared = [access, agents, followers, pauses, projects, secrets, signIn, tools, triggers]
   .flatMap(operationsIn)
   .map((one) => [one.declaration.name, line(rolesFor(one.declaration))] as const)
 
@@ -132,14 +133,6 @@ export const matrix: Record<string, Line> = {
   submitToolOutputs: line(callers, 'OWN'),
   cancelGeneration: line(callers, 'OWN'),
   cancelGenerations: line(callers),
-  createWebhook: line(builders),
-  updateWebhook: line(builders),
-  deleteWebhook: line(builders),
-  rotateWebhookSecret: line(builders),
-  replayWebhook: line(builders),
-  redeliverWebhook: line(builders),
-  testWebhook: line(builders),
-  setWebhookRecipients: line(builders),
   setSlackIntegration: line(admins),
   deleteSlackIntegration: line(admins),
   testSlackIntegration: line(admins),

@@ -17,7 +17,7 @@ import type { Secret } from '../../../domain/secrets/index.ts'
 import type { Tool } from '../../../domain/tools/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { Trigger } from '../../../domain/triggers/index.ts'
-import type { Delivery, Webhook } from '../../../domain/followers/index.ts'
+import type { Answer, Delivery, Webhook } from '../../../domain/followers/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
 import { createShapes } from './shapes.ts'
@@ -95,6 +95,7 @@ function declareEntities() {
     Secret: builder.objectRef<Secret>('Secret'),
     Webhook: builder.objectRef<Webhook>('Webhook'),
     WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
+    WebhookAnswer: builder.objectRef<Answer>('WebhookAnswer'),
     Trigger: builder.objectRef<Trigger>('Trigger'),
     RateLimit: builder.objectRef<RateLimit>('RateLimit'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),

@@ -7,7 +7,6 @@ import {
   mostHeaders,
   urlFor,
   webhookStatuses,
-  type Answer,
   type AnswerHeader,
   type Recipient,
 } from '../../../domain/followers/index.ts'
@@ -17,8 +16,8 @@ import type { EventTypes } from './events.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
-/** Adds the types; returns the answer of an endpoint. */
-export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
+/** Adds the types. */
+export function addWebhookTypes(refs: Refs, { EventType }: EventTypes): void {
   const { builder } = refs
   const Status = builder.enumType('WebhookStatus', {
     description: 'Whether a webhook is sent events.',
@@ -36,7 +35,7 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       BEHIND: 'Retention removed events that it had not been sent for days.',
     }),
   })
-  const DeliveryAnswer = addAnswer(refs)
+  addAnswer(refs)
   const Recipient = builder.objectRef<Recipient>('WebhookRecipient').implement({
     description: 'An approver that gets links and one-time codes by way of a webhook.',
     fields: (t) => ({
@@ -55,7 +54,7 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       }),
     }),
   })
-  const deliveries = addDelivery(refs, EventType, DeliveryAnswer)
+  const deliveries = addDelivery(refs, EventType)
   refs.Webhook.implement({
     description:
       'An endpoint that is sent the events of a project, each at least once, signed as Standard Webhooks defines.',
@@ -174,12 +173,11 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       }),
     }),
   })
-  return { DeliveryAnswer }
 }
 
 const oneRow = { limit: 1, inverted: false }
 
-function addAnswer({ builder }: Refs) {
+function addAnswer({ builder, WebhookAnswer: ref }: Refs): void {
   const Header = builder.objectRef<AnswerHeader>('WebhookAnswerHeader').implement({
     description: 'A header of the response of an endpoint.',
     fields: (t) => ({
@@ -190,7 +188,7 @@ function addAnswer({ builder }: Refs) {
       }),
     }),
   })
-  return builder.objectRef<Answer>('WebhookAnswer').implement({
+  ref.implement({
     description: 'The result of one attempt to send an event to an endpoint.',
     fields: (t) => ({
       at: t.field({
@@ -225,11 +223,7 @@ function addAnswer({ builder }: Refs) {
   })
 }
 
-function addDelivery(
-  refs: Refs,
-  EventType: EventTypes['EventType'],
-  DeliveryAnswer: ReturnType<typeof addAnswer>,
-) {
+function addDelivery(refs: Refs, EventType: EventTypes['EventType']) {
   const { builder } = refs
   const Status = builder.enumType('WebhookDeliveryStatus', {
     description: 'The status of a delivery.',
@@ -252,7 +246,7 @@ function addDelivery(
       status: t.expose('status', { type: Status, description: 'The status of the delivery.' }),
       attempts: t.exposeInt('attempts', { description: 'The number of attempts so far.' }),
       answers: t.field({
-        type: [DeliveryAnswer],
+        type: [refs.WebhookAnswer],
         description: 'The results of the newest attempts, oldest first, at most 8.',
         resolve: ({ answers }) => answers,
       }),

@@ -2,43 +2,64 @@
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
+import { idOf, optional, scalar } from '../../../core/shapes.ts'
 import { assertMay, assertSpeaksFor, type Ctx } from '../../access/index.ts'
 import { eventKinds, isSent, type EventType } from '../../events/index.ts'
-import type { Recipient, Webhook } from './webhook.ts'
-
-const longestUrl = 2000
+import { Webhook, type Recipient } from './webhook.ts'
 
 /** A type of events that webhooks are sent. */
-export const sentType = z
-  .string()
+export const sentType = scalar('EventType', z.string())
   .refine((type) => Object.hasOwn(eventKinds, type), 'is not a type of event')
   .refine(isSent, 'is not sent to webhooks')
   .transform((type) => type as EventType)
 
-const types = z
+export const sentTypes = z
   .array(sentType)
   .min(1, 'must name a type; leave it out for all types')
   .max(100)
   .transform((names) => [...new Set(names)])
+  .describe('The types of the events to send, at most 100.')
 
-/** The settings of a webhook that are set when it is created, and may be changed. */
+export const urlShape = text(2000, 1)
+
+/** The webhook that is meant. */
+export const ofWebhook = { webhookId: idOf('webhook') }
+
+/** What a mutation returns. */
+export const changed = z
+  .object({ webhook: Webhook.describe('The webhook after the mutation.') })
+  .describe('The webhook after the mutation.')
+
+/** What a mutation returns that makes a secret. */
+export const withSecret = z
+  .object({
+    ...changed.shape,
+    secret: z.string().describe('The signing secret, which is shown only now; it begins with whsec_.'),
+  })
+  .describe('The webhook and its signing secret.')
+
+export const description = text(500).describe('What the endpoint is for, at most 500 characters.')
+/** Settings that are there from the beginning. */
 export const settings = {
-  description: text(500).nullish(),
-  types: types.nullish(),
-  full: z.boolean().nullish(),
-  ordered: z.boolean().nullish(),
+  full: optional(
+    z.boolean().describe('Whether payloads include the arguments of calls, writeOnly values masked.'),
+    'false',
+  ),
+  ordered: optional(
+    z
+      .boolean()
+      .describe(
+        'Whether one event is sent at a time, in the order of the feed; an event that fails holds up those after it.',
+      ),
+    'false',
+  ),
 }
-
-export const urlShape = text(longestUrl, 1)
 
 /** Throws INVALID for a URL to which nothing may be sent. A name is checked again whenever it is resolved. */
 export function assertUrl({ egress }: Pick<Ctx, 'egress'>, url: string, path: string[]): void {
   const fault = egress.checkUrl(url)
   if (fault) throw invalidAt(path, `cannot be used: ${fault}`)
 }
-
-/** The version of which a change is made; left out: of any. */
-export const expectedVersion = z.number().int().nullish()
 
 /** Throws CONFLICT when the webhook has another version than the caller expects. Call it with the row locked. */
 export function assertVersion(

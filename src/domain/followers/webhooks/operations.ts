@@ -1,22 +1,22 @@
-/** The operations on webhooks: create, change, delete, rotate the secret, read. */
+/** The operations on webhooks: change, delete, rotate the secret, read. */
 import { eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../../core/check.ts'
 import { AppError } from '../../../core/errors.ts'
-import { newId } from '../../../core/ids.ts'
 import { hashJson, type JsonObject } from '../../../core/json.ts'
 import type { Page } from '../../../core/page.ts'
+import { idShape, keepOnNull, optional, resetOnNull } from '../../../core/shapes.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { listPage } from '../../../store/db/keyset.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
-import type { Position } from '../../../store/events/position.ts'
 import { madeDue } from '../../../store/work/work.ts'
 import {
   allows,
   assertMay,
   eachSeen,
   holds,
+  ofVersion,
+  operation,
   projectOf,
   reachable,
   recordChange,
@@ -24,145 +24,99 @@ import {
 } from '../../access/index.ts'
 import {
   appendProjectEvents,
-  webhookCreated,
   webhookDeleted,
   webhookDisabled,
   webhookUpdated,
   type ProjectEvent,
 } from '../../events/index.ts'
 import { wakes } from '../place.ts'
-import { givenPlace } from './given-place.ts'
 import { pauseCursors } from './endings.ts'
-import { assertRecipients, assertUrl, assertVersion, expectedVersion, settings, urlShape } from './input.ts'
+import {
+  assertRecipients,
+  assertUrl,
+  assertVersion,
+  changed,
+  description,
+  ofWebhook,
+  sentTypes,
+  settings,
+  urlShape,
+  withSecret,
+} from './input.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
 const resourceOf = (id: string) => `webhook/${id}`
 
-const newWebhook = z.object({
-  projectId: z.string().nullish(),
-  url: urlShape,
-  after: z.string().nullish(),
-  ...settings,
-})
-
-export type CreateWebhookInput = z.input<typeof newWebhook>
-
 /**
- * Creates a webhook, which gets every event from now on, or after a cursor. Actions `webhooks:Create` and, because it
- * shows events, `events:Subscribe`. Returns the signing secret, which cannot be read again. Not idempotent.
+ * To send the links of recipients to another URL the caller needs what `setWebhookRecipients` needs, and CONFLICT when the
+ * recipients change meanwhile. Without `expectedVersion` it is idempotent, on top of a concurrent change.
  */
-export async function createWebhook(
-  ctx: Ctx,
-  input: CreateWebhookInput,
-): Promise<{ webhook: Webhook; secret: string }> {
-  const { url, after, description, types, full, ordered, ...rest } = check(newWebhook, input)
-  const projectId = await projectOf(ctx, rest.projectId)
-  await assertMay(ctx, 'webhooks:Create', projectId, 'webhook/*')
-  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
-  assertUrl(ctx, url, ['input', 'url'])
-  const place = await givenPlace(ctx, projectId, after, ['input', 'after'])
-  const id = newId('webhook')
-  const secret = newSecret()
-  const webhook = await atomically(ctx.db, async (tx) => {
-    await assertBelowLimit(tx, ctx, projectId)
-    const [row] = await tx
-      .insert(webhooks)
-      .values({
-        id,
-        projectId,
-        url,
-        description: description ?? null,
-        types: types ?? null,
-        full: full ?? false,
-        ordered: ordered ?? false,
-        secret: sealSecret(ctx.masterKey, id, secret),
-        createdBy: ctx.principal.id,
-      })
-      .returning()
-    await tx.insert(webhookCursors).values({ ...mainCursor(id, projectId, place), types: types ?? null })
-    await told(tx, ctx, row!, 'webhooks:Create', [webhookCreated({ webhookId: id })])
-    return webhookOf(row!, ctx)
-  })
-  wake(ctx, projectId)
-  return { webhook, secret }
-}
-
-function mainCursor(webhookId: string, projectId: string, { at, event: mark }: Position) {
-  return { id: webhookId, webhookId, projectId, at, mark, wakeAt: sql`now()` }
-}
-
-/** Locks the project, so that two requests at once cannot both take the last place. */
-async function assertBelowLimit(tx: Database, ctx: Ctx, projectId: string): Promise<void> {
-  const max = ctx.limits.maxWebhooksPerProject
-  await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
-  const rows = await query<{ n: number }>(
-    tx,
-    sql`select count(*)::int as n from webhooks where project_id = ${projectId} and callback_of is null`,
-  )
-  if (rows[0]!.n >= max)
-    throw new AppError('LIMITED', `This project has reached its limit of ${max} webhooks.`)
-}
-
-const changes = z.object({
-  webhookId: z.string(),
-  expectedVersion,
-  url: urlShape.nullish(),
-  enabled: z.boolean().nullish(),
-  ...settings,
+export const updateWebhook = operation({
+  name: 'updateWebhook',
+  does: 'Changes a webhook. One that is enabled again is sent what it has missed.',
+  permission: 'webhooks:Update',
+  input: z
+    .object({
+      ...ofWebhook,
+      ...ofVersion,
+      ...keepOnNull({ url: urlShape.describe('The URL to which events are sent.'), ...settings }),
+      ...resetOnNull({ description: optional(description, 'none'), types: optional(sentTypes, 'all types') }),
+      enabled: optional(
+        z
+          .boolean()
+          .describe(
+            'Whether the webhook is sent events; while it is disabled it keeps its place in the log.',
+          ),
+        'unchanged',
+      ),
+    })
+    .describe('The changes to make.'),
+  payload: changed,
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { webhookId, types, ...given }) {
+    const found = await findWebhook(ctx, webhookId)
+    await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
+    if (typeof given.url === 'string') assertUrl(ctx, given.url, ['input', 'url'])
+    const moves = typeof given.url === 'string' && given.url !== found.url
+    const { recipients } = webhookOf(found, ctx)
+    if (moves && recipients) await assertRecipients(ctx, found, recipients)
+    const webhook = await atomically(ctx.db, async (tx) => {
+      const before = await lockWebhook(tx, ctx, webhookId)
+      assertVersion(before, given.expectedVersion)
+      if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
+        throw recipientsChanged(webhookId)
+      const isEnabled = given.enabled ?? before.status === 'ENABLED'
+      const turned = isEnabled !== (before.status === 'ENABLED')
+      const [row] = await tx
+        .update(webhooks)
+        .set({
+          url: given.url ?? before.url,
+          description: given.description === undefined ? before.description : given.description,
+          types: types === undefined ? before.types : types,
+          full: given.full ?? before.full,
+          ordered: given.ordered ?? before.ordered,
+          ...(turned ? turnedTo(isEnabled) : {}),
+          ...nextVersion,
+        })
+        .where(eq(webhooks.id, webhookId))
+        .returning()
+      if (types !== undefined)
+        await tx.update(webhookCursors).set({ types }).where(eq(webhookCursors.id, webhookId))
+      if (turned && isEnabled) await resumeCursors(tx, webhookId)
+      if (turned && !isEnabled)
+        await query(tx, sql`with g as (select ${webhookId}::text as id) ${pauseCursors}`)
+      const event =
+        turned && !isEnabled
+          ? webhookDisabled({ webhookId, reason: 'BY_REQUEST' })
+          : webhookUpdated({ webhookId })
+      await told(tx, ctx, row!, 'webhooks:Update', [event])
+      return webhookOf(row!, ctx)
+    })
+    wake(ctx, webhook.projectId)
+    return { webhook }
+  },
 })
-
-export type UpdateWebhookInput = z.input<typeof changes>
-
-/**
- * Changes the given settings; null sets `description` and `types` back. A webhook that is enabled again goes on at its
- * place: it gets what it has missed. Action `webhooks:Update`; to send the links of recipients to another URL the caller
- * needs what `setWebhookRecipients` needs, and CONFLICT when the recipients change meanwhile. With `expectedVersion` it
- * fails with CONFLICT after a concurrent change; without it the change is applied on top of that one, and is idempotent.
- */
-export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promise<Webhook> {
-  const { webhookId, url, description, types, full, ordered, enabled, ...rest } = check(changes, input)
-  const found = await findWebhook(ctx, webhookId)
-  await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
-  if (typeof url === 'string') assertUrl(ctx, url, ['input', 'url'])
-  const moves = typeof url === 'string' && url !== found.url
-  const { recipients } = webhookOf(found, ctx)
-  if (moves && recipients) await assertRecipients(ctx, found, recipients)
-  const webhook = await atomically(ctx.db, async (tx) => {
-    const before = await lockWebhook(tx, ctx, webhookId)
-    assertVersion(before, rest.expectedVersion)
-    if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
-      throw recipientsChanged(webhookId)
-    const isEnabled = enabled ?? before.status === 'ENABLED'
-    const turned = isEnabled !== (before.status === 'ENABLED')
-    const [row] = await tx
-      .update(webhooks)
-      .set({
-        url: url ?? before.url,
-        description: description === undefined ? before.description : description,
-        types: types === undefined ? before.types : types,
-        full: full ?? before.full,
-        ordered: ordered ?? before.ordered,
-        ...(turned ? turnedTo(isEnabled) : {}),
-        ...nextVersion,
-      })
-      .where(eq(webhooks.id, webhookId))
-      .returning()
-    if (types !== undefined)
-      await tx.update(webhookCursors).set({ types }).where(eq(webhookCursors.id, webhookId))
-    if (turned && isEnabled) await resumeCursors(tx, webhookId)
-    if (turned && !isEnabled)
-      await query(tx, sql`with g as (select ${webhookId}::text as id) ${pauseCursors}`)
-    const event =
-      turned && !isEnabled
-        ? webhookDisabled({ webhookId, reason: 'BY_REQUEST' })
-        : webhookUpdated({ webhookId })
-    await told(tx, ctx, row!, 'webhooks:Update', [event])
-    return webhookOf(row!, ctx)
-  })
-  wake(ctx, webhook.projectId)
-  return webhook
-}
 
 /** What every change by a request sets. */
 export const nextVersion = { version: sql`${webhooks.version} + 1`, updatedAt: sql`now()` }
@@ -190,52 +144,61 @@ async function resumeCursors(tx: Database, webhookId: string): Promise<void> {
   )
 }
 
-/** Deletes a webhook with its deliveries; what was not sent is not sent any more. Action `webhooks:Delete`. */
-export async function deleteWebhook(ctx: Ctx, input: { webhookId: string }): Promise<void> {
-  const { webhookId } = input
-  const found = await findWebhook(ctx, webhookId)
-  await assertMay(ctx, 'webhooks:Delete', found.projectId, resourceOf(webhookId))
-  await atomically(ctx.db, async (tx) => {
-    const row = await lockWebhook(tx, ctx, webhookId)
-    await query(tx, sql`delete from webhook_cursors where webhook_id = ${webhookId}`)
-    await query(tx, sql`delete from webhook_deliveries where webhook_id = ${webhookId}`)
-    await query(tx, sql`delete from webhook_receipts where webhook_id = ${webhookId}`)
-    await tx.delete(webhooks).where(eq(webhooks.id, webhookId))
-    await told(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
-  })
-  wake(ctx, found.projectId)
-}
+export const deleteWebhook = operation({
+  name: 'deleteWebhook',
+  does: 'Deletes a webhook and its deliveries; nothing more is sent.',
+  permission: 'webhooks:Delete',
+  input: z.object(ofWebhook).describe('The webhook to delete.'),
+  payload: z
+    .object({ deletedId: idShape('The id of the deleted webhook.') })
+    .describe('The webhook that was deleted.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { webhookId }) {
+    const found = await findWebhook(ctx, webhookId)
+    await assertMay(ctx, 'webhooks:Delete', found.projectId, resourceOf(webhookId))
+    await atomically(ctx.db, async (tx) => {
+      const row = await lockWebhook(tx, ctx, webhookId)
+      await query(tx, sql`delete from webhook_cursors where webhook_id = ${webhookId}`)
+      await query(tx, sql`delete from webhook_deliveries where webhook_id = ${webhookId}`)
+      await query(tx, sql`delete from webhook_receipts where webhook_id = ${webhookId}`)
+      await tx.delete(webhooks).where(eq(webhooks.id, webhookId))
+      await told(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
+    })
+    wake(ctx, found.projectId)
+    return { deletedId: webhookId }
+  },
+})
 
-/**
- * Sets a new signing secret and returns it. For 24 hours deliveries carry a signature with the previous one too. Action
- * `webhooks:Update`.
- */
-export async function rotateWebhookSecret(
-  ctx: Ctx,
-  input: { webhookId: string },
-): Promise<{ webhook: Webhook; secret: string }> {
-  const { webhookId } = input
-  const found = await findWebhook(ctx, webhookId)
-  await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
-  const secret = newSecret()
-  const webhook = await atomically(ctx.db, async (tx) => {
-    const before = await lockWebhook(tx, ctx, webhookId)
-    const [row] = await tx
-      .update(webhooks)
-      .set({
-        secret: sealSecret(ctx.masterKey, webhookId, secret),
-        previousSecret: before.secret,
-        previousUntil: sql`now() + interval '24 hours'`,
-        ...nextVersion,
-      })
-      .where(eq(webhooks.id, webhookId))
-      .returning()
-    await told(tx, ctx, row!, 'webhooks:Update', [webhookUpdated({ webhookId })], { secret: 'rotated' })
-    return webhookOf(row!, ctx)
-  })
-  wake(ctx, webhook.projectId)
-  return { webhook, secret }
-}
+export const rotateWebhookSecret = operation({
+  name: 'rotateWebhookSecret',
+  does: 'Sets a new signing secret; for 24 hours deliveries are signed with the previous one too.',
+  permission: 'webhooks:Update',
+  input: z.object(ofWebhook).describe('The webhook whose secret is replaced.'),
+  payload: withSecret,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { webhookId }) {
+    const found = await findWebhook(ctx, webhookId)
+    await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
+    const secret = newSecret()
+    const webhook = await atomically(ctx.db, async (tx) => {
+      const before = await lockWebhook(tx, ctx, webhookId)
+      const [row] = await tx
+        .update(webhooks)
+        .set({
+          secret: sealSecret(ctx.masterKey, webhookId, secret),
+          previousSecret: before.secret,
+          previousUntil: sql`now() + interval '24 hours'`,
+          ...nextVersion,
+        })
+        .where(eq(webhooks.id, webhookId))
+        .returning()
+      await told(tx, ctx, row!, 'webhooks:Update', [webhookUpdated({ webhookId })], { secret: 'rotated' })
+      return webhookOf(row!, ctx)
+    })
+    wake(ctx, webhook.projectId)
+    return { webhook, secret }
+  },
+})
 
 type Row = typeof webhooks.$inferSelect
 

@@ -1,67 +1,72 @@
 /** Sends again what an endpoint missed, or has accepted: one delivery, or a part of the log. */
 import { eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
+import { idOf, optional } from '../../../core/shapes.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhookDeliveries } from '../../../store/db/tables/webhooks.ts'
-import { assertMay, reachable, recordChange, type Ctx } from '../../access/index.ts'
+import { assertMay, operation, reachable, recordChange, type Ctx } from '../../access/index.ts'
 import { findDelivery, takeReceipt } from './delivery-list.ts'
 import { givenPlace } from './given-place.ts'
-import { settings } from './input.ts'
+import { ofWebhook, sentTypes } from './input.ts'
 import { findWebhook, wake } from './operations.ts'
-import { deliveryOf, type Delivery } from './webhook.ts'
+import { deliveryOf, WebhookDelivery } from './webhook.ts'
 
 const mostReplays = 5
 
-const replay = z.object({
-  webhookId: z.string(),
-  after: z.string(),
-  until: z.string().nullish(),
-  types: settings.types,
-})
-
-/**
- * Sends the events between two cursors of the feed to an endpoint again, with the ids that they had; without `until`,
- * up to now. What the endpoint gets as it happens is not delayed. Action `webhooks:Send`. LIMITED beyond five replays at
- * a time; CONFLICT for a disabled webhook and for a callback. Not idempotent.
- */
-export async function replayWebhook(ctx: Ctx, input: z.input<typeof replay>): Promise<{ replayId: string }> {
-  const { webhookId, after, until, types } = check(replay, input)
-  const { projectId } = await sendable(ctx, webhookId)
-  const from = await givenPlace(ctx, projectId, after, ['input', 'after'])
-  const to = await givenPlace(ctx, projectId, until, ['input', 'until'])
-  if (to.at < from.at) throw invalidAt(['input', 'until'], 'must be a cursor after the one in "after"')
-  const replayId = newId('webhookReplay')
-  await atomically(ctx.db, async (tx) => {
-    const { types: followed } = await lockCursor(tx, webhookId)
-    const others = await query(
-      tx,
-      sql`select 1 from webhook_cursors where webhook_id = ${webhookId} and id <> ${webhookId}`,
-    )
-    if (others.length >= mostReplays)
-      throw new AppError(
-        'LIMITED',
-        `This webhook has ${mostReplays} replays already: wait until one has ended.`,
-      )
-    await tx.insert(webhookCursors).values({
-      id: replayId,
-      webhookId,
-      projectId,
-      types: types ?? followed,
-      at: from.at,
-      mark: from.event,
-      until: to.at,
-      wakeAt: sql`now()`,
+/** What the endpoint gets as it happens is not delayed. CONFLICT for a disabled webhook and for a callback. Not idempotent. */
+export const replayWebhook = operation({
+  name: 'replayWebhook',
+  does: 'Sends a part of the log to a webhook again, with the ids that the events had; at most five at a time.',
+  permission: 'webhooks:Send',
+  input: z
+    .object({
+      ...ofWebhook,
+      after: z
+        .string()
+        .describe('A cursor of the feed after which the replay begins; "0": the beginning of the log.'),
+      until: optional(z.string().describe('The cursor of the last event to send.'), 'the newest event'),
+      types: optional(sentTypes, 'the types of the webhook'),
     })
-    const resource = `webhook/${webhookId}`
-    await recordChange(tx, ctx, { projectId, action: 'webhooks:Send', resource, details: { replayId } })
-  })
-  wake(ctx, projectId)
-  return { replayId }
-}
+    .describe('The part of the log to send again.'),
+  payload: z.object({ replayId: idOf('webhookReplay', 'replay') }).describe('The replay that was started.'),
+  refuses: ['NOT_FOUND', 'CONFLICT', 'LIMITED'],
+  async run(ctx, { webhookId, after, until, types }) {
+    const { projectId } = await sendable(ctx, webhookId)
+    const from = await givenPlace(ctx, projectId, after, ['input', 'after'])
+    const to = await givenPlace(ctx, projectId, until, ['input', 'until'])
+    if (to.at < from.at) throw invalidAt(['input', 'until'], 'must be a cursor after the one in "after"')
+    const replayId = newId('webhookReplay')
+    await atomically(ctx.db, async (tx) => {
+      const { types: followed } = await lockCursor(tx, webhookId)
+      const others = await query(
+        tx,
+        sql`select 1 from webhook_cursors where webhook_id = ${webhookId} and id <> ${webhookId}`,
+      )
+      if (others.length >= mostReplays)
+        throw new AppError(
+          'LIMITED',
+          `This webhook has ${mostReplays} replays already: wait until one has ended.`,
+        )
+      await tx.insert(webhookCursors).values({
+        id: replayId,
+        webhookId,
+        projectId,
+        types: types ?? followed,
+        at: from.at,
+        mark: from.event,
+        until: to.at,
+        wakeAt: sql`now()`,
+      })
+      const resource = `webhook/${webhookId}`
+      await recordChange(tx, ctx, { projectId, action: 'webhooks:Send', resource, details: { replayId } })
+    })
+    wake(ctx, projectId)
+    return { replayId }
+  },
+})
 
 /** Locks the place of a webhook, so that requests about it follow each other. */
 async function lockCursor(tx: Database, webhookId: string) {
@@ -85,33 +90,41 @@ async function sendable(ctx: Ctx, webhookId: string) {
   return row
 }
 
-/**
- * Sends an event again at once, also one that was accepted, with the whole series of retries from now on. Action
- * `webhooks:Send`. CONFLICT for a disabled webhook. Not idempotent: each call that finds it settled sends it once more.
- */
-export async function redeliverWebhook(ctx: Ctx, input: { deliveryId: string }): Promise<Delivery> {
-  const { deliveryId } = input
-  const { webhookId, projectId } = await findDelivery(ctx, deliveryId)
-  await sendable(ctx, webhookId)
-  const delivery = await atomically(ctx.db, async (tx) => {
-    await lockCursor(tx, webhookId)
-    await takeReceipt(tx, projectId, deliveryId)
-    const [row] = await tx
-      .update(webhookDeliveries)
-      .set({ status: 'PENDING', tries: 0, nextAt: sql`now()`, cursorId: webhookId, updatedAt: sql`now()` })
-      .where(eq(webhookDeliveries.id, deliveryId))
-      .returning()
-    await query(
-      tx,
-      sql`update webhook_cursors set
-          asked = asked + 1,
-          wake_at = case when status = 'WORKING' then wake_at else now() end
-        where id = ${webhookId} and status <> 'PAUSED'`,
-    )
-    const resource = `webhook/${webhookId}`
-    await recordChange(tx, ctx, { projectId, action: 'webhooks:Send', resource, details: { deliveryId } })
-    return deliveryOf(reachable(ctx, row, 'delivery', deliveryId))
-  })
-  wake(ctx, projectId)
-  return delivery
-}
+/** CONFLICT for a disabled webhook. Not idempotent: each call that finds it settled sends it once more. */
+export const redeliverWebhook = operation({
+  name: 'redeliverWebhook',
+  does: 'Sends one delivery again at once, also one that was accepted, with new retries.',
+  permission: 'webhooks:Send',
+  input: z
+    .object({ deliveryId: idOf('webhookDelivery', 'delivery') })
+    .describe('The delivery to send again.'),
+  payload: z
+    .object({ delivery: WebhookDelivery.describe('The delivery, which will be sent again.') })
+    .describe('The delivery after the mutation.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { deliveryId }) {
+    const { webhookId, projectId } = await findDelivery(ctx, deliveryId)
+    await sendable(ctx, webhookId)
+    const delivery = await atomically(ctx.db, async (tx) => {
+      await lockCursor(tx, webhookId)
+      await takeReceipt(tx, projectId, deliveryId)
+      const [row] = await tx
+        .update(webhookDeliveries)
+        .set({ status: 'PENDING', tries: 0, nextAt: sql`now()`, cursorId: webhookId, updatedAt: sql`now()` })
+        .where(eq(webhookDeliveries.id, deliveryId))
+        .returning()
+      await query(
+        tx,
+        sql`update webhook_cursors set
+            asked = asked + 1,
+            wake_at = case when status = 'WORKING' then wake_at else now() end
+          where id = ${webhookId} and status <> 'PAUSED'`,
+      )
+      const resource = `webhook/${webhookId}`
+      await recordChange(tx, ctx, { projectId, action: 'webhooks:Send', resource, details: { deliveryId } })
+      return deliveryOf(reachable(ctx, row, 'delivery', deliveryId))
+    })
+    wake(ctx, projectId)
+    return { delivery }
+  },
+})

@@ -1,4 +1,5 @@
 /** One attempt to deliver: a signed POST over guarded egress, and what the receiver answered. */
+import { entity } from '../../../core/shapes.ts'
 import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
 import { shortText } from '../../../core/text.ts'
 import type { Services } from '../../access/index.ts'
@@ -24,6 +25,8 @@ export interface Answer {
   body: string | null
   milliseconds: number
 }
+
+export const WebhookAnswer = entity<Answer>()('WebhookAnswer')
 
 export interface Outcome {
   /** `withheld`: nothing was sent, because the lease may have ended or the process stops. */

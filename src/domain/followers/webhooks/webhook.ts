@@ -1,4 +1,5 @@
 /** What a webhook is, and how its rows are read. */
+import { entity } from '../../../core/shapes.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { webhookDeliveries, webhooks } from '../../../store/db/tables/webhooks.ts'
@@ -47,6 +48,8 @@ export interface Webhook {
   updatedAt: Date
 }
 
+export const Webhook = entity<Webhook>()('Webhook')
+
 /** How far a webhook has come. */
 export interface Progress {
   /** Events that the endpoint has accepted. */
@@ -73,6 +76,8 @@ export interface Delivery {
   createdAt: Date
   updatedAt: Date
 }
+
+export const WebhookDelivery = entity<Delivery>()('WebhookDelivery')
 
 export function webhookOf(row: typeof webhooks.$inferSelect, { clock }: Pick<Services, 'clock'>): Webhook {
   const { secret: _s, downSince: _d, deadToldAt: _t, previousSecret, previousUntil, ...rest } = row
