@@ -40,12 +40,7 @@ export { verdictPath } from './webhooks/verdict-link.ts'
 export { startWebhooks, type WebhookWorker } from './webhooks/worker.ts'
 export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'
 export { forgetOldTries } from './webhooks/link-tries.ts'
-export {
-  slackDisabledReasons,
-  slackStatuses,
-  type SlackIntegration,
-  type SlackUser,
-} from './slack/integration.ts'
+export { slackDisabledReasons, slackStatuses, SlackIntegration, SlackUser } from './slack/integration.ts'
 export { serveInteraction, type SlackReply, type SlackRequest } from './slack/interactions.ts'
 export { forgetOldMessages } from './slack/messages.ts'
 export {
@@ -53,8 +48,7 @@ export {
   getSlackIntegration,
   resealSlack,
   setSlackIntegration,
-  type SetSlackInput,
 } from './slack/operations.ts'
-export { testSlackIntegration, type SlackTrial } from './slack/trial.ts'
+export { testSlackIntegration } from './slack/trial.ts'
 export { linkSlackUser, listSlackUsers } from './slack/users.ts'
 export { startSlack } from './slack/worker.ts'

@@ -1,9 +1,10 @@
 /** Legal holds: what must not be removed, whatever the settings say and whoever asks. */
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { kindOfId, newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
+import { entity, idOf, idShape } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -13,6 +14,8 @@ import { insertSelect } from '../../store/db/write.ts'
 import {
   assertMay,
   assertStillValid,
+  inProject,
+  operation,
   projectOf,
   publishNews,
   reachable,
@@ -38,45 +41,56 @@ export interface LegalHold {
   liftedBy: string | null
 }
 
+export const LegalHold = entity<LegalHold>()('LegalHold')
+
 function holdOf(row: typeof legalHolds.$inferSelect): LegalHold {
   const kinds = { project: 'PROJECT', generation: 'RUN' } as const
   return { ...row, kind: kinds[kindOfId(row.target) as keyof typeof kinds] ?? 'REQUESTER' }
 }
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  generationId: z.string().nullish(),
-  requesterId: z.string().nullish(),
-  reason: text(2000, 1),
-})
-
-export type PutHoldInput = z.input<typeof shape>
+const changed = z
+  .object({ hold: LegalHold.describe('The legal hold after the mutation.') })
+  .describe('The legal hold after the mutation.')
 
 /** The most holds of a project that hold. */
 const mostHolds = 1000
 
-/**
- * Keeps a run with its ancestors and descendants, everything of a requester, or the whole project, until the hold is lifted.
- * Once this returns, nothing of it is removed. Action `retention:Hold`. A repeat returns the hold that is there. NOT_FOUND for
- * a run that does not exist, or was removed. LIMITED beyond 1,000 holds.
- */
-export async function putLegalHold(ctx: Ctx, input: PutHoldInput): Promise<LegalHold> {
-  const { generationId, requesterId, reason, ...given } = check(shape, input)
-  if (generationId && requesterId)
-    throw invalidAt(['input', 'requesterId'], 'cannot be given with generationId: put a hold on each')
-  const projectId = await projectOf(ctx, given.projectId)
-  await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
-  const hold = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    if (requesterId) await assertRequester(tx, projectId, requesterId)
-    // Whatever is being removed is gone once this is locked, and the next statement sees it.
-    await lockRetention(tx, projectId)
-    const target = generationId ? await rootOf(tx, projectId, generationId) : (requesterId ?? projectId)
-    return insertHold(tx, ctx, { projectId, target, reason })
-  })
-  publishNews(ctx, projectId)
-  return hold
-}
+/** NOT_FOUND for a run that does not exist, or was removed. LIMITED beyond 1,000 holds. */
+export const putLegalHold = operation({
+  name: 'putLegalHold',
+  does:
+    'Keeps a generation with all above and below it, everything of a requester, or the whole project, until it is ' +
+    'lifted: once this responds nothing of it is removed. A repeat returns the hold that is there.',
+  permission: 'retention:Hold',
+  input: z
+    .object({
+      ...inProject,
+      generationId: idOf('generation', 'generation', 'the generation to keep').nullish(),
+      requesterId: idShape(
+        'The id of the API key or person whose data to keep, which begins with key_ or usr_; not with generationId.',
+      ).nullish(),
+      reason: text(2000, 1).describe('Why, at most 2,000 characters.'),
+    })
+    .describe('What to keep: a generation, what a requester has left, or else the whole project.'),
+  payload: changed,
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, { generationId, requesterId, reason, ...given }) {
+    if (generationId && requesterId)
+      throw invalidAt(['input', 'requesterId'], 'cannot be given with generationId: put a hold on each')
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
+    const hold = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      if (requesterId) await assertRequester(tx, projectId, requesterId)
+      // Whatever is being removed is gone once this is locked, and the next statement sees it.
+      await lockRetention(tx, projectId)
+      const target = generationId ? await rootOf(tx, projectId, generationId) : (requesterId ?? projectId)
+      return insertHold(tx, ctx, { projectId, target, reason })
+    })
+    publishNews(ctx, projectId)
+    return { hold }
+  },
+})
 
 async function rootOf(tx: Database, projectId: string, id: string): Promise<string> {
   const [row] = await query<{ id: string }>(
@@ -123,37 +137,43 @@ async function insertHold(
   return holdOf(row!)
 }
 
-/** Ends a hold: the next sweep removes what is due. Action `retention:Hold`. Idempotent. */
-export async function liftLegalHold(ctx: Ctx, input: { holdId: string }): Promise<LegalHold> {
-  const { holdId } = check(z.object({ holdId: z.string() }), input)
-  const [row] = await selectRows(ctx.db, legalHolds, sql`where id = ${holdId}`)
-  const { projectId, target } = reachable(ctx, row, 'hold', holdId)
-  await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
-  const lifted = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    await lockRetention(tx, projectId)
-    const written = await query(
-      tx,
-      sql`update legal_holds set lifted_at = now(), lifted_by = ${ctx.principal.id}
-        where id = ${holdId} and lifted_at is null
-        returning 1`,
-    )
-    if (written.length > 0) {
-      await recordChange(tx, ctx, {
-        projectId,
-        action: 'retention:Hold',
-        resource: `hold/${holdId}`,
-        details: { target, lifted: true },
-      })
-      const event = legalHoldLifted({ holdId, target, decidedBy: ctx.principal.id })
-      await appendProjectEvents(tx, projectId, [event])
-    }
-    const [now] = await selectRows(tx, legalHolds, sql`where id = ${holdId}`)
-    return holdOf(now!)
-  })
-  publishNews(ctx, projectId)
-  return lifted
-}
+export const liftLegalHold = operation({
+  name: 'liftLegalHold',
+  does: 'Ends a legal hold: the next sweep removes what is due. Idempotent.',
+  permission: 'retention:Hold',
+  input: z.object({ holdId: idOf('legalHold', 'hold') }).describe('The hold to end.'),
+  payload: changed,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { holdId }) {
+    const [row] = await selectRows(ctx.db, legalHolds, sql`where id = ${holdId}`)
+    const { projectId, target } = reachable(ctx, row, 'hold', holdId)
+    await assertMay(ctx, 'retention:Hold', projectId, `project/${projectId}`)
+    const hold = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      await lockRetention(tx, projectId)
+      const written = await query(
+        tx,
+        sql`update legal_holds set lifted_at = now(), lifted_by = ${ctx.principal.id}
+          where id = ${holdId} and lifted_at is null
+          returning 1`,
+      )
+      if (written.length > 0) {
+        await recordChange(tx, ctx, {
+          projectId,
+          action: 'retention:Hold',
+          resource: `hold/${holdId}`,
+          details: { target, lifted: true },
+        })
+        const event = legalHoldLifted({ holdId, target, decidedBy: ctx.principal.id })
+        await appendProjectEvents(tx, projectId, [event])
+      }
+      const [now] = await selectRows(tx, legalHolds, sql`where id = ${holdId}`)
+      return holdOf(now!)
+    })
+    publishNews(ctx, projectId)
+    return { hold }
+  },
+})
 
 /** Legal holds of a project, newest first, all or those that hold. Action `retention:Get`. */
 export async function listLegalHolds(

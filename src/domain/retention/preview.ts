@@ -1,4 +1,5 @@
 /** Counts what a sweep would remove, and removes nothing. */
+import type { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { timeOf } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -8,7 +9,7 @@ import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 import { countRuns, type KeptReason } from './find-runs.ts'
 import { daysBefore, type Removed } from './kinds.ts'
 import { countOthers } from './remove-others.ts'
-import { daysShape, mergedDays, noDays, type SetRetentionInput } from './settings.ts'
+import { daysShape, mergedDays, noDays } from './settings.ts'
 
 /** Each count goes up to here. */
 export const mostPreviewed = 10_000
@@ -25,7 +26,7 @@ export interface RetentionPreview {
  */
 export async function previewRetention(
   ctx: Ctx,
-  input: Omit<SetRetentionInput, 'expectedVersion'>,
+  input: z.input<typeof daysShape> & { projectId?: string | null | undefined },
 ): Promise<RetentionPreview> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'retention:Get', projectId, `project/${projectId}`)

@@ -1,9 +1,10 @@
 /** Removes what one requester has left behind, at the request of somebody who may ask for that. */
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
+import { entity, idShape } from '../../core/shapes.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { isHeld } from '../../store/db/held.ts'
 import { listPage } from '../../store/db/keyset.ts'
@@ -11,7 +12,15 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { dataRemovals } from '../../store/db/tables/retention.ts'
 import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, assertStillValid, projectOf, recordChange, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  assertStillValid,
+  inProject,
+  operation,
+  projectOf,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
 import { appendProjectEvents, dataRemovalRequested } from '../events/index.ts'
 import type { KeptReason } from './find-runs.ts'
 import type { Removed } from './kinds.ts'
@@ -33,67 +42,76 @@ export interface DataRemoval {
   finishedAt: Date | null
 }
 
+export const DataRemoval = entity<DataRemoval>()('DataRemoval')
+
 export const removalOf = (row: typeof dataRemovals.$inferSelect): DataRemoval => ({
   ...row,
   removed: row.removed as Removed,
   kept: row.kept as Kept | null,
 })
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  requesterId: z.string(),
-  reason: text(2000).nullish(),
-})
-
-export type RemoveDataInput = z.input<typeof shape>
-
 /**
- * Removes the finished runs, the calls outside runs and the files of one requester, whatever the retention of the project is;
- * a line of each call and verdict stays, without arguments and results. What ended within the last 24 hours goes when it is
- * older; what is open, UNKNOWN or under a legal hold stays and is counted. Action `retention:Remove`. A repeat while it goes on
- * returns the same removal. CONFLICT while a legal hold keeps all of the requester or of the project.
+ * Whatever the retention of the project is; what is open, UNKNOWN or under a legal hold stays and is counted. A repeat while it
+ * goes on returns the same removal. CONFLICT while a legal hold keeps all of the requester or of the project.
  */
-export async function removeRequesterData(ctx: Ctx, input: RemoveDataInput): Promise<DataRemoval> {
-  const { requesterId: requester, reason = null, ...given } = check(shape, input)
-  const projectId = await projectOf(ctx, given.projectId)
-  await assertMay(ctx, 'retention:Remove', projectId, `principal/${requester}`)
-  const removal = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    await assertRequester(tx, projectId, requester)
-    await lockRetention(tx, projectId)
-    const [held] = await query(tx, sql`select 1 where ${isHeld(projectId, sql`${requester}`)}`)
-    if (held)
-      throw new AppError(
-        'CONFLICT',
-        'A legal hold keeps what this requester has left. Lift it before you remove it.',
+export const removeRequesterData = operation({
+  name: 'removeRequesterData',
+  does:
+    'Removes the finished generations, the calls outside generations and the files of one requester; what ended within ' +
+    '24 hours follows. A line of each call and verdict stays, without arguments and results, and so do audit entries.',
+  permission: 'retention:Remove',
+  input: z
+    .object({
+      ...inProject,
+      requesterId: idShape('The id of the API key or person; it begins with key_ or usr_.'),
+      reason: text(2000).describe('Why, at most 2,000 characters.').nullish(),
+    })
+    .describe('Whose data to remove.'),
+  payload: z
+    .object({ removal: DataRemoval.describe('The request after the mutation.') })
+    .describe('The request, which is served in the background.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { requesterId: requester, reason = null, ...given }) {
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'retention:Remove', projectId, `principal/${requester}`)
+    const removal = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      await assertRequester(tx, projectId, requester)
+      await lockRetention(tx, projectId)
+      const [held] = await query(tx, sql`select 1 where ${isHeld(projectId, sql`${requester}`)}`)
+      if (held)
+        throw new AppError(
+          'CONFLICT',
+          'A legal hold keeps what this requester has left. Lift it before you remove it.',
+        )
+      const own = { id: newId('removal'), projectId, requester, requestedBy: ctx.principal.id, reason }
+      const fresh = await query(
+        tx,
+        sql`${insertSelect(dataRemovals, own)}
+          on conflict (project_id, requester) where finished_at is null do nothing
+          returning 1`,
       )
-    const own = { id: newId('removal'), projectId, requester, requestedBy: ctx.principal.id, reason }
-    const fresh = await query(
-      tx,
-      sql`${insertSelect(dataRemovals, own)}
-        on conflict (project_id, requester) where finished_at is null do nothing
-        returning 1`,
-    )
-    if (fresh.length > 0) {
-      await recordChange(tx, ctx, {
-        projectId,
-        action: 'retention:Remove',
-        resource: `principal/${requester}`,
-        details: { removalId: own.id, ...(reason ? { reason } : {}) },
-      })
-      await appendProjectEvents(tx, projectId, [dataRemovalRequested({ removalId: own.id, requester })])
-    }
-    await makeDue(tx, projectId)
-    const [row] = await selectRows(
-      tx,
-      dataRemovals,
-      sql`where project_id = ${projectId} and requester = ${requester} and finished_at is null`,
-    )
-    return removalOf(row!)
-  })
-  wakeSweep(ctx, projectId)
-  return removal
-}
+      if (fresh.length > 0) {
+        await recordChange(tx, ctx, {
+          projectId,
+          action: 'retention:Remove',
+          resource: `principal/${requester}`,
+          details: { removalId: own.id, ...(reason ? { reason } : {}) },
+        })
+        await appendProjectEvents(tx, projectId, [dataRemovalRequested({ removalId: own.id, requester })])
+      }
+      await makeDue(tx, projectId)
+      const [row] = await selectRows(
+        tx,
+        dataRemovals,
+        sql`where project_id = ${projectId} and requester = ${requester} and finished_at is null`,
+      )
+      return removalOf(row!)
+    })
+    wakeSweep(ctx, projectId)
+    return { removal }
+  },
+})
 
 /** Removals of the data of a requester, newest first. Action `retention:Get`. */
 export async function listDataRemovals(

@@ -1,18 +1,36 @@
 /** The settings of a project's retention, and how far it is. */
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
+import { entity } from '../../core/shapes.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { retentions } from '../../store/db/tables/retention.ts'
-import { assertMay, assertStillValid, projectOf, recordChange, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  assertStillValid,
+  inProject,
+  operation,
+  projectOf,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
 import { appendProjectEvents, retentionChanged } from '../events/index.ts'
 import type { Removed } from './kinds.ts'
 import { lockRetention, makeDue, wakeSweep, type RetentionRow } from './lease.ts'
 
-export const retentionFields = ['runDays', 'eventDays', 'fileDays', 'deliveryDays', 'auditDays'] as const
-export type Days = Record<(typeof retentionFields)[number], number | null>
+/** What goes after the days of each setting. */
+export const dayMeanings = {
+  runDays:
+    'The days after which finished generations, with everything below them, and tool calls outside generations go',
+  eventDays:
+    'The days after which events go that belong to no generation; the project feed begins after them',
+  fileDays: 'The days after which files go that no generation, thread or call refers to',
+  deliveryDays: 'The days after which settled webhook deliveries go; they go after 30 days at the latest',
+  auditDays: 'The days after which audit entries go, at least 30 and as many as the others',
+} as const
+export type Days = Record<keyof typeof dayMeanings, number | null>
+export const retentionFields = Object.keys(dayMeanings) as (keyof Days)[]
 
 export interface Retention extends Days {
   projectId: string
@@ -27,6 +45,8 @@ export interface Retention extends Days {
   /** Statistics of times before are not complete; null: nothing was removed. */
   removedUntil: Date | null
 }
+
+export const Retention = entity<Retention>()('Retention')
 
 /** Of a project that removes nothing. */
 export const noDays: Days = {
@@ -75,25 +95,17 @@ const longest = 36_500
 /** The audit log outlives what it tells of. */
 const leastAuditDays = 30
 
-const days = z
-  .number()
-  .refine(
-    (value) => Number.isInteger(value) && value >= 0 && value <= longest,
-    `must be a whole number of days from 1 to ${longest}, or 0 for never`,
-  )
-  .nullish()
+const fault = `must be a whole number of days from 1 to ${longest}, or 0 for never`
+const days = (name: keyof Days) =>
+  z.int(fault).min(0, fault).max(longest, fault).describe(`${dayMeanings[name]}; 0 for never.`).nullish()
 
 export const daysShape = z.object({
-  runDays: days,
-  eventDays: days,
-  fileDays: days,
-  deliveryDays: days,
-  auditDays: days,
+  runDays: days('runDays'),
+  eventDays: days('eventDays'),
+  fileDays: days('fileDays'),
+  deliveryDays: days('deliveryDays'),
+  auditDays: days('auditDays'),
 })
-
-const shape = daysShape.extend({ projectId: z.string().nullish(), expectedVersion: z.int().nullish() })
-
-export type SetRetentionInput = z.input<typeof shape>
 
 /** The days after a change: those that are not given stay, 0 is never. INVALID where the audit log would go before the rest. */
 export function mergedDays(before: Days, given: z.output<typeof daysShape>): Days {
@@ -110,47 +122,63 @@ export function mergedDays(before: Days, given: z.output<typeof daysShape>): Day
   return merged
 }
 
-/**
- * Changes after how many days what is removed; 0: never. A sweep begins at once. Action `retention:Set`. INVALID for anything
- * else than a whole number of days, CONFLICT for another `expectedVersion`. Idempotent.
- */
-export async function setRetention(ctx: Ctx, input: SetRetentionInput): Promise<Retention> {
-  const given = check(shape, input)
-  const projectId = await projectOf(ctx, given.projectId)
-  const resource = `project/${projectId}`
-  await assertMay(ctx, 'retention:Set', projectId, resource)
-  const row = await atomically(ctx.db, async (tx) => {
-    await assertStillValid(tx, ctx.principal)
-    const before = await lockRetention(tx, projectId)
-    if (typeof given.expectedVersion === 'number' && given.expectedVersion !== before.version)
-      throw new AppError('CONFLICT', 'The retention was changed by another request. Read it again.', {
-        conflictingId: projectId,
-      })
-    const after = mergedDays(before, given)
-    if (retentionFields.every((field) => after[field] === before[field])) return before
-    await query(
-      tx,
-      sql`update retentions set
-          run_days = ${after.runDays}::int,
-          event_days = ${after.eventDays}::int,
-          file_days = ${after.fileDays}::int,
-          delivery_days = ${after.deliveryDays}::int,
-          audit_days = ${after.auditDays}::int,
-          version = version + 1,
-          updated_at = now()
-        where id = ${projectId}`,
-    )
-    await makeDue(tx, projectId)
-    await recordChange(tx, ctx, {
-      projectId,
-      action: 'retention:Set',
-      resource,
-      details: { ...after },
+export const setRetention = operation({
+  name: 'setRetention',
+  does:
+    'Changes after how long a project removes what; the first sweep begins at once, and what it removes cannot be ' +
+    'brought back. Idempotent.',
+  permission: 'retention:Set',
+  input: z
+    .object({
+      ...inProject,
+      ...daysShape.shape,
+      expectedVersion: z
+        .int()
+        .describe('The version that the change is for; another one is a conflict.')
+        .nullish(),
     })
-    await appendProjectEvents(tx, projectId, [retentionChanged({ decidedBy: ctx.principal.id })])
-    const [changed] = await selectRows(tx, retentions, sql`where id = ${projectId}`)
-    return changed!
-  })
-  wakeSweep(ctx, projectId)
-  return retentionOf(projectId, row)
-}
+    .describe('The days after which what is removed; what is not given stays as it is.'),
+  payload: z
+    .object({ retention: Retention.describe('The retention after the mutation.') })
+    .describe('The retention after the mutation.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, given) {
+    const projectId = await projectOf(ctx, given.projectId)
+    const resource = `project/${projectId}`
+    await assertMay(ctx, 'retention:Set', projectId, resource)
+    const row = await atomically(ctx.db, async (tx) => {
+      await assertStillValid(tx, ctx.principal)
+      const before = await lockRetention(tx, projectId)
+      if (typeof given.expectedVersion === 'number' && given.expectedVersion !== before.version)
+        throw new AppError('CONFLICT', 'The retention was changed by another request. Read it again.', {
+          conflictingId: projectId,
+        })
+      const after = mergedDays(before, given)
+      if (retentionFields.every((field) => after[field] === before[field])) return before
+      await query(
+        tx,
+        sql`update retentions set
+            run_days = ${after.runDays}::int,
+            event_days = ${after.eventDays}::int,
+            file_days = ${after.fileDays}::int,
+            delivery_days = ${after.deliveryDays}::int,
+            audit_days = ${after.auditDays}::int,
+            version = version + 1,
+            updated_at = now()
+          where id = ${projectId}`,
+      )
+      await makeDue(tx, projectId)
+      await recordChange(tx, ctx, {
+        projectId,
+        action: 'retention:Set',
+        resource,
+        details: { ...after },
+      })
+      await appendProjectEvents(tx, projectId, [retentionChanged({ decidedBy: ctx.principal.id })])
+      const [changed] = await selectRows(tx, retentions, sql`where id = ${projectId}`)
+      return changed!
+    })
+    wakeSweep(ctx, projectId)
+    return { retention: retentionOf(projectId, row) }
+  },
+})

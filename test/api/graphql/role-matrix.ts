@@ -13,6 +13,7 @@ import * as agents from '../../../src/domain/agents/index.ts'
 import * as followers from '../../../src/domain/followers/index.ts'
 import * as pauses from '../../../src/domain/pauses/index.ts'
 import * as projects from '../../../src/domain/projects/index.ts'
+import * as retention from '../../../src/domain/retention/index.ts'
 import * as secrets from '../../../src/domain/secrets/index.ts'
 import * as signIn from '../../../src/domain/sign-in/index.ts'
 import * as tools from '../../../src/domain/tools/index.ts'
@@ -46,7 +47,7 @@ export const rolesFor = ({ permission }: Pick<Declaration, 'permission'>): Role[
     actionsOf({ permission }).every((action) => allows(policyOfRole(role), action, 'x/*')),
   )
 
-const declared = [access, agents, followers, pauses, projects, secrets, signIn, tools, triggers]
+const declared = [access, agents, followers, pauses, projects, retention, secrets, signIn, tools, triggers]
   .flatMap(operationsIn)
   .map((one) => [one.declaration.name, line(rolesFor(one.declaration))] as const)
 
@@ -103,10 +104,6 @@ export const matrix: Record<string, Line> = {
   legalHolds: line(readers),
   dataRemovals: line(readers),
   removedGenerations: line(everyone),
-  setRetention: line(admins),
-  putLegalHold: line(admins),
-  liftLegalHold: line(admins),
-  removeRequesterData: line(admins),
 
   createProject: line('operator'),
   acceptUpstreamChange: line(admins),
@@ -133,10 +130,6 @@ export const matrix: Record<string, Line> = {
   submitToolOutputs: line(callers, 'OWN'),
   cancelGeneration: line(callers, 'OWN'),
   cancelGenerations: line(callers),
-  setSlackIntegration: line(admins),
-  deleteSlackIntegration: line(admins),
-  testSlackIntegration: line(admins),
-  linkSlackUser: line(admins),
   setProvider: line(builders),
   deleteProvider: line(builders),
   testProvider: line(builders),

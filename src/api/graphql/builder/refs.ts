@@ -12,12 +12,19 @@ import type { Pause } from '../../../domain/pauses/index.ts'
 import type { EventType, RecordedEvent } from '../../../domain/events/index.ts'
 import type { Generation, Step } from '../../../domain/generations/index.ts'
 import type { Provider } from '../../../domain/models/index.ts'
+import type { DataRemoval, LegalHold, Retention } from '../../../domain/retention/index.ts'
 import type { Thread } from '../../../domain/threads/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
 import type { Tool } from '../../../domain/tools/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { Trigger } from '../../../domain/triggers/index.ts'
-import type { Answer, Delivery, Webhook } from '../../../domain/followers/index.ts'
+import type {
+  Answer,
+  Delivery,
+  SlackIntegration,
+  SlackUser,
+  Webhook,
+} from '../../../domain/followers/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
 import { createShapes } from './shapes.ts'
@@ -96,6 +103,11 @@ function declareEntities() {
     Webhook: builder.objectRef<Webhook>('Webhook'),
     WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
     WebhookAnswer: builder.objectRef<Answer>('WebhookAnswer'),
+    SlackIntegration: builder.objectRef<SlackIntegration>('SlackIntegration'),
+    SlackUser: builder.objectRef<SlackUser>('SlackUser'),
+    Retention: builder.objectRef<Retention>('Retention'),
+    LegalHold: builder.objectRef<LegalHold>('LegalHold'),
+    DataRemoval: builder.objectRef<DataRemoval>('DataRemoval'),
     Trigger: builder.objectRef<Trigger>('Trigger'),
     RateLimit: builder.objectRef<RateLimit>('RateLimit'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),

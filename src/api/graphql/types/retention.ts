@@ -1,21 +1,17 @@
 /** Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run. */
+import * as retention from '../../../domain/retention/index.ts'
 import {
-  getRetention,
+  dayMeanings,
   keptReasons,
-  listRemovedGenerations,
-  mostPreviewed,
-  previewRetention,
   removedKinds,
-  setRetention,
   type CallFact,
   type KeptReason,
   type RemovedGeneration,
   type Removed,
-  type Retention,
   type RetentionPreview,
 } from '../../../domain/retention/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 import { principalField } from './principals.ts'
 
@@ -47,10 +43,10 @@ export type RetentionTypes = ReturnType<typeof addRetention>
 export function addRetention(refs: Refs) {
   const Counts = countsType(refs)
   const Kept = keptType(refs)
-  const Settings = settingsType(refs, Counts)
-  addQueries(refs, Settings, previewType(refs, Counts, Kept))
+  addSettings(refs, Counts)
+  addQueries(refs, previewType(refs, Counts, Kept))
   addRemovedGeneration(refs)
-  addSet(refs, Settings)
+  addOperations(refs, retention)
   return { Counts, Kept }
 }
 
@@ -83,19 +79,10 @@ function keptType({ builder }: Refs) {
 type Counts = ReturnType<typeof countsType>
 type Kept = ReturnType<typeof keptType>
 
-const days: Record<'runDays' | 'eventDays' | 'fileDays' | 'deliveryDays' | 'auditDays', string> = {
-  runDays:
-    'The days after which finished generations, with everything below them, and tool calls outside generations go',
-  eventDays:
-    'The days after which events go that belong to no generation; the project feed begins after them',
-  fileDays: 'The days after which files go that no generation, thread or call refers to',
-  deliveryDays: 'The days after which settled webhook deliveries go; they go after 30 days at the latest',
-  auditDays: 'The days after which audit entries go, at least 30 and as many as the others',
-}
-const dayNames = Object.keys(days) as (keyof typeof days)[]
+const dayNames = Object.keys(dayMeanings) as (keyof typeof dayMeanings)[]
 
-function settingsType({ builder }: Refs, Counts: Counts) {
-  return builder.objectRef<Retention>('Retention').implement({
+function addSettings(refs: Refs, Counts: Counts): void {
+  refs.Retention.implement({
     description:
       'The ages at which a project removes what is finished, and the state of its sweeps. Nothing is removed by default.',
     fields: (t) => ({
@@ -104,7 +91,7 @@ function settingsType({ builder }: Refs, Counts: Counts) {
           name,
           t.int({
             nullable: true,
-            description: `${days[name]}; null for never.`,
+            description: `${dayMeanings[name]}; null for never.`,
             resolve: (row) => row[name],
           }),
         ]),
@@ -146,7 +133,7 @@ function settingsType({ builder }: Refs, Counts: Counts) {
 
 function previewType({ builder }: Refs, Counts: Counts, Kept: Kept) {
   return builder.objectRef<RetentionPreview>('RetentionPreview').implement({
-    description: `The result of a sweep that was only counted. Each number is at most ${mostPreviewed}.`,
+    description: `The result of a sweep that was only counted. Each number is at most ${retention.mostPreviewed}.`,
     fields: (t) => ({
       removed: t.expose('removed', {
         type: Counts,
@@ -157,24 +144,21 @@ function previewType({ builder }: Refs, Counts: Counts, Kept: Kept) {
   })
 }
 
-function addQueries(
-  { builder }: Refs,
-  Settings: ReturnType<typeof settingsType>,
-  Preview: ReturnType<typeof previewType>,
-): void {
+function addQueries(refs: Refs, Preview: ReturnType<typeof previewType>): void {
+  const { builder } = refs
   builder.queryField('retention', (t) =>
     t.field({
-      type: Settings,
+      type: refs.Retention,
       description: 'The retention of a project: its settings and its last sweep. Permission: retention:Get.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
       },
-      resolve: (_root, args, { ctx }) => getRetention(ctx, args),
+      resolve: (_root, args, { ctx }) => retention.getRetention(ctx, args),
     }),
   )
   builder.queryField('retentionPreview', (t) => {
-    const day = (name: keyof typeof days) =>
-      t.arg.int({ description: `${days[name]}; 0 for never. Default: the setting of the project.` })
+    const day = (name: keyof typeof dayMeanings) =>
+      t.arg.int({ description: `${dayMeanings[name]}; 0 for never. Default: the setting of the project.` })
     return t.field({
       type: Preview,
       description:
@@ -188,7 +172,7 @@ function addQueries(
         auditDays: day('auditDays'),
       },
       complexity: { field: points },
-      resolve: (_root, args, { ctx }) => previewRetention(ctx, args),
+      resolve: (_root, args, { ctx }) => retention.previewRetention(ctx, args),
     })
   })
 }
@@ -261,44 +245,7 @@ function addRemovedGeneration(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, generationId, ...args }, { ctx }) =>
-        page(args, (p) => listRemovedGenerations(ctx, { projectId, generationId, page: p })),
+        page(args, (p) => retention.listRemovedGenerations(ctx, { projectId, generationId, page: p })),
     }),
-  )
-}
-
-function addSet({ builder, ...refs }: Refs, Settings: ReturnType<typeof settingsType>): void {
-  addMutation(
-    { builder, ...refs },
-    {
-      name: 'setRetention',
-      description:
-        'Changes after how long a project removes what; the first sweep begins at once, and what it removes cannot be brought ' +
-        'back. Idempotent. Permission: retention:Set.',
-      input: builder.inputType('SetRetentionInput', {
-        description: 'The days after which what is removed; what is not given stays as it is.',
-        fields: (t) => ({
-          projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
-          runDays: t.int({ description: `${days.runDays}; 0 for never.` }),
-          eventDays: t.int({ description: `${days.eventDays}; 0 for never.` }),
-          fileDays: t.int({ description: `${days.fileDays}; 0 for never.` }),
-          deliveryDays: t.int({ description: `${days.deliveryDays}; 0 for never.` }),
-          auditDays: t.int({ description: `${days.auditDays}; 0 for never.` }),
-          expectedVersion: t.int({
-            description: 'The version that the change is for; another one is a conflict.',
-          }),
-        }),
-      }),
-      payload: builder.objectRef<{ retention: Retention }>('SetRetentionPayload').implement({
-        description: 'The retention after the mutation.',
-        fields: (t) => ({
-          retention: t.expose('retention', {
-            type: Settings,
-            description: 'The retention after the mutation.',
-          }),
-        }),
-      }),
-      errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
-      run: async (ctx, input) => ({ retention: await setRetention(ctx, input) }),
-    },
   )
 }

@@ -1,50 +1,38 @@
 /** Slack in GraphQL: the integration of a project, and the links of its users. */
 import {
-  deleteSlackIntegration,
   getSlackIntegration,
-  linkSlackUser,
   listSlackUsers,
-  setSlackIntegration,
   slackDisabledReasons,
   slackStatuses,
-  testSlackIntegration,
-  type SetSlackInput,
-  type SlackIntegration,
-  type SlackTrial,
-  type SlackUser,
 } from '../../../domain/followers/index.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
-const projectId = 'The id of the project. Default: the project of the API key.'
-const slackUserId = 'The id of the Slack user, such as U0123456789.'
-
 export function addSlack(refs: Refs): void {
   const { builder } = refs
-  const User = userType(refs)
-  const Integration = integrationType(refs, User)
+  addUserType(refs)
+  addIntegrationType(refs)
   builder.queryField('slackIntegration', (t) =>
     t.field({
-      type: Integration,
+      type: refs.SlackIntegration,
       nullable: true,
       description: 'The Slack integration of a project; null when it has none. Permission: slack:Get.',
-      args: { projectId: t.arg.id({ description: projectId }) },
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+      },
       resolve: (_root, args, { ctx }) => getSlackIntegration(ctx, args),
     }),
   )
-  addChanges(refs, Integration)
-  addTrial(refs)
-  addLink(refs, User)
 }
 
-function userType(refs: Refs) {
-  const { builder } = refs
-  return builder.objectRef<SlackUser>('SlackUser').implement({
+function addUserType(refs: Refs): void {
+  refs.SlackUser.implement({
     description: 'The link of a Slack user to the principal whose votes its presses are.',
     fields: (t) => ({
-      slackUserId: t.exposeID('slackUserId', { description: slackUserId }),
+      slackUserId: t.exposeID('slackUserId', {
+        description: 'The id of the Slack user, such as U0123456789.',
+      }),
       principalId: t.exposeID('principalId', {
         description: 'The id of the API key or person whose votes the presses are.',
       }),
@@ -58,9 +46,7 @@ function userType(refs: Refs) {
   })
 }
 
-type UserType = ReturnType<typeof userType>
-
-function integrationType(refs: Refs, User: UserType) {
+function addIntegrationType(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('SlackStatus', {
     description: 'Whether a Slack integration shows questions.',
@@ -78,7 +64,7 @@ function integrationType(refs: Refs, User: UserType) {
       BEHIND: 'Retention removed events that it had not read for days.',
     }),
   })
-  return builder.objectRef<SlackIntegration>('SlackIntegration').implement({
+  refs.SlackIntegration.implement({
     description:
       'The channel of Slack in which the questions of a project are posted, with buttons to decide. Bot token and ' +
       'signing secret cannot be read.',
@@ -119,7 +105,7 @@ function integrationType(refs: Refs, User: UserType) {
         resolve: (_integration, _args, { ctx }) => `${ctx.publicUrl()}/slack/interactions`,
       }),
       users: t.field({
-        type: [User],
+        type: [refs.SlackUser],
         description: 'The linked Slack users, by id, at most 200.',
         resolve: (integration, _args, { ctx }) => listSlackUsers(ctx, integration.projectId),
       }),
@@ -138,130 +124,5 @@ function integrationType(refs: Refs, User: UserType) {
         description: 'When the integration was last changed.',
       }),
     }),
-  })
-}
-
-function addChanges(refs: Refs, Integration: ReturnType<typeof integrationType>): void {
-  const { builder } = refs
-  addMutation(refs, {
-    name: 'setSlackIntegration',
-    description:
-      'Sets the Slack integration of a project; fields that are left out stay, and a new bot token is tried with ' +
-      "Slack first. Only an operator's API key may set botToken and signingSecret, with which a program can vote for " +
-      'every linked user. Permission: slack:Set, and events:Subscribe.',
-    input: builder.inputType('SetSlackIntegrationInput', {
-      description: 'The settings of a Slack integration.',
-      fields: (t) => ({
-        projectId: t.id({ description: projectId }),
-        botToken: t.string({
-          description:
-            'The bot token of the Slack app, with the scope chat:write. Required for a new integration.',
-        }),
-        signingSecret: t.string({
-          description: 'The signing secret of the Slack app. Required for a new integration.',
-        }),
-        channel: t.string({
-          description:
-            'The id of the channel, of which the app is a member, such as C0123456789. Required for a new integration.',
-        }),
-        showArguments: t.boolean({
-          description:
-            'Whether messages include arguments, writeOnly values masked. Default: unchanged, at first false.',
-        }),
-        enabled: t.boolean({
-          description:
-            'Whether questions are posted. Default: unchanged; a new token or channel enables what Slack has disabled.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ integration: SlackIntegration }>('SetSlackIntegrationPayload').implement({
-      description: 'The Slack integration after the mutation.',
-      fields: (t) => ({
-        integration: t.expose('integration', {
-          type: Integration,
-          description: 'The Slack integration after the mutation.',
-        }),
-      }),
-    }),
-    errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ integration: await setSlackIntegration(ctx, input as SetSlackInput) }),
-  })
-  addMutation(refs, {
-    name: 'deleteSlackIntegration',
-    description:
-      'Deletes the Slack integration of a project with the links of its users; its messages stay, and their buttons ' +
-      'decide nothing. Permission: slack:Delete.',
-    input: builder.inputType('DeleteSlackIntegrationInput', {
-      description: 'The project whose Slack integration is deleted.',
-      fields: (t) => ({ projectId: t.id({ description: projectId }) }),
-    }),
-    payload: builder.objectRef<{ id: string }>('DeleteSlackIntegrationPayload').implement({
-      description: 'The Slack integration that was deleted.',
-      fields: (t) => ({ deletedId: t.exposeID('id', { description: 'The id of the deleted integration.' }) }),
-    }),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ id: await deleteSlackIntegration(ctx, input) }),
-  })
-}
-
-function addTrial(refs: Refs): void {
-  const { builder } = refs
-  addMutation(refs, {
-    name: 'testSlackIntegration',
-    description:
-      'Tries the bot token and posts a message with a button in the channel; its press sets verifiedAt, with the event ' +
-      'SLACK_SET. Works for a disabled integration too. Permission: slack:Set.',
-    input: builder.inputType('TestSlackIntegrationInput', {
-      description: 'The project whose Slack integration is tried.',
-      fields: (t) => ({ projectId: t.id({ description: projectId }) }),
-    }),
-    payload: builder.objectRef<SlackTrial>('TestSlackIntegrationPayload').implement({
-      description: 'The answers of Slack to a test.',
-      fields: (t) => ({
-        tokenFault: t.exposeString('tokenFault', {
-          nullable: true,
-          description: 'The error of Slack about the bot token; null when it is valid.',
-        }),
-        channelFault: t.exposeString('channelFault', {
-          nullable: true,
-          description:
-            'The error of Slack about the message; null when it was posted, and for an invalid token.',
-        }),
-      }),
-    }),
-    errors: ['NotFoundError'],
-    run: (ctx, input) => testSlackIntegration(ctx, input),
-  })
-}
-
-function addLink(refs: Refs, User: UserType): void {
-  const { builder } = refs
-  addMutation(refs, {
-    name: 'linkSlackUser',
-    description:
-      "Lets the presses of a Slack user count as votes of a principal. Only an operator's API key may name another " +
-      'than itself and keys made with it. Permission: slack:LinkUser.',
-    input: builder.inputType('LinkSlackUserInput', {
-      description: 'The link of a Slack user.',
-      fields: (t) => ({
-        projectId: t.id({ description: projectId }),
-        slackUserId: t.id({ required: true, description: slackUserId }),
-        principalId: t.id({
-          description: 'The id of the API key or person; when it is left out, the link is removed.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ user: SlackUser | null }>('LinkSlackUserPayload').implement({
-      description: 'The link after the mutation.',
-      fields: (t) => ({
-        user: t.expose('user', {
-          type: User,
-          nullable: true,
-          description: 'The link; null when it was removed.',
-        }),
-      }),
-    }),
-    errors: ['ValidationError', 'NotFoundError', 'ConflictError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ user: await linkSlackUser(ctx, input) }),
   })
 }

@@ -1,5 +1,6 @@
 /** What a Slack integration is, and how its rows are read. */
 import { eq } from 'drizzle-orm'
+import { entity } from '../../../core/shapes.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { slackIntegrations } from '../../../store/db/tables/verdicts.ts'
 import { seal, unseal } from '../../secrets/index.ts'
@@ -29,6 +30,8 @@ export interface SlackIntegration {
   updatedAt: Date
 }
 
+export const SlackIntegration = entity<SlackIntegration>()('SlackIntegration')
+
 /** Whose vote the press of a Slack user is. */
 export interface SlackUser {
   projectId: string
@@ -37,6 +40,8 @@ export interface SlackUser {
   createdBy: string
   createdAt: Date
 }
+
+export const SlackUser = entity<SlackUser>()('SlackUser')
 
 export type IntegrationRow = typeof slackIntegrations.$inferSelect
 

@@ -1,15 +1,23 @@
 /** The operations on Slack integrations: set, delete and read one, and link its users. */
 import { eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { asText, type JsonObject } from '../../../core/json.ts'
+import { idShape, optional } from '../../../core/shapes.ts'
 import { shortText } from '../../../core/text.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { slackIntegrations, slackMessages, slackUsers } from '../../../store/db/tables/verdicts.ts'
-import { assertMay, denied, projectOf, recordChange, type Ctx } from '../../access/index.ts'
+import {
+  assertMay,
+  denied,
+  inProject,
+  operation,
+  projectOf,
+  recordChange,
+  type Ctx,
+} from '../../access/index.ts'
 import {
   appendProjectEvents,
   placeInFeed,
@@ -26,28 +34,41 @@ import {
   sealPart,
   openPart,
   type IntegrationRow,
-  type SlackIntegration,
+  SlackIntegration,
 } from './integration.ts'
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  botToken: z
-    .string()
-    .regex(/^xoxb-[\w-]{8,300}$/, 'must be a bot token, which begins with xoxb-')
-    .nullish(),
-  signingSecret: z
-    .string()
-    .regex(/^[0-9a-zA-Z]{16,128}$/, 'must be the signing secret of the app')
-    .nullish(),
-  channel: z
-    .string()
-    .regex(/^[CGD][A-Z0-9]{2,30}$/, 'must be the id of a channel, such as C0123456789')
-    .nullish(),
-  showArguments: z.boolean().nullish(),
-  enabled: z.boolean().nullish(),
-})
+const setSlack = z
+  .object({
+    ...inProject,
+    botToken: z
+      .string()
+      .regex(/^xoxb-[\w-]{8,300}$/, 'must be a bot token, which begins with xoxb-')
+      .describe('The bot token of the Slack app, with the scope chat:write. Required for a new integration.')
+      .nullish(),
+    signingSecret: z
+      .string()
+      .regex(/^[0-9a-zA-Z]{16,128}$/, 'must be the signing secret of the app')
+      .describe('The signing secret of the Slack app. Required for a new integration.')
+      .nullish(),
+    channel: z
+      .string()
+      .regex(/^[CGD][A-Z0-9]{2,30}$/, 'must be the id of a channel, such as C0123456789')
+      .describe(
+        'The id of the channel, of which the app is a member, such as C0123456789. Required for a new integration.',
+      )
+      .nullish(),
+    showArguments: optional(
+      z.boolean().describe('Whether messages include arguments, writeOnly values masked.'),
+      'unchanged, at first false',
+    ),
+    enabled: optional(
+      z.boolean().describe('Whether questions are posted.'),
+      'unchanged; a new token or channel enables what Slack has disabled',
+    ),
+  })
+  .describe('The settings of a Slack integration.')
 
-export type SetSlackInput = z.input<typeof shape>
+type Given = z.output<typeof setSlack>
 
 const resourceOf = (projectId: string) => `slack/${projectId}`
 
@@ -62,72 +83,79 @@ export async function getSlackIntegration(
   return row ? integrationOf(row) : null
 }
 
-/**
- * Sets the integration of a project; what is left out stays. Actions `slack:Set` and `events:Subscribe`; only an operator
- * sets the secrets. A new token is tried with auth.test
- * first, INVALID when Slack refuses it, UPSTREAM when Slack does not answer. One that is enabled, or whose token or
- * channel is set, goes on at its place. Row, audit entry and event are written together. Idempotent.
- */
-export async function setSlackIntegration(ctx: Ctx, input: SetSlackInput): Promise<SlackIntegration> {
-  const given = check(shape, input)
-  const projectId = await projectOf(ctx, given.projectId)
-  await assertMay(ctx, 'slack:Set', projectId, resourceOf(projectId))
-  // Whoever knows the secrets can sign the presses of every linked user.
-  if ((given.botToken || given.signingSecret) && !ctx.principal.installation)
-    throw await denied(
-      ctx,
-      { action: 'slack:Set', projectId, resource: resourceOf(projectId) },
-      "Only an operator's key may set botToken and signingSecret.",
-    )
-  // Whoever may set it could read every question in a channel of their own.
-  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
-  const known = await rowOf(ctx.db, projectId)
-  if (!known)
-    for (const name of ['botToken', 'signingSecret', 'channel'] as const)
-      if (!given[name]) throw invalidAt(['input', name], 'is required for a new integration')
-  const team = given.botToken ? await teamOf(ctx, given.botToken) : null
-  const place = await placeInFeed(ctx, projectId, null)
-  const set = await atomically(ctx.db, async (tx) => {
-    await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
-    const before = await rowOf(tx, projectId)
-    // Deleted or created since it was read: what is missing would be a mixture of two.
-    if ((before?.id ?? null) !== (known?.id ?? null)) throw changed(before?.id ?? known!.id)
-    const id = before?.id ?? newId('slackIntegration')
-    const values = valuesOf(ctx, id, given, team, before)
-    const [row] = before
-      ? await tx.update(slackIntegrations).set(values).where(eq(slackIntegrations.id, id)).returning()
-      : await tx
-          .insert(slackIntegrations)
-          .values({
-            ...(values as unknown as typeof slackIntegrations.$inferInsert),
-            epoch: 0,
-            id,
-            projectId,
-            at: place.at,
-            mark: place.event,
-            createdBy: ctx.principal.id,
-          })
-          .returning()
-    const off = given.enabled === false && before?.status !== 'DISABLED'
-    const event = off
-      ? slackDisabled({ integrationId: id, reason: 'BY_REQUEST' })
-      : slackSet({ integrationId: id })
-    await told(tx, ctx, projectId, 'slack:Set', [event], { channel: row!.channel, secrets: namesOf(given) })
-    return row!
-  })
-  wake(ctx, projectId)
-  return integrationOf(set)
-}
+/** A new token is tried first: INVALID when Slack refuses it, UPSTREAM when Slack does not answer. Idempotent. */
+export const setSlackIntegration = operation({
+  name: 'setSlackIntegration',
+  does:
+    'Sets the Slack integration of a project; fields that are left out stay, and a new bot token is tried with Slack ' +
+    "first. Only an operator's API key may set botToken and signingSecret, with which a program can vote for every " +
+    'linked user.',
+  permission: ['slack:Set', 'events:Subscribe'],
+  input: setSlack,
+  payload: z
+    .object({ integration: SlackIntegration.describe('The Slack integration after the mutation.') })
+    .describe('The Slack integration after the mutation.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, given) {
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'slack:Set', projectId, resourceOf(projectId))
+    // Whoever knows the secrets can sign the presses of every linked user.
+    if ((given.botToken || given.signingSecret) && !ctx.principal.installation)
+      throw await denied(
+        ctx,
+        { action: 'slack:Set', projectId, resource: resourceOf(projectId) },
+        "Only an operator's key may set botToken and signingSecret.",
+      )
+    // Whoever may set it could read every question in a channel of their own.
+    await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
+    const known = await rowOf(ctx.db, projectId)
+    if (!known)
+      for (const name of ['botToken', 'signingSecret', 'channel'] as const)
+        if (!given[name]) throw invalidAt(['input', name], 'is required for a new integration')
+    const team = given.botToken ? await teamOf(ctx, given.botToken) : null
+    const place = await placeInFeed(ctx, projectId, null)
+    const set = await atomically(ctx.db, async (tx) => {
+      await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
+      const before = await rowOf(tx, projectId)
+      // Deleted or created since it was read: what is missing would be a mixture of two.
+      if ((before?.id ?? null) !== (known?.id ?? null)) throw changed(before?.id ?? known!.id)
+      const id = before?.id ?? newId('slackIntegration')
+      const values = valuesOf(ctx, id, given, team, before)
+      const [row] = before
+        ? await tx.update(slackIntegrations).set(values).where(eq(slackIntegrations.id, id)).returning()
+        : await tx
+            .insert(slackIntegrations)
+            .values({
+              ...(values as unknown as typeof slackIntegrations.$inferInsert),
+              epoch: 0,
+              id,
+              projectId,
+              at: place.at,
+              mark: place.event,
+              createdBy: ctx.principal.id,
+            })
+            .returning()
+      const off = given.enabled === false && before?.status !== 'DISABLED'
+      const event = off
+        ? slackDisabled({ integrationId: id, reason: 'BY_REQUEST' })
+        : slackSet({ integrationId: id })
+      await told(tx, ctx, projectId, 'slack:Set', [event], { channel: row!.channel, secrets: namesOf(given) })
+      return row!
+    })
+    wake(ctx, projectId)
+    return { integration: integrationOf(set) }
+  },
+})
 
 /** The secrets that were set, by name, for the audit. */
-function namesOf({ botToken, signingSecret }: SetSlackInput): string[] {
+function namesOf({ botToken, signingSecret }: Given): string[] {
   return [...(botToken ? ['botToken'] : []), ...(signingSecret ? ['signingSecret'] : [])]
 }
 
 function valuesOf(
   { masterKey }: Ctx,
   id: string,
-  given: SetSlackInput,
+  given: Given,
   team: { teamId: string; teamName: string } | null,
   before: IntegrationRow | undefined,
 ) {
@@ -170,28 +198,33 @@ function changed(id: string): AppError {
   })
 }
 
-/**
- * Deletes the integration with its links of users; its messages stay in Slack, and their buttons decide nothing. Action
- * `slack:Delete`.
- */
-export async function deleteSlackIntegration(
-  ctx: Ctx,
-  input: { projectId?: string | null | undefined },
-): Promise<string> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'slack:Delete', projectId, resourceOf(projectId))
-  return atomically(ctx.db, async (tx) => {
-    const [row] = await tx
-      .delete(slackIntegrations)
-      .where(eq(slackIntegrations.projectId, projectId))
-      .returning()
-    if (!row) throw notFound('Slack integration of the project', projectId)
-    await tx.delete(slackUsers).where(eq(slackUsers.projectId, projectId))
-    await tx.delete(slackMessages).where(eq(slackMessages.integrationId, row.id))
-    await told(tx, ctx, projectId, 'slack:Delete', [slackDeleted({ integrationId: row.id })], {})
-    return row.id
-  }).finally(() => wake(ctx, projectId))
-}
+export const deleteSlackIntegration = operation({
+  name: 'deleteSlackIntegration',
+  does:
+    'Deletes the Slack integration of a project with the links of its users; its messages stay, and their buttons ' +
+    'decide nothing.',
+  permission: 'slack:Delete',
+  input: z.object(inProject).describe('The project whose Slack integration is deleted.'),
+  payload: z
+    .object({ deletedId: idShape('The id of the deleted integration.') })
+    .describe('The Slack integration that was deleted.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, input) {
+    const projectId = await projectOf(ctx, input.projectId)
+    await assertMay(ctx, 'slack:Delete', projectId, resourceOf(projectId))
+    return atomically(ctx.db, async (tx) => {
+      const [row] = await tx
+        .delete(slackIntegrations)
+        .where(eq(slackIntegrations.projectId, projectId))
+        .returning()
+      if (!row) throw notFound('Slack integration of the project', projectId)
+      await tx.delete(slackUsers).where(eq(slackUsers.projectId, projectId))
+      await tx.delete(slackMessages).where(eq(slackMessages.integrationId, row.id))
+      await told(tx, ctx, projectId, 'slack:Delete', [slackDeleted({ integrationId: row.id })], {})
+      return { deletedId: row.id }
+    }).finally(() => wake(ctx, projectId))
+  },
+})
 
 /** Writes the events and the audit entry of a change. */
 export async function told(

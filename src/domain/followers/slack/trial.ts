@@ -1,5 +1,6 @@
 /** A test of an integration: the token, a message in the channel, and the press of its button, which comes back signed. */
 import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
 import { notFound } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { atomically } from '../../../store/db/database.ts'
@@ -7,10 +8,11 @@ import { sql } from '../../../store/db/sql.ts'
 import { slackIntegrations } from '../../../store/db/tables/verdicts.ts'
 import {
   assertMay,
+  inProject,
+  operation,
   projectOf,
   publishNews,
   recordChange,
-  type Ctx,
   type Services,
 } from '../../access/index.ts'
 import { appendProjectEvents, slackSet } from '../../events/index.ts'
@@ -18,34 +20,42 @@ import { callSlack } from './api.ts'
 import { testAction, testMessage } from './blocks.ts'
 import { openPart, rowOf, type IntegrationRow } from './integration.ts'
 
-/** What Slack refused, as the code of its error; null: nothing. */
-export interface SlackTrial {
-  tokenFault: string | null
-  /** About the message; it is not sent with a token that is refused. */
-  channelFault: string | null
-}
-
-/**
- * Tries the token, and posts a message in the channel whose button proves signing secret and Request URL when somebody
- * presses it. Action `slack:Set`. NOT_FOUND without an integration.
- */
-export async function testSlackIntegration(
-  ctx: Ctx,
-  input: { projectId?: string | null | undefined },
-): Promise<SlackTrial> {
-  const projectId = await projectOf(ctx, input.projectId)
-  const resource = `slack/${projectId}`
-  await assertMay(ctx, 'slack:Set', projectId, resource)
-  const row = await rowOf(ctx.db, projectId)
-  if (!row) throw notFound('Slack integration of the project', projectId)
-  await recordChange(ctx.db, ctx, { projectId, action: 'slack:Set', resource, details: { test: true } })
-  const token = openPart(ctx.masterKey, row.id, 'token', row.botToken)
-  const known = await callSlack(ctx, token, 'auth.test', {})
-  if (!known.ok) return { tokenFault: known.error, channelFault: null }
-  const message = { channel: row.channel, ...testMessage(row.id) }
-  const posted = await callSlack(ctx, token, 'chat.postMessage', message)
-  return { tokenFault: null, channelFault: posted.ok ? null : posted.error }
-}
+/** The message is not sent with a token that is refused. The press of its button proves signing secret and Request URL. */
+export const testSlackIntegration = operation({
+  name: 'testSlackIntegration',
+  does:
+    'Tries the bot token and posts a message with a button in the channel; its press sets verifiedAt, with the event ' +
+    'SLACK_SET. Works for a disabled integration too.',
+  permission: 'slack:Set',
+  input: z.object(inProject).describe('The project whose Slack integration is tried.'),
+  payload: z
+    .object({
+      tokenFault: z
+        .string()
+        .nullable()
+        .describe('The error of Slack about the bot token; null when it is valid.'),
+      channelFault: z
+        .string()
+        .nullable()
+        .describe('The error of Slack about the message; null when it was posted, and for an invalid token.'),
+    })
+    .describe('The answers of Slack to a test.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, input) {
+    const projectId = await projectOf(ctx, input.projectId)
+    const resource = `slack/${projectId}`
+    await assertMay(ctx, 'slack:Set', projectId, resource)
+    const row = await rowOf(ctx.db, projectId)
+    if (!row) throw notFound('Slack integration of the project', projectId)
+    await recordChange(ctx.db, ctx, { projectId, action: 'slack:Set', resource, details: { test: true } })
+    const token = openPart(ctx.masterKey, row.id, 'token', row.botToken)
+    const known = await callSlack(ctx, token, 'auth.test', {})
+    if (!known.ok) return { tokenFault: known.error, channelFault: null }
+    const message = { channel: row.channel, ...testMessage(row.id) }
+    const posted = await callSlack(ctx, token, 'chat.postMessage', message)
+    return { tokenFault: null, channelFault: posted.ok ? null : posted.error }
+  },
+})
 
 /** The id of the integration whose test message was pressed; null for anything else. */
 export function testedBy(payload: JsonObject): string | null {

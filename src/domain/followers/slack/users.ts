@@ -1,58 +1,66 @@
 /** Whose vote the press of a Slack user is. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../../core/check.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
+import { idShape } from '../../../core/shapes.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { slackUsers } from '../../../store/db/tables/verdicts.ts'
-import { assertMay, assertSpeaksFor, projectOf, type Ctx } from '../../access/index.ts'
+import { assertMay, assertSpeaksFor, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { slackSet } from '../../events/index.ts'
-import { rowOf, type SlackUser } from './integration.ts'
+import { rowOf, SlackUser } from './integration.ts'
 import { told, wake } from './operations.ts'
 
 /** The most linked users of a project. */
 export const maxSlackUsers = 200
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  slackUserId: z
-    .string()
-    .regex(/^[UW][A-Z0-9]{2,30}$/, 'must be the id of a Slack user, such as U0123456789'),
-  principalId: z.string().max(80).nullish(),
-})
-
-export type LinkSlackUserInput = z.input<typeof shape>
-
-/**
- * Lets the presses of a Slack user count as votes of a principal; without one the link is removed. Action
- * `slack:LinkUser`, and only an operator may link anybody but itself and the keys made with it, because whoever has the
- * Slack account votes for them. Row, audit entry and event are written together. Idempotent.
- */
-export async function linkSlackUser(ctx: Ctx, input: LinkSlackUserInput): Promise<SlackUser | null> {
-  const { slackUserId, principalId = null, ...rest } = check(shape, input)
-  const projectId = await projectOf(ctx, rest.projectId)
-  const what = { action: 'slack:LinkUser', projectId, resource: `slack/${projectId}` } as const
-  await assertMay(ctx, what.action, projectId, what.resource)
-  if (principalId) await assertSpeaksFor(ctx, what, [{ id: principalId, path: ['input', 'principalId'] }])
-  const linked = await atomically(ctx.db, async (tx) => {
-    await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
-    const integration = await rowOf(tx, projectId)
-    if (!integration) throw notFound('Slack integration of the project', projectId)
-    const row = principalId ? await insert(tx, ctx, projectId, slackUserId, principalId) : null
-    if (!principalId)
-      await tx
-        .delete(slackUsers)
-        .where(and(eq(slackUsers.projectId, projectId), eq(slackUsers.slackUserId, slackUserId)))
-    await told(tx, ctx, projectId, 'slack:LinkUser', [slackSet({ integrationId: integration.id })], {
-      slackUserId,
-      linkedTo: principalId,
+/** Whoever has the Slack account votes for the principal. Row, audit entry and event are written together. Idempotent. */
+export const linkSlackUser = operation({
+  name: 'linkSlackUser',
+  does:
+    "Lets the presses of a Slack user count as votes of a principal. Only an operator's API key may name another than " +
+    'itself and keys made with it.',
+  permission: 'slack:LinkUser',
+  input: z
+    .object({
+      ...inProject,
+      slackUserId: idShape('The id of the Slack user, such as U0123456789.').regex(
+        /^[UW][A-Z0-9]{2,30}$/,
+        'must be the id of a Slack user, such as U0123456789',
+      ),
+      principalId: idShape('The id of the API key or person; when it is left out, the link is removed.')
+        .max(80)
+        .nullish(),
     })
-    return row
-  })
-  wake(ctx, projectId)
-  return linked
-}
+    .describe('The link of a Slack user.'),
+  payload: z
+    .object({ user: SlackUser.nullable().describe('The link; null when it was removed.') })
+    .describe('The link after the mutation.'),
+  refuses: ['NOT_FOUND', 'CONFLICT', 'LIMITED'],
+  async run(ctx, { slackUserId, principalId = null, ...given }) {
+    const projectId = await projectOf(ctx, given.projectId)
+    const what = { action: 'slack:LinkUser', projectId, resource: `slack/${projectId}` } as const
+    await assertMay(ctx, what.action, projectId, what.resource)
+    if (principalId) await assertSpeaksFor(ctx, what, [{ id: principalId, path: ['input', 'principalId'] }])
+    const linked = await atomically(ctx.db, async (tx) => {
+      await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
+      const integration = await rowOf(tx, projectId)
+      if (!integration) throw notFound('Slack integration of the project', projectId)
+      const row = principalId ? await insert(tx, ctx, projectId, slackUserId, principalId) : null
+      if (!principalId)
+        await tx
+          .delete(slackUsers)
+          .where(and(eq(slackUsers.projectId, projectId), eq(slackUsers.slackUserId, slackUserId)))
+      await told(tx, ctx, projectId, 'slack:LinkUser', [slackSet({ integrationId: integration.id })], {
+        slackUserId,
+        linkedTo: principalId,
+      })
+      return row
+    })
+    wake(ctx, projectId)
+    return { user: linked }
+  },
+})
 
 async function insert(
   tx: Database,
