@@ -68,7 +68,7 @@ const setSlack = z
   })
   .describe('The settings of a Slack integration.')
 
-type Given = z.output<typeof setSlack>
+type SlackSettings = z.output<typeof setSlack>
 
 const resourceOf = (projectId: string) => `slack/${projectId}`
 
@@ -148,14 +148,14 @@ export const setSlackIntegration = operation({
 })
 
 /** The secrets that were set, by name, for the audit. */
-function namesOf({ botToken, signingSecret }: Given): string[] {
+function namesOf({ botToken, signingSecret }: SlackSettings): string[] {
   return [...(botToken ? ['botToken'] : []), ...(signingSecret ? ['signingSecret'] : [])]
 }
 
 function valuesOf(
   { masterKey }: Ctx,
   id: string,
-  given: Given,
+  given: SlackSettings,
   team: { teamId: string; teamName: string } | null,
   before: IntegrationRow | undefined,
 ) {

@@ -13,6 +13,7 @@ export const sentType = scalar('EventType', z.string())
   .refine(isSent, 'is not sent to webhooks')
   .transform((type) => type as EventType)
 
+/** A list of such types, each once. */
 export const sentTypes = z
   .array(sentType)
   .min(1, 'must name a type; leave it out for all types')
@@ -20,6 +21,7 @@ export const sentTypes = z
   .transform((names) => [...new Set(names)])
   .describe('The types of the events to send, at most 100.')
 
+/** The URL of an endpoint. */
 export const urlShape = text(2000, 1)
 
 /** The webhook that is meant. */
@@ -38,8 +40,10 @@ export const withSecret = z
   })
   .describe('The webhook and its signing secret.')
 
+/** What people say about an endpoint. */
 export const description = text(500).describe('What the endpoint is for, at most 500 characters.')
-/** Settings that are there from the beginning. */
+
+/** Settings that have a value when none is given. */
 export const settings = {
   full: optional(
     z.boolean().describe('Whether payloads include the arguments of calls, writeOnly values masked.'),
