@@ -33,10 +33,14 @@ export function loadDatabase(to: SchemaAt, file: string): Promise<void> {
   return connected(to.url, (start) => loadSchema(to.schema, file, start))
 }
 
+/** Alone, before anything that takes time: a role may have a limit of milliseconds, and a busy machine is slow. */
+const unlimited = 'set statement_timeout = 0'
+
 async function loadSchema(schema: string, file: string, start: Start): Promise<void> {
   const psql = (options: string[]) => start('psql', ['--no-psqlrc', '--quiet', ...options])
   const count = `select count(*) from pg_class where relkind = 'r' and relnamespace = to_regnamespace('${schema}')`
-  const tables = await ended(psql(['--tuples-only', '--no-align', `--command=${count}`]))
+  const query = ['--tuples-only', '--no-align', `--command=${unlimited}`, `--command=${count}`]
+  const tables = await ended(psql(query))
   if (tables.trim() !== '0')
     throw new UnusableDatabaseError(
       `The schema ${schema} of the database that DATABASE_URL names has tables. Restore into an empty one.`,
@@ -54,6 +58,7 @@ async function load(schemas: readonly string[], reading: ChildProcess, loading: 
   // Its end is told by `loaded`.
   loading.stdin!.on('error', () => {})
   // The limits of time of a role or database, too: the dump sets its own only once it comes.
+  loading.stdin!.write(`${unlimited};\n`)
   loading.stdin!.write(`do $$ begin perform ${sessionSettings()}; end $$;\n`)
   // Not psql's own transaction: it would commit at the end of its input, also when this process is killed before that.
   loading.stdin!.write('begin;\n')
