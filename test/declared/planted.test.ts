@@ -90,7 +90,7 @@ function planted(): GraphQLSchema {
   const shapes = createShapes(builder, { Tool: Painted })
   Painted.implement({
     fields: (t) => ({
-      ...shapes.kept(t, withColour),
+      ...shapes.storedFields(t, withColour),
       id: t.exposeID('id'),
       version: t.int({ resolve: () => 1 }),
       inputSchema: t.field({ type: 'JSONSchema', resolve: () => ({}) }),

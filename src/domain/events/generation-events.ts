@@ -99,27 +99,27 @@ export const childEnded = event('CHILD_ENDED', {
   },
 })
 
+/** Why a generation ended by itself. */
+export const stopReason = code(
+  'Why the generation ended, a StopReason.',
+  ['END_TURN', 'STOP_CONDITION', 'MAX_STEPS', 'LENGTH', 'CONTENT_FILTER', 'BUDGET'],
+  'END_TURN',
+)
+/** Why a generation failed. */
+export const failureCode = code(
+  'Why the generation failed, a GenerationFailureCode.',
+  [...modelFaults, 'OUTPUT_SCHEMA_VIOLATION', 'TEXT_ENCODED_TOOL_CALL', 'NOT_STORED', 'INTERNAL'],
+  'INTERNAL',
+)
 export const generationCompleted = event('GENERATION_COMPLETED', {
   ...of,
   about: 'The generation completed.',
-  data: {
-    stopReason: code(
-      'Why the generation ended, a StopReason.',
-      ['END_TURN', 'STOP_CONDITION', 'MAX_STEPS', 'LENGTH', 'CONTENT_FILTER', 'BUDGET'],
-      'END_TURN',
-    ),
-  },
+  data: { stopReason },
 })
 export const generationFailed = event('GENERATION_FAILED', {
   ...of,
   about: 'The generation failed.',
-  data: {
-    code: code(
-      'Why the generation failed, a GenerationFailureCode.',
-      [...modelFaults, 'OUTPUT_SCHEMA_VIOLATION', 'TEXT_ENCODED_TOOL_CALL', 'NOT_STORED', 'INTERNAL'],
-      'INTERNAL',
-    ),
-  },
+  data: { code: failureCode },
 })
 export const generationCancelled = event('GENERATION_CANCELLED', {
   ...ofNothing,

@@ -4,7 +4,7 @@ import { entity } from '../../core/shapes.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
-import type { StepResetReason } from '../events/index.ts'
+import { failureCode, stopReason, type StepResetReason } from '../events/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { AssistantPart, Message, Usage } from '../models/index.ts'
@@ -26,28 +26,10 @@ export const generationStatuses = [
 ] as const
 export type GenerationStatus = (typeof generationStatuses)[number]
 
-export const stopReasons = [
-  'END_TURN',
-  'STOP_CONDITION',
-  'MAX_STEPS',
-  'LENGTH',
-  'CONTENT_FILTER',
-  'BUDGET',
-] as const
+export const stopReasons = stopReason.options
 export type StopReason = (typeof stopReasons)[number]
 
-export const failureCodes = [
-  'MODEL_NOT_CONFIGURED',
-  'MODEL_AUTH',
-  'MODEL_RATE_LIMITED',
-  'MODEL_UNAVAILABLE',
-  'MODEL_BAD_REQUEST',
-  'CONTEXT_OVERFLOW',
-  'OUTPUT_SCHEMA_VIOLATION',
-  'TEXT_ENCODED_TOOL_CALL',
-  'NOT_STORED',
-  'INTERNAL',
-] as const
+export const failureCodes = failureCode.options
 export type FailureCode = (typeof failureCodes)[number]
 
 /**

@@ -30,6 +30,7 @@ export const dayMeanings = {
   auditDays: 'The days after which audit entries go, at least 30 and as many as the others',
 } as const
 export type Days = Record<keyof typeof dayMeanings, number | null>
+/** The settings by name. */
 export const retentionFields = Object.keys(dayMeanings) as (keyof Days)[]
 
 export interface Retention extends Days {

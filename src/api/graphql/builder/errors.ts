@@ -48,10 +48,10 @@ const refusals = {
 /** The name of an error type that a mutation may return. */
 export type RefusalName = keyof typeof refusals
 
-/** The error type of each code that an operation may refuse with. */
+/** The error type of each code that an operation may refuse with; a code without one does not compile where it is used. */
 export const refusalNames = Object.fromEntries(
   Object.entries(refusals).map(([name, { code }]) => [code, name]),
-) as { [Code in RefusalCode]: RefusalName }
+) as { [Code in (typeof refusals)[RefusalName]['code']]: RefusalName }
 
 const descriptions: Record<RefusalName, string> = {
   NotFoundError: 'An object named in the input does not exist for this API key.',

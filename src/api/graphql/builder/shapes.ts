@@ -96,24 +96,29 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     t: FieldsOf<Value, In>,
     shape: Shape,
   ) {
-    return mapValues(shape.shape, (one, name) => t.field({ ...shown(one), resolve: valueAt(name) }))
+    return mapValues(shape.shape, (one, name) => t.field({ ...outputOptions(one), resolve: valueAt(name) }))
   }
 
   /** The fields of a kept object that the list itself says how to show. */
-  function kept<List extends FieldList, Value extends StoredOf<List>, In extends Kind>(
+  function storedFields<List extends FieldList, Value extends StoredOf<List>, In extends Kind>(
     t: FieldsOf<Value, In>,
     list: List,
   ) {
     const own = Object.entries(list).flatMap(([name, { shape, traits, or }]) =>
       traits.shown === null
         ? []
-        : [[name, t.field({ ...shown(shape, traits.shown, or === null), resolve: valueAt(name) })] as const],
+        : [
+            [
+              name,
+              t.field({ ...outputOptions(shape, traits.shown, or === null), resolve: valueAt(name) }),
+            ] as const,
+          ],
     )
     return Object.fromEntries(own)
   }
 
   /** The options of an output field with this shape. */
-  const shown = (
+  const outputOptions = (
     shape: z.core.$ZodType,
     description = descriptionOf(shape),
     nullable = isOptional(shape),
@@ -166,7 +171,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     }
   }
 
-  return { choice, part, input, inputFields, payload, fields, kept, shown }
+  return { choice, part, input, inputFields, payload, fields, storedFields, outputOptions }
 }
 
 /** What is made of each value of a record; a fault names its place. */

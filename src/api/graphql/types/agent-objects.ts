@@ -96,7 +96,7 @@ export function addAgentType(refs: Refs, gates: GateTypes): void {
   refs.AgentSettings.implement({
     description: 'The settings of an agent, or those that a generation was started with.',
     fields: (t) => ({
-      ...shapes.kept(t, agentFields),
+      ...shapes.storedFields(t, agentFields),
       tools: t.field({
         type: [refs.Tool],
         nullable: { list: false, items: true },

@@ -48,7 +48,9 @@ export function addEvent(
         const as = fieldNameOf(shape, name)
         const relation = relationOf(shape)
         return [
-          ...(as ? [[as, t.field({ ...refs.shapes.shown(shape), resolve: valueOf as never })] as const] : []),
+          ...(as
+            ? [[as, t.field({ ...refs.shapes.outputOptions(shape), resolve: valueOf as never })] as const]
+            : []),
           ...(relation
             ? [[relation.as, t.field(relatedField(refs, shape, relation, valueOf))] as const]
             : []),

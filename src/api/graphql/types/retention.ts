@@ -79,15 +79,13 @@ function keptType({ builder }: Refs) {
 type Counts = ReturnType<typeof countsType>
 type Kept = ReturnType<typeof keptType>
 
-const dayNames = Object.keys(dayMeanings) as (keyof typeof dayMeanings)[]
-
 function addSettings(refs: Refs, Counts: Counts): void {
   refs.Retention.implement({
     description:
       'The ages at which a project removes what is finished, and the state of its sweeps. Nothing is removed by default.',
     fields: (t) => ({
       ...Object.fromEntries(
-        dayNames.map((name) => [
+        retention.retentionFields.map((name) => [
           name,
           t.int({
             nullable: true,

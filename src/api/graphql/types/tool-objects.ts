@@ -35,7 +35,7 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
     resolveType: ({ kind }) => typeNames[kind],
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the tool; it begins with tool_.' }),
-      ...shapes.kept(t, toolFields),
+      ...shapes.storedFields(t, toolFields),
       inputSchema: t.field({
         type: 'JSONSchema',
         nullable: true,
