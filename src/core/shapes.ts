@@ -15,6 +15,7 @@ export type Naming =
   | { as: 'choice'; name: string; about: string; meanings: Readonly<Record<string, string>> }
   | { as: 'object'; name: string; about: string; oneOf: boolean }
   | { as: 'entity'; name: string }
+  | { as: 'reference'; name: string }
 
 const namings = z.registry<Naming>()
 
@@ -95,6 +96,13 @@ export function entity<Value>() {
     namings.add(shape, { as: 'entity', name })
     return shape as Entity<Name, Value>
   }
+}
+
+/** The id of such an object, which an API shows in its place, as far as its caller may read it. */
+export function reference(name: string): z.ZodString {
+  const shape = z.string()
+  namings.add(shape, { as: 'reference', name })
+  return shape
 }
 
 /** The description of a shape, or of what it makes optional. Throws for one without. */

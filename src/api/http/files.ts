@@ -4,14 +4,8 @@ import { pipeline } from 'node:stream/promises'
 import { attachmentNamed } from '../../core/attachment.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
-import type { Ctx, Services } from '../../domain/access/index.ts'
-import {
-  openDownload,
-  presignUpload,
-  readLink,
-  receiveFile,
-  type PresignUploadInput,
-} from '../../domain/files/index.ts'
+import type { Ctx, InputOf, Services } from '../../domain/access/index.ts'
+import { openDownload, presignUpload, readLink, receiveFile } from '../../domain/files/index.ts'
 import { readText } from './bodies.ts'
 import { sendJson } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
@@ -57,7 +51,7 @@ async function presign(ctx: Ctx, { request, response }: OpenCall): Promise<void>
     projectId,
     agentId,
     // The operation validates every field.
-  } as PresignUploadInput)
+  } as InputOf<typeof presignUpload>)
   sendJson(response, 201, {
     file_id: file.id,
     upload_url: uploadUrl,

@@ -26,25 +26,30 @@ export interface Declaration<
   loosening?: readonly (keyof z.input<Input> & string)[]
 }
 
-/** Checks its input and does what is declared; what it returns is its payload. */
+/**
+ * Checks its input and does what is declared; what it returns is its payload. `More` is what it needs of the request beside the
+ * caller's context.
+ */
 export interface Operation<
   Input extends z.ZodObject = z.ZodObject,
   Payload extends z.ZodObject = z.ZodObject,
+  More = never,
 > {
-  (ctx: Ctx, input: z.input<Input>): Promise<z.output<Payload>>
+  (ctx: Ctx, input: z.input<Input>, more: More): Promise<z.output<Payload>>
   readonly declaration: Declaration<Input, Payload>
 }
 
 /** What an operation is given. */
 export type InputOf<One extends (ctx: Ctx, input: never) => unknown> = Parameters<One>[1]
 
-export function operation<Input extends z.ZodObject, Payload extends z.ZodObject>({
+export function operation<Input extends z.ZodObject, Payload extends z.ZodObject, More = void>({
   run,
   ...declaration
 }: Declaration<Input, Payload> & {
-  run(ctx: Ctx, given: z.output<Input>): Promise<z.output<Payload>>
-}): Operation<Input, Payload> {
-  const checked = async (ctx: Ctx, input: z.input<Input>) => run(ctx, check(declaration.input, input))
+  run(ctx: Ctx, given: z.output<Input>, more: More): Promise<z.output<Payload>>
+}): Operation<Input, Payload, More> {
+  const checked = async (ctx: Ctx, input: z.input<Input>, more: More) =>
+    run(ctx, check(declaration.input, input), more)
   return Object.assign(checked, { declaration })
 }
 

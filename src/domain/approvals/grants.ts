@@ -2,9 +2,10 @@
  * Grants ("remember this"): one verdict that also answers later calls, always with an end. That of an approval lets some
  * pass, and has a maximum number of uses; that of a rejection is a refusal that stands.
  */
+import { entity, idOf } from '../../core/shapes.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, whole } from '../../core/check.ts'
+import { whole } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -22,6 +23,7 @@ import {
   reachable,
   recordChange,
   type Ctx,
+  operation,
 } from '../access/index.ts'
 import { appendProjectEvents, grantCreated, grantRevoked, withRequester } from '../events/index.ts'
 import type { Approval } from './approval.ts'
@@ -171,30 +173,36 @@ export async function listGrants(
   return (await listPage(ctx.db, grants, projectId, input.page, where)) as Grant[]
 }
 
-const revocation = z.object({ grantId: z.string() })
-
-/** Ends a grant at once. Calls that already passed continue. Idempotent. Action `grants:Revoke`. */
-export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise<Grant> {
-  const { grantId } = check(revocation, input)
-  const [row] = await ctx.db.select().from(grants).where(eq(grants.id, grantId))
-  const { projectId } = reachable(ctx, row, 'grant', grantId)
-  await assertMay(ctx, 'grants:Revoke', projectId, `grant/${grantId}`)
-  const revoked = await atomically(ctx.db, async (tx) => {
-    const [changed] = await tx
-      .update(grants)
-      .set({ revokedAt: sql`now()`, revokedBy: ctx.principal.id })
-      .where(and(eq(grants.id, grantId), isNull(grants.revokedAt)))
-      .returning()
-    if (!changed) return null
-    await recordChange(tx, ctx, { projectId, action: 'grants:Revoke', resource: `grant/${grantId}` })
-    const event = grantRevoked({ grantId, approvalId: changed.approvalId, name: changed.runtimeName })
-    const [approval] = await tx
-      .select({ requestedBy: approvals.requestedBy })
-      .from(approvals)
-      .where(eq(approvals.id, changed.approvalId))
-    await appendProjectEvents(tx, projectId, withRequester(approval?.requestedBy ?? null, [event]))
-    return changed as Grant
-  })
-  ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
-  return revoked ?? (row as Grant)
-}
+export const revokeGrant = operation({
+  name: 'revokeGrant',
+  does: 'Revokes a grant at once; calls that have passed go on. Idempotent.',
+  permission: 'grants:Revoke',
+  input: z.object({ grantId: idOf('grant') }).describe('The grant to revoke.'),
+  payload: z
+    .object({ grant: entity<Grant>()('Grant').describe('The grant after the mutation.') })
+    .describe('The grant after the mutation.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { grantId }) {
+    const [row] = await ctx.db.select().from(grants).where(eq(grants.id, grantId))
+    const { projectId } = reachable(ctx, row, 'grant', grantId)
+    await assertMay(ctx, 'grants:Revoke', projectId, `grant/${grantId}`)
+    const revoked = await atomically(ctx.db, async (tx) => {
+      const [changed] = await tx
+        .update(grants)
+        .set({ revokedAt: sql`now()`, revokedBy: ctx.principal.id })
+        .where(and(eq(grants.id, grantId), isNull(grants.revokedAt)))
+        .returning()
+      if (!changed) return null
+      await recordChange(tx, ctx, { projectId, action: 'grants:Revoke', resource: `grant/${grantId}` })
+      const event = grantRevoked({ grantId, approvalId: changed.approvalId, name: changed.runtimeName })
+      const [approval] = await tx
+        .select({ requestedBy: approvals.requestedBy })
+        .from(approvals)
+        .where(eq(approvals.id, changed.approvalId))
+      await appendProjectEvents(tx, projectId, withRequester(approval?.requestedBy ?? null, [event]))
+      return changed as Grant
+    })
+    ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+    return { grant: revoked ?? (row as Grant) }
+  },
+})

@@ -1,6 +1,7 @@
 /** The type of a file, and references to files in calls and messages. Pure. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
+import { entity } from '../../core/shapes.ts'
 
 export const fileStatuses = ['PENDING', 'READY'] as const
 export type FileStatus = (typeof fileStatuses)[number]
@@ -26,6 +27,8 @@ export interface StoredFile {
   createdAt: Date
   uploadedAt: Date | null
 }
+
+export const File = entity<StoredFile>()('File')
 
 /** A reference to a file. A name and type given by the caller replace those of the file. */
 export interface Attachment {

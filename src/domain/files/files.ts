@@ -1,4 +1,5 @@
 /** Operations on files: announced with presignUpload, uploaded and downloaded by signed links, referred to by id. */
+import { idOf, idShape, optional } from '../../core/shapes.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
@@ -24,6 +25,8 @@ import {
   recordChange,
   type Bond,
   type Ctx,
+  inProject,
+  operation,
 } from '../access/index.ts'
 import { noteWrite, uploadKey, writeMs } from './bucket-keys.ts'
 import { settleUpload } from './direct.ts'
@@ -35,6 +38,7 @@ import {
   type Attachment,
   type AttachmentsInput,
   type StoredFile,
+  File,
 } from './file.ts'
 import { linkTo } from './download.ts'
 import { assertFits, bytesLeft } from './receive.ts'
@@ -42,77 +46,88 @@ import { blobKeysOf, loadFiles, noteUsed } from './stored.ts'
 
 const uploadSeconds = 15 * 60
 
-const newFile = z.object({
-  filename: filenameShape,
-  contentType: contentTypeShape,
-  size: whole(0, Number.MAX_SAFE_INTEGER).nullish(),
-  agentId: z.string().max(60).nullish(),
-})
-
-export interface PresignUploadInput {
-  projectId?: string | null | undefined
-  filename: string
-  contentType: string
-  size?: number | null | undefined
-  /** The agent whose bound keys may attach the file. */
-  agentId?: string | null | undefined
-}
-
-/** A file without bytes, and the link that accepts them with PUT, once. */
-export interface Upload {
-  file: StoredFile
-  uploadUrl: string
-}
-
 /**
- * Announces a file. Action `files:Create`. The client sends its bytes to `uploadUrl` with PUT within 15 minutes; until
- * then the file is PENDING and nothing can refer to it. With a bucket the link leads there, and `size` is required. A key that is bound to an agent cannot announce files; it can
- * attach those with its agent's `agentId`. INVALID for a type or size that the installation does not accept.
+ * A key that is bound to an agent cannot announce files; it can attach those with its agent's `agentId`. INVALID for a type or
+ * size that the installation does not accept. Nothing can refer to the file until its bytes are here.
  */
-export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'files:Create', projectId, 'file/*')
-  const { filename, contentType, size, agentId = null } = check(newFile, input)
-  const { maxFileBytes, fileTypes } = ctx.limits
-  if (!allowsType(fileTypes, contentType))
-    throw invalidAt(['input', 'contentType'], `is not an accepted type; accepted are ${fileTypes.join(', ')}`)
-  if (size && size > maxFileBytes) throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
-  if (agentId !== null) await assertAgent(ctx, projectId, agentId)
-  const { bucket } = ctx.blobs
-  if (bucket) {
-    if (size === undefined || size === null)
-      throw invalidAt(['input', 'size'], 'is required, in bytes: the link takes exactly so many')
-    assertFits(ctx, size, await bytesLeft(ctx.db, ctx, projectId))
-  }
-  const id = newId('file')
-  const file = await atomically(ctx.db, async (tx) => {
-    await assertQuota(tx, ctx, files, projectId, 'files')
-    const createdBy = ctx.principal.id
-    const uploadUntil = nowPlus(uploadSeconds * 1000)
-    const [row] = await tx
-      .insert(files)
-      .values({ id, projectId, filename, contentType, agentId, createdBy, uploadUntil })
-      .returning()
-    if (bucket)
-      await noteWrite(
-        tx,
-        { key: uploadKey(id), projectId, fileId: id, size: size! },
-        uploadSeconds * 1000 + writeMs,
+export const presignUpload = operation({
+  name: 'presignUpload',
+  does: 'Creates a file and returns a presigned URL that accepts its bytes with PUT, once, within 15 minutes.',
+  permission: 'files:Create',
+  input: z
+    .object({
+      ...inProject,
+      filename: filenameShape.describe('The file name without a path, 1 to 255 characters.'),
+      contentType: contentTypeShape.describe('The media type; the upload must send the same content-type.'),
+      agentId: optional(
+        idShape('The id of an agent whose bound API keys may attach the file; it begins with agt_.'),
+        'no bound key may',
+      ),
+      size: whole(0, Number.MAX_SAFE_INTEGER)
+        .nullish()
+        .describe(
+          'The size in bytes, if known: a file that is too large is then refused at once. Required when files are in a ' +
+            'bucket: the upload must have exactly this size.',
+        ),
+    })
+    .describe('The file to create.'),
+  payload: z
+    .object({
+      file: File.describe('The file, with status PENDING.'),
+      uploadUrl: z.string().describe('The presigned URL: PUT the bytes to it, with the same content-type.'),
+      expiresAt: z.date().describe('When the presigned URL expires.'),
+    })
+    .describe('The file and the URL to upload its bytes to.'),
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, given) {
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'files:Create', projectId, 'file/*')
+    const { filename, contentType, size, agentId } = given
+    const { maxFileBytes, fileTypes } = ctx.limits
+    if (!allowsType(fileTypes, contentType))
+      throw invalidAt(
+        ['input', 'contentType'],
+        `is not an accepted type; accepted are ${fileTypes.join(', ')}`,
       )
-    await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
-    await appendProjectEvents(
-      tx,
-      projectId,
-      withRequester(createdBy, [fileCreated({ fileId: id, name: filename })]),
-    )
-    return row as StoredFile
-  })
-  publishNews(ctx, projectId)
-  const uploadUrl = bucket
-    ? await bucket.uploadLink(uploadKey(id), { contentType, size: size!, seconds: uploadSeconds })
-    : linkTo(ctx, 'PUT', id, uploadSeconds)
-  return { file, uploadUrl }
-}
+    if (size && size > maxFileBytes)
+      throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
+    if (agentId) await assertAgent(ctx, projectId, agentId)
+    const { bucket } = ctx.blobs
+    if (bucket) {
+      if (size === undefined || size === null)
+        throw invalidAt(['input', 'size'], 'is required, in bytes: the link takes exactly so many')
+      assertFits(ctx, size, await bytesLeft(ctx.db, ctx, projectId))
+    }
+    const id = newId('file')
+    const file = await atomically(ctx.db, async (tx) => {
+      await assertQuota(tx, ctx, files, projectId, 'files')
+      const createdBy = ctx.principal.id
+      const uploadUntil = nowPlus(uploadSeconds * 1000)
+      const [row] = await tx
+        .insert(files)
+        .values({ id, projectId, filename, contentType, agentId, createdBy, uploadUntil })
+        .returning()
+      if (bucket)
+        await noteWrite(
+          tx,
+          { key: uploadKey(id), projectId, fileId: id, size: size! },
+          uploadSeconds * 1000 + writeMs,
+        )
+      await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
+      await appendProjectEvents(
+        tx,
+        projectId,
+        withRequester(createdBy, [fileCreated({ fileId: id, name: filename })]),
+      )
+      return row as StoredFile
+    })
+    publishNews(ctx, projectId)
+    const uploadUrl = bucket
+      ? await bucket.uploadLink(uploadKey(id), { contentType, size: size!, seconds: uploadSeconds })
+      : linkTo(ctx, 'PUT', id, uploadSeconds)
+    return { file, uploadUrl, expiresAt: file.uploadUntil }
+  },
+})
 
 /**
  * The files that a call or message of the caller refers to. Action `files:Get` on each. INVALID, with its path under
@@ -177,49 +192,54 @@ export async function listFiles(
   return (await listPage(ctx.db, files, projectId, input.page, where)) as StoredFile[]
 }
 
-const deletion = z.object({ fileId: z.string() })
-
-/**
- * Deletes a file and its bytes; its links stop working. Action `files:Delete`. CONFLICT while a legal hold keeps it: the file of
- * whoever made it, or of a run or call that names it.
- */
-export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<StoredFile> {
-  const { fileId } = check(deletion, input)
-  const [file] = await loadFiles(ctx.db, [fileId])
-  if (!file || !reaches(ctx, file.projectId)) throw notFound('file', fileId)
-  const { projectId } = file
-  await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`, { by: file.createdBy })
-  await atomically(ctx.db, async (tx) => {
-    await waitForHolds(tx, projectId)
-    const gone = await query(
-      tx,
-      sql`delete from files as f where f.id = ${fileId} and not ${isHeldFile} returning f.id`,
-    )
-    if (gone.length === 0 && (await loadFiles(tx, [fileId])).length > 0)
-      throw new AppError(
-        'CONFLICT',
-        'A legal hold keeps this file. It can be deleted once the hold is lifted.',
+export const deleteFile = operation({
+  name: 'deleteFile',
+  does:
+    'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was deleted. ConflictError ' +
+    'while a legal hold keeps it.',
+  permission: 'files:Delete',
+  input: z.object({ fileId: idOf('file') }).describe('The file to delete.'),
+  payload: z
+    .object({ file: File.describe('The deleted file.') })
+    .describe('The file as it was before the deletion.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { fileId }) {
+    const [file] = await loadFiles(ctx.db, [fileId])
+    if (!file || !reaches(ctx, file.projectId)) throw notFound('file', fileId)
+    const { projectId } = file
+    await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`, { by: file.createdBy })
+    await atomically(ctx.db, async (tx) => {
+      await waitForHolds(tx, projectId)
+      const gone = await query(
+        tx,
+        sql`delete from files as f where f.id = ${fileId} and not ${isHeldFile} returning f.id`,
       )
-    await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
-    // Of two requests at once, one has deleted it.
-    if (gone.length === 0) return
-    for (const key of blobKeysOf(file)) await noteWrite(tx, { key, projectId, fileId }, 0)
-    await appendProjectEvents(
-      tx,
-      projectId,
-      withRequester(file.createdBy, [fileDeleted({ fileId, name: file.filename })]),
-    )
-  })
-  publishNews(ctx, projectId)
-  // They were noted, and what could not be removed now is removed later.
-  for (const key of blobKeysOf(file))
-    await ctx.blobs
-      .remove(key)
-      .catch((error: unknown) =>
-        ctx.log.warn({ err: error, fileId }, 'the bytes of a file will be deleted later'),
+      if (gone.length === 0 && (await loadFiles(tx, [fileId])).length > 0)
+        throw new AppError(
+          'CONFLICT',
+          'A legal hold keeps this file. It can be deleted once the hold is lifted.',
+        )
+      await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
+      // Of two requests at once, one has deleted it.
+      if (gone.length === 0) return
+      for (const key of blobKeysOf(file)) await noteWrite(tx, { key, projectId, fileId }, 0)
+      await appendProjectEvents(
+        tx,
+        projectId,
+        withRequester(file.createdBy, [fileDeleted({ fileId, name: file.filename })]),
       )
-  return file
-}
+    })
+    publishNews(ctx, projectId)
+    // They were noted, and what could not be removed now is removed later.
+    for (const key of blobKeysOf(file))
+      await ctx.blobs
+        .remove(key)
+        .catch((error: unknown) =>
+          ctx.log.warn({ err: error, fileId }, 'the bytes of a file will be deleted later'),
+        )
+    return { file }
+  },
+})
 
 function bondOf({ agentId, createdBy: by }: StoredFile): Bond {
   return { agentId, by }

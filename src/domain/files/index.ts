@@ -6,15 +6,7 @@ export {
   type AttachmentsInput,
   type StoredFile,
 } from './file.ts'
-export {
-  deleteFile,
-  getFiles,
-  listFiles,
-  presignUpload,
-  resolveAttachments,
-  type PresignUploadInput,
-  type Upload,
-} from './files.ts'
+export { deleteFile, getFiles, listFiles, presignUpload, resolveAttachments } from './files.ts'
 export { downloadUrl, openDownload, openFile, type Download } from './download.ts'
 export { keepFile, type KeepFileInput } from './keep.ts'
 export { readLink } from './links.ts'

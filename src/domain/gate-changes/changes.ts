@@ -1,7 +1,8 @@
 /** Changes of gates by two people: one proposes, another confirms. */
+import { choice, entity, idOf, idShape, optional, part } from '../../core/shapes.ts'
 import { eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
@@ -21,76 +22,96 @@ import {
   recordChange,
   type Ctx,
   publishSurface,
+  operation,
 } from '../access/index.ts'
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
-import { gateInput, type GateInput } from '../gates/index.ts'
+import { gateInput } from '../gates/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
 import { findTarget, type GateTarget } from './target.ts'
 
 /** A proposal without a decision expires after this time, in milliseconds: seven days. */
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-const proposal = z.object({
-  targetId: z.string(),
-  gate: gateInput.nullish(),
-  removeGate: z.boolean().nullish(),
-  actionGates: z
-    .array(z.object({ action: text(200, 1), gate: gateInput }))
-    .max(1000)
-    .nullish(),
-  agentsOnly: z.boolean().nullish(),
-  note: text(2000).nullish(),
-})
+const gateChangeVerdict = choice(
+  'GateChangeVerdict',
+  'The verdict of a person about a proposed gate change.',
+  {
+    APPROVE: 'The change is applied at once. Only another person than the proposer may approve.',
+    REJECT: 'The change is rejected for good.',
+  },
+)
 
-export interface ProposeGateChangeInput {
-  /** A tool, an agent, or a project whose rule about changes of gates is to be removed. */
-  targetId: string
-  gate?: GateInput | null | undefined
-  /** Removes the gate; leaving `gate` out keeps it. */
-  removeGate?: boolean | null | undefined
-  actionGates?: { action: string; gate: GateInput }[] | null
-  agentsOnly?: boolean | null | undefined
-  note?: string | null | undefined
-}
-
-/**
- * Proposes a change of a gate, which another person must confirm within seven days. Action `gates:Update` on the
- * target. Changes nothing by itself. INVALID when the change could not be set.
- */
-export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput): Promise<GateChange> {
-  const given = check(proposal, input)
-  const target = await findTarget(ctx, given.targetId)
-  const { projectId, version: targetVersion, name } = target
-  const resource = resourceOfTarget(target.id)
-  await assertMay(ctx, 'gates:Update', projectId, resource)
-  const change = editOf(given)
-  await target.check(change)
-  const id = newId('gateChange')
-  const made = await atomically(ctx.db, async (tx) => {
-    await assertQuota(tx, ctx, gateChanges, projectId, 'changes of gates')
-    const proposedBy = ctx.principal.id
-    const [row] = await tx
-      .insert(gateChanges)
-      .values({
-        id,
-        projectId,
-        target: target.id,
-        targetVersion,
-        change,
-        note: given.note ?? null,
-        proposedBy,
-        expiresAt: nowPlus(lifetimeMs),
-      })
-      .returning()
-    const details = { gateChangeId: id, proposed: true }
-    await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
-    const event = gateChangeProposed({ gateChangeId: id, target: target.id, name, proposedBy })
-    await appendProjectEvents(tx, projectId, [event])
-    return row!
+const payload = z
+  .object({
+    gateChange: entity<GateChange>()('GateChange').describe('The proposed gate change after the mutation.'),
   })
-  publishSurface(ctx, projectId)
-  return changeOf(made, ctx.clock.now())
-}
+  .describe('The proposed gate change after the mutation.')
+
+const proposal = z
+  .object({
+    targetId: idShape('The id of a tool or agent; or that of the project, to set gatesNeedSecond to false.'),
+    gate: gateInput.nullish().describe('The new gate of the tool or agent.'),
+    removeGate: optional(
+      z.boolean().describe('Whether the gate is removed; not together with gate.'),
+      'false',
+    ),
+    actionGates: z
+      .array(
+        part('ProposedActionGateInput', 'The proposed gate of one action of an mcp tool.', {
+          action: text(200, 1).describe('The name of the tool at the upstream server.'),
+          gate: gateInput.describe('The policy that stops calls of the action for approval.'),
+        }),
+      )
+      .max(1000)
+      .nullish()
+      .describe('The gates of single actions of an mcp tool, which replace all present ones.'),
+    agentsOnly: z.boolean().nullish().describe('Whether only agents may call the tool; not for an agent.'),
+    note: text(2000).nullish().describe('The reason for the change, at most 2,000 characters.'),
+  })
+  .describe('The proposed gate change. Fields that are left out do not change.')
+
+/** INVALID when the change could not be set. */
+export const proposeGateChange = operation({
+  name: 'proposeGateChange',
+  does: 'Proposes a gate change, which another person must confirm within seven days before it applies.',
+  permission: 'gates:Update',
+  input: proposal,
+  payload,
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, given) {
+    const target = await findTarget(ctx, given.targetId)
+    const { projectId, version: targetVersion, name } = target
+    const resource = resourceOfTarget(target.id)
+    await assertMay(ctx, 'gates:Update', projectId, resource)
+    const change = editOf(given)
+    await target.check(change)
+    const id = newId('gateChange')
+    const made = await atomically(ctx.db, async (tx) => {
+      await assertQuota(tx, ctx, gateChanges, projectId, 'changes of gates')
+      const proposedBy = ctx.principal.id
+      const [row] = await tx
+        .insert(gateChanges)
+        .values({
+          id,
+          projectId,
+          target: target.id,
+          targetVersion,
+          change,
+          note: given.note ?? null,
+          proposedBy,
+          expiresAt: nowPlus(lifetimeMs),
+        })
+        .returning()
+      const details = { gateChangeId: id, proposed: true }
+      await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
+      const event = gateChangeProposed({ gateChangeId: id, target: target.id, name, proposedBy })
+      await appendProjectEvents(tx, projectId, [event])
+      return row!
+    })
+    publishSurface(ctx, projectId)
+    return { gateChange: changeOf(made, ctx.clock.now()) }
+  },
+})
 
 function editOf({ gate, removeGate, actionGates, agentsOnly }: z.output<typeof proposal>): GateEdit {
   return {
@@ -100,30 +121,36 @@ function editOf({ gate, removeGate, actionGates, agentsOnly }: z.output<typeof p
   }
 }
 
-const decision = z.object({ id: z.string(), verdict: z.enum(['APPROVE', 'REJECT']) })
-
 /**
- * Confirms or rejects a proposed change, once. Action `gates:Update` on the target. The proposer may reject it; only
- * another person may confirm it (see personsOf), with a key that may vote. A confirmed change is set in the same
- * transaction. CONFLICT when it is already decided, has expired, or the target has changed since.
+ * The proposer may reject it; only another person may confirm it (see personsOf), with a key that may vote. A confirmed change
+ * is set in the same transaction. CONFLICT when it is already decided, has expired, or the target has changed since.
  */
-export async function decideGateChange(
-  ctx: Ctx,
-  input: { id: string; verdict: 'APPROVE' | 'REJECT' },
-): Promise<GateChange> {
-  const { id, verdict } = check(decision, input)
-  const [found] = await loadChanges(ctx.db, [id])
-  const { projectId, target: targetId } = reachable(ctx, found, 'change of a gate', id)
-  const target = await findTarget(ctx, targetId)
-  const resource = resourceOfTarget(targetId)
-  const what = { action: 'gates:Update', projectId, resource } as const
-  await assertMay(ctx, what.action, projectId, resource)
-  const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
-  if (refusal) throw await denied(ctx, what, refusal)
-  const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
-  publishSurface(ctx, projectId)
-  return changeOf(decided, ctx.clock.now())
-}
+export const decideGateChange = operation({
+  name: 'decideGateChange',
+  does: 'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once.',
+  permission: 'gates:Update',
+  input: z
+    .object({
+      id: idOf('gateChange', 'proposed gate change'),
+      verdict: gateChangeVerdict.describe('The verdict about the change.'),
+    })
+    .describe('A verdict about a proposed gate change.'),
+  payload,
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { id, verdict }) {
+    const [found] = await loadChanges(ctx.db, [id])
+    const { projectId, target: targetId } = reachable(ctx, found, 'change of a gate', id)
+    const target = await findTarget(ctx, targetId)
+    const resource = resourceOfTarget(targetId)
+    const what = { action: 'gates:Update', projectId, resource } as const
+    await assertMay(ctx, what.action, projectId, resource)
+    const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
+    if (refusal) throw await denied(ctx, what, refusal)
+    const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
+    publishSurface(ctx, projectId)
+    return { gateChange: changeOf(decided, ctx.clock.now()) }
+  },
+})
 
 async function refusalFor(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
   const { id, votes } = ctx.principal

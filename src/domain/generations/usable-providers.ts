@@ -1,13 +1,13 @@
 /** Every provider that the agents of a project can name, wherever it is configured, and a test of one. */
+import { optional, part } from '../../core/shapes.ts'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { assertMay, projectOf, recordChange, type Ctx } from '../access/index.ts'
+import { assertMay, projectOf, recordChange, type Ctx, inProject, operation } from '../access/index.ts'
 import {
   ModelError,
-  type ModelErrorCode,
   type ModelPort,
   type Models,
   type ProviderKind,
@@ -59,22 +59,25 @@ export async function listUsableProviders(
   )
 }
 
-/** What became of a test. A provider that refuses or is silent is a result, not an error. */
-export interface ProviderTrial {
-  /** `provider/model`. */
-  model: string
-  ok: boolean
-  /** From the request until the end, in milliseconds. */
-  milliseconds: number
-  /** `message` has no key, header or host. */
-  error: { code: ModelErrorCode; message: string } | null
-}
-
-const shape = z.object({
-  projectId: z.string().nullish(),
-  name: text(64, 1),
-  model: text(200, 1).nullish(),
+const fault = part('ProviderFault', 'The reason for which a model did not answer.', {
+  code: z
+    .string()
+    .describe('The stable code of the failure for programs, a GenerationFailureCode such as MODEL_AUTH.'),
+  message: z.string().describe('An explanation of the failure for people, without keys and addresses.'),
 })
+const providerTrial = z
+  .object({
+    model: z.string().describe('The model that was asked, as provider/model.'),
+    ok: z.boolean().describe('Whether the model has answered.'),
+    milliseconds: z
+      .int()
+      .describe('The time from the request until the end of the answer or the failure, in milliseconds.'),
+    error: fault
+      .nullable()
+      .describe('The reason for which the model did not answer; null when it has answered.'),
+  })
+  .describe('The result of a test. A provider that refuses or is silent is a result, not an error.')
+export type ProviderTrial = z.output<typeof providerTrial>
 
 /** A test counts as so many requests of its caller: each costs the provider's owner money. */
 const requestsPerTest = 10
@@ -82,31 +85,47 @@ const requestsPerTest = 10
 const limits: WatchdogLimits = { firstChunkMs: 15_000, idleMs: 10_000, totalMs: 20_000 }
 
 /**
- * Asks a model of a provider for a few tokens, once. Action `providers:Test`; in the audit with its outcome. Holds no
- * transaction meanwhile. LIMITED when the caller's rate limit has no 10 requests left, NOT_FOUND for a name that no
- * provider has, INVALID without a model where the provider has no default.
+ * In the audit with its outcome. Holds no transaction meanwhile. LIMITED when the caller's rate limit has no 10 requests left,
+ * INVALID without a model where the provider has no default.
  */
-export async function testProvider(
-  ctx: Ctx,
-  models: Models,
-  input: { projectId?: string | null | undefined; name: string; model?: string | null | undefined },
-): Promise<ProviderTrial> {
-  const { name, model: named, ...rest } = check(shape, input)
-  const projectId = await projectOf(ctx, rest.projectId)
-  const resource = `provider/${name}`
-  await assertMay(ctx, 'providers:Test', projectId, resource)
-  const own = name === 'builtin' ? null : await findProvider(ctx, projectId, name)
-  const isKnown =
-    own !== null || name === 'builtin' || models.environment.some((provider) => provider.name === name)
-  if (!isKnown) throw notFound('provider', name)
-  const chosen = named ?? own?.defaultModel ?? (name === 'builtin' ? rehearsalModelId : null)
-  if (chosen === null) throw invalidAt(['input', 'model'], 'is required: this provider has no default model')
-  await ctx.rates.takeRequests(ctx.principal, requestsPerTest)
-  const trial = await tryModel(`${name}/${chosen}`, () => models.open(projectId, `${name}/${chosen}`), limits)
-  const details = { model: trial.model, ok: trial.ok, ...(trial.error ? { code: trial.error.code } : {}) }
-  await recordChange(ctx.db, ctx, { projectId, action: 'providers:Test', resource, details })
-  return trial
-}
+export const testProvider = operation({
+  name: 'testProvider',
+  does: 'Asks a model of a provider for a few tokens, once, within 20 seconds. A test counts as 10 requests of the caller.',
+  permission: 'providers:Test',
+  input: z
+    .object({
+      ...inProject,
+      name: text(64, 1).describe('The name of the provider, as in modelProviders.'),
+      model: optional(
+        text(200, 1).describe('The name of the model.'),
+        'the default model of the provider, if there is one',
+      ),
+    })
+    .describe('The model provider to test.'),
+  payload: providerTrial,
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, { name, model: named, ...rest }, { models }: { models: Models }) {
+    const projectId = await projectOf(ctx, rest.projectId)
+    const resource = `provider/${name}`
+    await assertMay(ctx, 'providers:Test', projectId, resource)
+    const own = name === 'builtin' ? null : await findProvider(ctx, projectId, name)
+    const isKnown =
+      own !== null || name === 'builtin' || models.environment.some((provider) => provider.name === name)
+    if (!isKnown) throw notFound('provider', name)
+    const chosen = named ?? own?.defaultModel ?? (name === 'builtin' ? rehearsalModelId : null)
+    if (chosen === null)
+      throw invalidAt(['input', 'model'], 'is required: this provider has no default model')
+    await ctx.rates.takeRequests(ctx.principal, requestsPerTest)
+    const trial = await tryModel(
+      `${name}/${chosen}`,
+      () => models.open(projectId, `${name}/${chosen}`),
+      limits,
+    )
+    const details = { model: trial.model, ok: trial.ok, ...(trial.error ? { code: trial.error.code } : {}) }
+    await recordChange(ctx.db, ctx, { projectId, action: 'providers:Test', resource, details })
+    return trial
+  },
+})
 
 /** One request to a model, within the time limits. Throws only what is no failure of the model. */
 export async function tryModel(

@@ -29,16 +29,22 @@ export {
   type EnvironmentProvider,
   type Models,
   type Provider,
-  type SetProviderInput,
   createModels,
   deleteProvider,
   findProvider,
   listProviders,
+  providerKind,
   rehearsalModel,
   setProvider,
 } from './providers/provider-records.ts'
 export { type Costs, type TokenCounts, addCosts, costOf } from './prices/costs.ts'
-export { type ModelPrice, deleteModelPrice, pricesOf, setModelPrice } from './prices/model-prices.ts'
+export {
+  type ModelPrice,
+  deleteModelPrice,
+  modelPrice,
+  pricesOf,
+  setModelPrice,
+} from './prices/model-prices.ts'
 export { rehearsalModelId } from './providers/rehearsal.ts'
 export { readCallInput } from './tool-input.ts'
 export { defaultCharsPerToken, zeroUsage } from './usage.ts'

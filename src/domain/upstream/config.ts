@@ -1,6 +1,6 @@
 /** How an upstream is reached: the stored configuration, and its validation. Pure. */
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { choice, oneOf, optional, part, scalar } from '../../core/shapes.ts'
@@ -220,12 +220,12 @@ export const upstreamConfigOf = ({ url, headers, auth }: z.output<typeof shape>)
   auth: auth ?? null,
 })
 
-/** The configuration that an input describes. Throws INVALID with every fault. */
+/** The configuration that a checked input describes. Throws INVALID with every fault. */
 export function checkUpstreamConfig(
   services: { egress: Pick<Egress, 'checkUrl'> },
-  input: z.input<typeof shape>,
+  input: z.output<typeof shape>,
 ): UpstreamConfig {
-  const config = upstreamConfigOf(check(shape, input))
+  const config = upstreamConfigOf(input)
   const faults = upstreamFaults(services.egress, config)
   if (faults.length > 0) throw invalid(faults.map((fault) => ({ ...fault, path: ['input', ...fault.path] })))
   return config

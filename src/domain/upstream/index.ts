@@ -34,7 +34,11 @@ export {
   loadConnections,
   loadUpstreams,
   upstreamRowOf,
-  upstreamStatuses,
+  era,
+  toolOfUpstream,
+  upstreamError,
+  upstreamStatus,
+  upstreamTransport,
   type Connection,
   type UpstreamRow,
   type UpstreamState,
@@ -45,7 +49,7 @@ export type { LoginOutcome } from './oauth/login-row.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './oauth/logins.ts'
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth/oauth.ts'
 export { refreshUpstreamNow, tryUpstream } from './operations.ts'
-export { testUpstream, type Trial } from './trial.ts'
+export { tryConfig } from './trial.ts'
 export { startUpstreams } from './worker.ts'
 export { resealTokens } from './oauth/tokens.ts'
 export { createResourceWatches, type ResourceWatches } from './watch.ts'

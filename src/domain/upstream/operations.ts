@@ -1,39 +1,73 @@
 /** Operations that people run on upstreams: refresh one now, and test a configuration before it is saved. */
+import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
-import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { idOf, idShape, optional } from '../../core/shapes.ts'
+import { assertMay, operation, projectOf, reachable } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
-import { checkUpstreamConfig, secretsOf, withoutSecrets } from './config.ts'
+import { checkUpstreamConfig, secretsOf, upstreamFields, withoutSecrets } from './config.ts'
 import { refreshUpstream } from './catalog/refresh.ts'
-import { loadRows } from './state.ts'
-import { testUpstream, type Trial } from './trial.ts'
+import { era, loadRows, toolOfUpstream, upstreamError, upstreamStatus, upstreamTransport } from './state.ts'
+import { tryConfig } from './trial.ts'
 
-/**
- * Reads the lists of an upstream now. Action `tools:Connect` on the tool. An unreachable server is a state of the
- * upstream, not an error.
- */
-export async function refreshUpstreamNow(ctx: Ctx, input: { toolId: string }): Promise<void> {
-  const [found] = await loadRows(ctx.db, [input.toolId])
-  const row = reachable(ctx, found, 'upstream', input.toolId)
-  await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${row.id}`)
-  await refreshUpstream(ctx, row.id)
-}
+export const refreshUpstreamNow = operation({
+  name: 'refreshUpstream',
+  does: 'Reads the lists of the server behind an mcp tool now; a failure shows in its status.',
+  permission: 'tools:Connect',
+  input: z.object({ toolId: idOf('tool', 'mcp tool') }).describe('The mcp tool whose server is read.'),
+  payload: toolOfUpstream,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { toolId }) {
+    const [found] = await loadRows(ctx.db, [toolId])
+    const row = reachable(ctx, found, 'upstream', toolId)
+    await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${row.id}`)
+    await refreshUpstream(ctx, row.id)
+    return { tool: toolId }
+  },
+})
 
-/**
- * Connects to a server as a tool would, lists what it offers, and stores nothing. Action `tools:Create`, since it uses
- * secrets of the project as a tool does, and `secrets:Use` on each secret in the configuration. INVALID lists every
- * fault of the configuration.
- */
-export async function tryUpstream(
-  ctx: Ctx,
-  input: Parameters<typeof checkUpstreamConfig>[1] & { projectId?: string | null | undefined },
-): Promise<Trial> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
-  const config = checkUpstreamConfig(ctx, input)
-  const own = [config.url, ...Object.values(config.headers)].flatMap(secretNames)
-  const fault =
-    (await faultOfUse(ctx, projectId, own, withoutSecrets(config.url, 'x'))) ??
-    (await faultOfUse(ctx, projectId, secretsOf(config), null))
-  if (fault) throw invalidAt(['input'], fault)
-  return testUpstream(ctx, projectId, config)
-}
+/** Also action `secrets:Use` on each secret of the configuration. INVALID lists every fault of it. */
+export const tryUpstream = operation({
+  name: 'testUpstream',
+  does: 'Connects to an upstream MCP server as an mcp tool would and lists its tools; nothing is stored.',
+  permission: 'tools:Create',
+  input: z
+    .object({
+      projectId: optional(
+        idShape('The id of the project whose secrets are used.'),
+        'the project of the API key',
+      ),
+      url: upstreamFields.url.describe(
+        'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the ' +
+          'host is replaced by the secret.',
+      ),
+      headers: upstreamFields.headers
+        .nullish()
+        .describe('Static headers by name. {{secret:NAME}} in a value is replaced by the secret.'),
+      auth: optional(upstreamFields.auth, 'no authentication'),
+    })
+    .describe('The connection to test; the fields are those of McpToolConfigInput.'),
+  payload: z
+    .object({
+      ok: z.boolean().describe('Whether the server responded as an MCP server.'),
+      status: upstreamStatus.describe('The status that an mcp tool with this connection would have.'),
+      error: upstreamError.nullable().describe('The failure; null when the test succeeded.'),
+      era: era.nullable().describe('The protocol that the server speaks; null when it is unknown.'),
+      transport: upstreamTransport
+        .nullable()
+        .describe('The transport to the server; null when it is unknown.'),
+      tools: z.array(z.string()).describe('The names of the tools of the server.'),
+    })
+    .describe('The result of the connection test.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { projectId: given, ...input }) {
+    const projectId = await projectOf(ctx, given)
+    await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
+    const config = checkUpstreamConfig(ctx, input)
+    const own = [config.url, ...Object.values(config.headers)].flatMap(secretNames)
+    const fault =
+      (await faultOfUse(ctx, projectId, own, withoutSecrets(config.url, 'x'))) ??
+      (await faultOfUse(ctx, projectId, secretsOf(config), null))
+    if (fault) throw invalidAt(['input'], fault)
+    return tryConfig(ctx, projectId, config)
+  },
+})

@@ -11,7 +11,7 @@ import type { Era, UpstreamStatus, UpstreamTransport } from './state.ts'
 import { targetOf } from './target.ts'
 import { memoryTokenStore } from './oauth/tokens.ts'
 
-export interface Trial {
+interface Trial {
   ok: boolean
   status: UpstreamStatus
   era: Era | null
@@ -26,7 +26,7 @@ export interface Trial {
 const trialMs = 20_000
 
 /** Connects, lists and closes. A failure of the server is returned, not thrown; tokens it requires are not stored. */
-export async function testUpstream(
+export async function tryConfig(
   services: Services,
   projectId: string,
   config: UpstreamConfig,

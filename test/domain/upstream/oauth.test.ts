@@ -9,7 +9,7 @@ import {
   connectUpstream,
   disconnectUpstream,
   loadConnections,
-  testUpstream,
+  tryConfig,
   type UpstreamAuth,
 } from '../../../src/domain/upstream/index.ts'
 import type { Ctx, Services } from '../../../src/domain/access/index.ts'
@@ -166,13 +166,13 @@ describe.skipIf(!hasPeers)('without a person', () => {
   it('is tested before it is saved, and stores nothing', async () => {
     protect(server, issuer.issuer)
     const config = { url: server.url, headers: {}, auth: withSecret() }
-    expect(await testUpstream(services, projectId, config)).toMatchObject({
+    expect(await tryConfig(services, projectId, config)).toMatchObject({
       ok: true,
       era: 'modern',
       tools: ['echo'],
     })
     const wrong = { ...config, auth: null }
-    expect(await testUpstream(services, projectId, wrong)).toMatchObject({
+    expect(await tryConfig(services, projectId, wrong)).toMatchObject({
       ok: false,
       status: 'AUTHORIZATION_REQUIRED',
       error: { code: 'authorization_required' },

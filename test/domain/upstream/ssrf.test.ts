@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
-import { checkUpstreamConfig, testUpstream, type UpstreamAuth } from '../../../src/domain/upstream/index.ts'
+import { checkUpstreamConfig, tryConfig, type UpstreamAuth } from '../../../src/domain/upstream/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { seal } from '../../../src/domain/secrets/index.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -110,7 +110,7 @@ const auth: UpstreamAuth = {
   scopes: [],
 }
 const trial = (url: string, more: Partial<{ auth: UpstreamAuth | null }> = {}) =>
-  testUpstream(h.app.services, projectId, { url, headers: {}, auth, ...more })
+  tryConfig(h.app.services, projectId, { url, headers: {}, auth, ...more })
 
 /** A name that resolves to a private address is reported as unreachable, like one that does not exist. */
 const refusal = (target: string) => (/\.test\//.test(target) ? 'unreachable' : 'blocked_address')

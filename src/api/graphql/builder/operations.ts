@@ -13,7 +13,9 @@ type RefsFor<Module> = {
   [Used in EntityIn<PayloadOf<Module[keyof Module]>> as Used['name']]: OutputRef<Used['value']>
 }
 type PayloadOf<One> =
-  One extends Operation<infer _, infer Payload> ? Payload['shape'][keyof Payload['shape']] : never
+  One extends Operation<infer _, infer Payload, infer _More>
+    ? Payload['shape'][keyof Payload['shape']]
+    : never
 type EntityIn<Shape> =
   Shape extends Entity<infer Name, infer Value>
     ? { name: Name; value: Value }
@@ -36,7 +38,7 @@ export function addOperation(refs: Refs, one: Operation): void {
     payload: refs.shapes.payload(`${pascal}Payload`, payload),
     errors: refuses.map((code) => refusalNames[code]),
     ...(isAction ? { action: selectionOf(payload), loosening } : {}),
-    run: one,
+    run: (ctx, input, context) => one(ctx, input, context as never),
   })
 }
 

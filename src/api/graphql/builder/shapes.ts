@@ -2,8 +2,9 @@
 import type { EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
 import { z } from 'zod'
 import type { FieldList, StoredOf } from '../../../core/field-list.ts'
-import { descriptionOf, isOptional, namingOf, type Naming } from '../../../core/shapes.ts'
+import { bareOf, descriptionOf, isOptional, namingOf, type Naming } from '../../../core/shapes.ts'
 import type { Builder, BuilderTypes, EnumOf } from './builder.ts'
+import type { GraphQLContext, Loaders } from './context.ts'
 
 export type Shapes = ReturnType<typeof createShapes>
 
@@ -14,9 +15,13 @@ type FieldsOf<Value, In extends Kind> = PothosSchemaTypes.FieldBuilder<BuilderTy
 /** What Pothos takes as the type of a field, out of a shape that is known only at run time. */
 type Type<Ref> = string | Ref | Type<Ref>[]
 
+/** The loader of what a reference names. */
+const loaderOf: Readonly<Record<string, keyof Loaders>> = { Tool: 'tools', Approval: 'approvals' }
+
 export function createShapes(builder: Builder, entities: Readonly<Record<string, OutputRef<unknown>>>) {
   const choices = new Map<string, EnumRef<BuilderTypes, string>>()
   const parts = new Map<string, InputRef<object>>()
+  const objects = new Map<string, OutputRef<unknown>>()
 
   /** The enum type of a choice. */
   function choice<Shape extends Choice>(shape: Shape): EnumOf<z.output<Shape>> {
@@ -32,7 +37,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
         description: about,
         values: Object.fromEntries(
           Object.entries(meanings).map(([value, description]) => [
-            value.toUpperCase(),
+            value.toUpperCase().replaceAll('-', '_'),
             { value, description },
           ]),
         ),
@@ -96,7 +101,9 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     t: FieldsOf<Value, In>,
     shape: Shape,
   ) {
-    return mapValues(shape.shape, (one, name) => t.field({ ...outputOptions(one), resolve: valueAt(name) }))
+    return mapValues(shape.shape, (one, name) =>
+      t.field({ ...outputOptions(one), resolve: valueOf(one, name) }),
+    )
   }
 
   /** The fields of a kept object that the list itself says how to show. */
@@ -127,6 +134,12 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     nullable: nullable as never,
     description,
   })
+  const valueOf = (shape: z.core.$ZodType, field: string) => {
+    const naming = namingOf(bareOf(shape))
+    if (naming?.as !== 'reference') return valueAt(field)
+    return (value: object, _args: unknown, { loaders }: GraphQLContext) =>
+      loaders[loaderOf[naming.name]!].load((value as Record<string, string>)[field] as never) as never
+  }
   const valueAt = (name: string) => (value: object) =>
     ((value as Record<string, unknown>)[name] ?? null) as never
 
@@ -134,10 +147,27 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     if (naming.as === 'object') return partOf(naming.name, naming.about, shape, naming.oneOf)
     throw new Error(`An input cannot have a ${naming.name}.`)
   }
-  const outputs = ({ as, name }: Naming): OutputRef<unknown> => {
-    const found = as === 'entity' ? entities[name] : undefined
+  const outputs = (naming: Naming, shape: z.core.$ZodType): OutputRef<unknown> => {
+    const { as, name } = naming
+    const found = as === 'object' ? objectOf(naming, shape) : entities[name]
     if (found) return found
     throw new Error(`There is no object type ${name}.`)
+  }
+
+  /** The object type of a part of payloads, which has a name. */
+  function object<Shape extends z.ZodObject>(shape: Shape): ObjectRef<BuilderTypes, z.output<Shape>> {
+    return typeOf(shape, outputs) as ObjectRef<BuilderTypes, z.output<Shape>>
+  }
+
+  function objectOf({ name, about }: Extract<Naming, { as: 'object' }>, shape: z.core.$ZodType) {
+    const known = objects.get(name)
+    if (known) return known
+    if (!(shape instanceof z.ZodObject)) throw new Error(`${name} is no object.`)
+    const ref: OutputRef<unknown> = builder
+      .objectRef<Record<string, unknown>>(name)
+      .implement({ description: about, fields: (t) => fields(t, shape) })
+    objects.set(name, ref)
+    return ref
   }
 
   /** The type of a field with this shape; `of` finds that of what is no scalar and no choice. */
@@ -171,7 +201,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     }
   }
 
-  return { choice, part, input, inputFields, payload, fields, storedFields, outputOptions }
+  return { choice, part, object, input, inputFields, payload, fields, storedFields, outputOptions }
 }
 
 /** What is made of each value of a record; a fault names its place. */

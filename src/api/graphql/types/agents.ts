@@ -5,7 +5,6 @@ import { addAgentType } from './agent-objects.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { nameDescription } from '../builder/filters.ts'
 import type { GateTypes } from './gates.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addAgents(refs: Refs, gates: GateTypes): void {
@@ -37,5 +36,4 @@ export function addAgents(refs: Refs, gates: GateTypes): void {
         page(args, (p) => agents.listAgents(ctx, { projectId, name, page: p })),
     }),
   )
-  addOperations(refs, agents)
 }

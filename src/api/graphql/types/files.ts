@@ -1,16 +1,7 @@
 /** Files in GraphQL: created and listed here; bytes are uploaded and downloaded by presigned URLs. */
-import {
-  deleteFile,
-  downloadUrl,
-  fileStatuses,
-  listFiles,
-  presignUpload,
-  type StoredFile,
-  type Upload,
-} from '../../../domain/files/index.ts'
+import { downloadUrl, fileStatuses, listFiles } from '../../../domain/files/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export type FileTypes = ReturnType<typeof addFiles>
@@ -19,7 +10,6 @@ export type FileTypes = ReturnType<typeof addFiles>
 export function addFiles(refs: Refs) {
   addFileType(refs)
   addFileQueries(refs)
-  addFileMutations(refs)
   return {
     Attachment: refs.builder.inputType('AttachmentInput', {
       description: 'A reference to an uploaded file of the same project.',
@@ -111,72 +101,4 @@ function addFileQueries({ builder, File }: Refs): void {
         page(args, (p) => listFiles(ctx, { projectId, page: p })),
     }),
   )
-}
-
-function addFileMutations(refs: Refs): void {
-  const { builder } = refs
-  addMutation(refs, {
-    name: 'presignUpload',
-    description:
-      'Creates a file and returns a presigned URL that accepts its bytes with PUT, once, within 15 minutes. ' +
-      'Permission: files:Create.',
-    input: builder.inputType('PresignUploadInput', {
-      description: 'The file to create.',
-      fields: (t) => ({
-        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        filename: t.string({
-          required: true,
-          description: 'The file name without a path, 1 to 255 characters.',
-        }),
-        contentType: t.string({
-          required: true,
-          description: 'The media type; the upload must send the same content-type.',
-        }),
-        agentId: t.id({
-          description:
-            'The id of an agent whose bound API keys may attach the file; it begins with agt_. Default: no ' +
-            'bound key may.',
-        }),
-        size: t.int({
-          description:
-            'The size in bytes, if known: a file that is too large is then refused at once. Required when files are ' +
-            'in a bucket: the upload must have exactly this size.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<Upload>('PresignUploadPayload').implement({
-      description: 'The file and the URL to upload its bytes to.',
-      fields: (t) => ({
-        file: t.expose('file', { type: refs.File, description: 'The file, with status PENDING.' }),
-        uploadUrl: t.exposeString('uploadUrl', {
-          description: 'The presigned URL: PUT the bytes to it, with the same content-type.',
-        }),
-        expiresAt: t.field({
-          type: 'DateTime',
-          description: 'When the presigned URL expires.',
-          resolve: ({ file }) => file.uploadUntil,
-        }),
-      }),
-    }),
-    errors: ['NotFoundError', 'LimitReachedError'],
-    run: (ctx, input) => presignUpload(ctx, input),
-  })
-  addMutation(refs, {
-    name: 'deleteFile',
-    description:
-      'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was ' +
-      'deleted. ConflictError while a legal hold keeps it. Permission: files:Delete.',
-    input: builder.inputType('DeleteFileInput', {
-      description: 'The file to delete.',
-      fields: (t) => ({
-        fileId: t.id({ required: true, description: 'The id of the file; it begins with file_.' }),
-      }),
-    }),
-    payload: builder.objectRef<{ file: StoredFile }>('DeleteFilePayload').implement({
-      description: 'The file as it was before the deletion.',
-      fields: (t) => ({ file: t.expose('file', { type: refs.File, description: 'The deleted file.' }) }),
-    }),
-    errors: ['NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ file: await deleteFile(ctx, input) }),
-  })
 }

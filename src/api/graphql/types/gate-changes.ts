@@ -1,29 +1,19 @@
 /** Proposed gate changes in GraphQL, which another person confirms or rejects. */
-import {
-  decideGateChange,
-  gateChangeStatuses,
-  listGateChanges,
-  proposeGateChange,
-  type GateChange,
-  type ProposeGateChangeInput,
-} from '../../../domain/gate-changes/index.ts'
+import * as changes from '../../../domain/gate-changes/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import type { GateTypes } from './gates.ts'
-import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
 
-export function addGateChanges(refs: Refs, gates: GateTypes): void {
+export function addGateChanges(refs: Refs): void {
   addType(refs)
   addQueries(refs)
-  addMutations(refs, gates)
 }
 
 function addType(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('GateChangeStatus', {
     description: 'The status of a proposed gate change. All but PENDING are final.',
-    values: described(gateChangeStatuses, {
+    values: described(changes.gateChangeStatuses, {
       PENDING: 'The change waits for another person to confirm it.',
       CONFIRMED: 'Another person confirmed the change, and it was applied.',
       REJECTED: 'The change was rejected, or withdrawn by its proposer.',
@@ -107,87 +97,7 @@ function addQueries(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, pending, ...args }, { ctx }) =>
-        page(args, (p) => listGateChanges(ctx, { projectId, pending, page: p })),
+        page(args, (p) => changes.listGateChanges(ctx, { projectId, pending, page: p })),
     }),
   )
-}
-
-function addMutations(refs: Refs, gates: GateTypes): void {
-  const { builder } = refs
-  const payload = (name: string) =>
-    builder.objectRef<{ gateChange: GateChange }>(name).implement({
-      description: 'The proposed gate change after the mutation.',
-      fields: (t) => ({
-        gateChange: t.expose('gateChange', {
-          type: refs.GateChange,
-          description: 'The proposed gate change after the mutation.',
-        }),
-      }),
-    })
-  const ActionGate = builder.inputType('ProposedActionGateInput', {
-    description: 'The proposed gate of one action of an mcp tool.',
-    fields: (t) => ({
-      action: t.string({ required: true, description: 'The name of the tool at the upstream server.' }),
-      gate: t.field({
-        type: gates.Input,
-        required: true,
-        description: 'The policy that stops calls of the action for approval.',
-      }),
-    }),
-  })
-  addMutation(refs, {
-    name: 'proposeGateChange',
-    description:
-      'Proposes a gate change, which another person must confirm within seven days before it applies. ' +
-      'Permission: gates:Update.',
-    input: builder.inputType('ProposeGateChangeInput', {
-      description: 'The proposed gate change. Fields that are left out do not change.',
-      fields: (t) => ({
-        targetId: t.id({
-          required: true,
-          description: 'The id of a tool or agent; or that of the project, to set gatesNeedSecond to false.',
-        }),
-        gate: t.field({ type: gates.Input, description: 'The new gate of the tool or agent.' }),
-        removeGate: t.boolean({
-          description: 'Whether the gate is removed; not together with gate. Default: false.',
-        }),
-        actionGates: t.field({
-          type: [ActionGate],
-          description: 'The gates of single actions of an mcp tool, which replace all present ones.',
-        }),
-        agentsOnly: t.boolean({ description: 'Whether only agents may call the tool; not for an agent.' }),
-        note: t.string({ description: 'The reason for the change, at most 2,000 characters.' }),
-      }),
-    }),
-    payload: payload('ProposeGateChangePayload'),
-    errors: ['NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({
-      gateChange: await proposeGateChange(ctx, input as ProposeGateChangeInput),
-    }),
-  })
-  const Verdict = builder.enumType('GateChangeVerdict', {
-    description: 'The verdict of a person about a proposed gate change.',
-    values: {
-      APPROVE: {
-        description: 'The change is applied at once. Only another person than the proposer may approve.',
-      },
-      REJECT: { description: 'The change is rejected for good.' },
-    } as const,
-  })
-  addMutation(refs, {
-    name: 'decideGateChange',
-    description:
-      'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once. Permission: ' +
-      'gates:Update.',
-    input: builder.inputType('DecideGateChangeInput', {
-      description: 'A verdict about a proposed gate change.',
-      fields: (t) => ({
-        id: t.id({ required: true, description: 'The id of the proposed gate change; it begins with gch_.' }),
-        verdict: t.field({ type: Verdict, required: true, description: 'The verdict about the change.' }),
-      }),
-    }),
-    payload: payload('DecideGateChangePayload'),
-    errors: ['NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ gateChange: await decideGateChange(ctx, input) }),
-  })
 }

@@ -4,13 +4,11 @@ import {
   grantScopes,
   isRefusal,
   listGrants,
-  revokeGrant,
   type Grant,
 } from '../../../domain/approvals/index.ts'
 import type { EnumOf } from '../builder/builder.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export type GrantTypes = ReturnType<typeof addGrants>
@@ -165,23 +163,4 @@ function addGrantQueries(refs: Refs): void {
         page(args, (p) => listGrants(ctx, { projectId, toolId, active, page: p })),
     }),
   )
-  addMutation(refs, {
-    name: 'revokeGrant',
-    description:
-      'Revokes a grant at once; calls that have passed go on. Idempotent. Permission: grants:Revoke.',
-    input: builder.inputType('RevokeGrantInput', {
-      description: 'The grant to revoke.',
-      fields: (t) => ({
-        grantId: t.id({ required: true, description: 'The id of the grant; it begins with grt_.' }),
-      }),
-    }),
-    payload: builder.objectRef<{ grant: Grant }>('RevokeGrantPayload').implement({
-      description: 'The grant after the mutation.',
-      fields: (t) => ({
-        grant: t.expose('grant', { type: refs.Grant, description: 'The grant after the mutation.' }),
-      }),
-    }),
-    errors: ['NotFoundError'],
-    run: async (ctx, input) => ({ grant: await revokeGrant(ctx, input) }),
-  })
 }

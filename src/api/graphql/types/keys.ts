@@ -1,7 +1,6 @@
 /** API keys and roles in GraphQL. */
 import * as access from '../../../domain/access/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
-import { addOperations } from '../builder/operations.ts'
 import { addKeyRevocation } from './key-revocation.ts'
 import type { Refs } from '../builder/refs.ts'
 
@@ -104,5 +103,4 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         page(args, (p) => access.listApiKeys(ctx, { projectId, page: p })),
     }),
   )
-  addOperations(refs, access)
 }

@@ -16,7 +16,7 @@ export function addMcpTool(
 ): void {
   const { builder } = refs
   const Auth = addUpstreamAuth(refs)
-  addUpstreams(refs, Auth.Input)
+  addUpstreams(refs)
   const Gate = builder.objectRef<{ action: string; gate: GatePolicy }>('ActionGate').implement({
     description: 'The gate of one action of a tool.',
     fields: (t) => ({
@@ -60,7 +60,7 @@ export function addMcpTool(
         resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.mcp!.headers),
       }),
       auth: t.field({
-        type: Auth.Object,
+        type: Auth,
         nullable: true,
         description:
           'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, ' +

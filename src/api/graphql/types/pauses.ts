@@ -3,14 +3,12 @@ import * as pauses from '../../../domain/pauses/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import type { Loaders } from '../builder/context.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addPauses(refs: Refs): void {
   addType(refs)
   addFields(refs)
   addQueries(refs)
-  addOperations(refs, pauses)
 }
 
 function addType(refs: Refs): void {

@@ -2,7 +2,6 @@
 import * as projects from '../../../domain/projects/index.ts'
 import { newestPosition } from '../../../domain/events/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addProjects(refs: Refs): void {
@@ -54,5 +53,4 @@ export function addProjects(refs: Refs): void {
       resolve: (_root, args, { ctx }) => page(args, (p) => projects.listProjects(ctx, { page: p })),
     }),
   )
-  addOperations(refs, projects)
 }

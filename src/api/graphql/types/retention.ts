@@ -11,7 +11,6 @@ import {
   type RetentionPreview,
 } from '../../../domain/retention/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 import { principalField } from './principals.ts'
 
@@ -46,7 +45,6 @@ export function addRetention(refs: Refs) {
   addSettings(refs, Counts)
   addQueries(refs, previewType(refs, Counts, Kept))
   addRemovedGeneration(refs)
-  addOperations(refs, retention)
   return { Counts, Kept }
 }
 

@@ -1,5 +1,23 @@
 /** Builds the schema from one file for each module of the domain. */
 import type { GraphQLSchema } from 'graphql'
+import * as access from '../../../domain/access/index.ts'
+import * as agents from '../../../domain/agents/index.ts'
+import * as approvals from '../../../domain/approvals/index.ts'
+import * as calls from '../../../domain/calls/index.ts'
+import * as files from '../../../domain/files/index.ts'
+import * as followers from '../../../domain/followers/index.ts'
+import * as gateChanges from '../../../domain/gate-changes/index.ts'
+import * as generations from '../../../domain/generations/index.ts'
+import * as models from '../../../domain/models/index.ts'
+import * as pauses from '../../../domain/pauses/index.ts'
+import * as projects from '../../../domain/projects/index.ts'
+import * as retention from '../../../domain/retention/index.ts'
+import * as secrets from '../../../domain/secrets/index.ts'
+import * as signIn from '../../../domain/sign-in/index.ts'
+import * as threads from '../../../domain/threads/index.ts'
+import * as tools from '../../../domain/tools/index.ts'
+import * as triggers from '../../../domain/triggers/index.ts'
+import * as upstream from '../../../domain/upstream/index.ts'
 import { addAgents } from './agents.ts'
 import { addSummary } from './approval-sheet.ts'
 import { addApprovals } from './approvals.ts'
@@ -17,7 +35,6 @@ import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
-import { addModelPrices } from './model-prices.ts'
 import { addNodes } from './nodes.ts'
 import { addPauses } from './pauses.ts'
 import { addProjectSummary } from './project-summary.ts'
@@ -27,7 +44,8 @@ import { addStatistics } from './statistics.ts'
 import { addUsableProviders } from './usable-providers.ts'
 import { addCallbacks } from './callbacks.ts'
 import { addPrincipals } from './principals.ts'
-import { declareRefs } from '../builder/refs.ts'
+import { addOperations } from '../builder/operations.ts'
+import { declareRefs, type Refs } from '../builder/refs.ts'
 import { addScalars } from '../builder/scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSessions } from './sessions.ts'
@@ -77,7 +95,7 @@ function build(): GraphQLSchema {
   addToolCalls(refs, files, callback)
   addAgents(refs, gates)
   addVersions(refs)
-  addGateChanges(refs, gates)
+  addGateChanges(refs)
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)
@@ -93,7 +111,30 @@ function build(): GraphQLSchema {
   addPauses(refs)
   addProviders(refs)
   addUsableProviders(refs)
-  addStatistics(refs, addModelPrices(refs))
+  addStatistics(refs)
   addLimits(refs)
+  addMutations(refs)
   return meterAnswers(boundLists(builder.toSchema()))
+}
+
+/** Every operation of the domain is a mutation. */
+function addMutations(refs: Refs): void {
+  addOperations(refs, access)
+  addOperations(refs, agents)
+  addOperations(refs, approvals)
+  addOperations(refs, calls)
+  addOperations(refs, files)
+  addOperations(refs, followers)
+  addOperations(refs, gateChanges)
+  addOperations(refs, generations)
+  addOperations(refs, models)
+  addOperations(refs, pauses)
+  addOperations(refs, projects)
+  addOperations(refs, retention)
+  addOperations(refs, secrets)
+  addOperations(refs, signIn)
+  addOperations(refs, threads)
+  addOperations(refs, tools)
+  addOperations(refs, triggers)
+  addOperations(refs, upstream)
 }

@@ -3,7 +3,6 @@ import * as secrets from '../../../domain/secrets/index.ts'
 import { type SecretUse, secretUserKinds } from '../../../domain/statistics/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addSecrets(refs: Refs): void {
@@ -60,5 +59,4 @@ export function addSecrets(refs: Refs): void {
         page(args, (p) => secrets.listSecrets(ctx, { projectId, page: p })),
     }),
   )
-  addOperations(refs, secrets)
 }

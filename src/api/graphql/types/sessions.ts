@@ -3,7 +3,6 @@ import { sessionMethods } from '../../../domain/access/index.ts'
 import * as signIn from '../../../domain/sign-in/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addSessions(refs: Refs): void {
@@ -28,7 +27,6 @@ export function addSessions(refs: Refs): void {
         page(args, (p) => signIn.listSessions(ctx, { projectId, principalId, page: p })),
     }),
   )
-  addOperations(refs, signIn)
 }
 
 function addSessionType({ builder, Session: ref }: Refs): void {

@@ -12,7 +12,7 @@ import {
 } from '../../../domain/statistics/index.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
-import type { ModelPriceRef } from './model-prices.ts'
+import { modelPrice } from '../../../domain/models/index.ts'
 
 /** The cost of the query in points: five statements over at most 25,000 rows each. */
 const points = 500
@@ -24,7 +24,7 @@ const verdictP50 = 'The median time from question to verdict, in seconds; null w
 const verdictP90 =
   'The time from question to verdict that nine of ten verdicts did not exceed, in seconds; null without a verdict.'
 
-export function addStatistics(refs: Refs, ModelPrice: ModelPriceRef): void {
+export function addStatistics(refs: Refs): void {
   const { builder } = refs
   const Size = builder.enumType('StatisticsBucketSize', {
     description: 'The length of a bucket of statistics.',
@@ -49,7 +49,7 @@ export function addStatistics(refs: Refs, ModelPrice: ModelPriceRef): void {
       cost: t.exposeFloat('cost', { description: cost }),
       unpricedTokens: t.exposeFloat('unpricedTokens', { description: unpriced }),
       spending: t.expose('spending', {
-        type: [spendingType(refs, ModelPrice)],
+        type: [spendingType(refs)],
         description: `What agents cost, by model, the most expensive first; at most ${mostSpending}.`,
       }),
       tools: t.expose('tools', {
@@ -138,7 +138,7 @@ function toolType({ builder }: Refs) {
   })
 }
 
-function spendingType(refs: Refs, ModelPrice: ModelPriceRef) {
+function spendingType(refs: Refs) {
   return refs.builder.objectRef<Spending>('Spending').implement({
     description: 'What the generations of one agent cost with one model.',
     fields: (t) => ({
@@ -163,7 +163,7 @@ function spendingType(refs: Refs, ModelPrice: ModelPriceRef) {
         description: 'The number of tokens that the model wrote.',
       }),
       price: t.expose('price', {
-        type: ModelPrice,
+        type: refs.shapes.object(modelPrice),
         nullable: true,
         description: 'The price of the model; null: the model has none.',
       }),

@@ -1,13 +1,6 @@
 /** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
 import type { PlatformAction } from '../../../domain/access/index.ts'
-import {
-  acceptUpstreamChange,
-  listActions,
-  ownGateOf,
-  shownSchema,
-  type Callable,
-} from '../../../domain/tools/index.ts'
-import { addMutation } from '../builder/mutation.ts'
+import { listActions, ownGateOf, shownSchema, type Callable } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolTypes } from './tool-objects.ts'
@@ -18,7 +11,6 @@ type Annotations = ReturnType<typeof addToolTypes>
 export function addToolActions(refs: Refs, annotations: Annotations, gates: GateTypes) {
   const { builder } = refs
   addPlatformActions(refs, annotations)
-  addAcceptance(refs)
   const HeldChange = builder.objectRef<NonNullable<Callable['heldChange']>>('HeldChange').implement({
     description:
       'What an upstream says of its tool now that would loosen it: it does not count until acceptUpstreamChange.',
@@ -72,39 +64,6 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
         resolve: ({ heldChange }) => heldChange ?? null,
       }),
     }),
-  })
-}
-
-function addAcceptance(refs: Refs): void {
-  const { builder } = refs
-  addMutation(refs, {
-    name: 'acceptUpstreamChange',
-    description:
-      'Accepts what an upstream says of its tool now: until then, a hint that it took back still stops calls, masked arguments stay masked, and conditions on arguments that it changed stop every call. CONFLICT when the server says something else by now, and where changes of gates need a second person. Permission: gates:Update.',
-    input: builder.inputType('AcceptUpstreamChangeInput', {
-      description: 'The change to accept, as ToolAction.heldChange shows it.',
-      fields: (t) => ({
-        toolId: t.id({ required: true, description: 'The id of the mcp tool; it begins with tool_.' }),
-        action: t.string({
-          required: true,
-          description: 'The name of the action, as ToolAction.action has it.',
-        }),
-        hash: t.string({ required: true, description: 'HeldChange.hash of the change that was read.' }),
-      }),
-    }),
-    payload: builder.objectRef<{ toolId: string }>('AcceptUpstreamChangePayload').implement({
-      description: 'The tool, whose server is believed.',
-      fields: (t) => ({
-        tool: t.field({
-          type: refs.Tool,
-          nullable: true,
-          description: 'The mcp tool; null when it is hidden from this API key.',
-          resolve: ({ toolId }, _args, { loaders }) => loaders.tools.load(toolId),
-        }),
-      }),
-    }),
-    errors: ['NotFoundError', 'ValidationError', 'ConflictError'],
-    run: async (ctx, input) => (await acceptUpstreamChange(ctx, input), { toolId: input.toolId }),
   })
 }
 

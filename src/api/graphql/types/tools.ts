@@ -4,7 +4,6 @@ import { actionMark, listOf, shown } from '../builder/action-mark.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
 import { nameDescription } from '../builder/filters.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addToolKinds } from './tool-kinds.ts'
 import { addToolTypes } from './tool-objects.ts'
@@ -12,7 +11,6 @@ import { addToolTypes } from './tool-objects.ts'
 export function addTools(refs: Refs, gates: GateTypes): void {
   addToolKinds(refs, addToolTypes(refs, gates), gates)
   addToolQueries(refs)
-  addOperations(refs, tools)
 }
 
 const kindMeanings: Record<tools.ToolKind, string> = {

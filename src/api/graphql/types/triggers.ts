@@ -1,14 +1,12 @@
 /** Triggers in GraphQL. */
 import * as triggers from '../../../domain/triggers/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addTriggerType } from './trigger-object.ts'
 
 export function addTriggers(refs: Refs): void {
   addTriggerType(refs)
   addQueries(refs)
-  addOperations(refs, triggers)
 }
 
 function addQueries(refs: Refs): void {

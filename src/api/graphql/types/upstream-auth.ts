@@ -1,13 +1,13 @@
 /** How Gatehouse authenticates to a protected MCP server (OAuth 2.1), as object and input types. */
-import { authInput, authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
+import { authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 
-/** Adds the object type and the input type, and returns both. */
+/** Adds the object type, and returns it. */
 export function addUpstreamAuth(refs: Refs) {
   const { builder } = refs
   const Kind = refs.shapes.choice(authKind)
   const meanings = authMeanings
-  const Object_ = builder.objectRef<UpstreamAuth>('UpstreamAuth').implement({
+  return builder.objectRef<UpstreamAuth>('UpstreamAuth').implement({
     description:
       'How Gatehouse authenticates to a protected MCP server. Secrets are given by name, never by value.',
     fields: (t) => ({
@@ -39,5 +39,4 @@ export function addUpstreamAuth(refs: Refs) {
       }),
     }),
   })
-  return { Object: Object_, Input: refs.shapes.part(authInput) }
 }

@@ -1,22 +1,14 @@
-/** In GraphQL: every model provider that agents of a project can name, and a test of one. */
+/** In GraphQL: every model provider that agents of a project can name. */
 import {
   listUsableProviders,
   mostProviders,
   providerSources,
-  testProvider,
-  type ProviderTrial,
   type UsableProvider,
 } from '../../../domain/generations/index.ts'
 import { described } from '../builder/described.ts'
-import { addMutation } from '../builder/mutation.ts'
 import type { Refs } from '../builder/refs.ts'
 
-export function addUsableProviders(refs: Refs): void {
-  addQuery(refs)
-  addTest(refs)
-}
-
-function addQuery({ builder }: Refs): void {
+export function addUsableProviders({ builder }: Refs): void {
   const Source = builder.enumType('ProviderSource', {
     description: 'Where a model provider is configured.',
     values: described(providerSources, {
@@ -55,54 +47,4 @@ function addQuery({ builder }: Refs): void {
       resolve: (_root, { projectId }, { ctx, models }) => listUsableProviders(ctx, models, { projectId }),
     }),
   )
-}
-
-function addTest(refs: Refs): void {
-  const { builder } = refs
-  const Fault = builder.objectRef<NonNullable<ProviderTrial['error']>>('ProviderFault').implement({
-    description: 'The reason for which a model did not answer.',
-    fields: (t) => ({
-      code: t.exposeString('code', {
-        description:
-          'The stable code of the failure for programs, a GenerationFailureCode such as MODEL_AUTH.',
-      }),
-      message: t.exposeString('message', {
-        description: 'An explanation of the failure for people, without keys and addresses.',
-      }),
-    }),
-  })
-  addMutation(refs, {
-    name: 'testProvider',
-    description:
-      'Asks a model of a provider for a few tokens, once, within 20 seconds. A test counts as 10 requests of the ' +
-      'caller. Permission: providers:Test.',
-    input: builder.inputType('TestProviderInput', {
-      description: 'The model provider to test.',
-      fields: (t) => ({
-        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        name: t.string({ required: true, description: 'The name of the provider, as in modelProviders.' }),
-        model: t.string({
-          description: 'The name of the model. Default: the default model of the provider, if there is one.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<ProviderTrial>('TestProviderPayload').implement({
-      description: 'The result of a test. A provider that refuses or is silent is a result, not an error.',
-      fields: (t) => ({
-        model: t.exposeString('model', { description: 'The model that was asked, as provider/model.' }),
-        ok: t.exposeBoolean('ok', { description: 'Whether the model has answered.' }),
-        milliseconds: t.exposeInt('milliseconds', {
-          description:
-            'The time from the request until the end of the answer or the failure, in milliseconds.',
-        }),
-        error: t.expose('error', {
-          type: Fault,
-          nullable: true,
-          description: 'The reason for which the model did not answer; null when it has answered.',
-        }),
-      }),
-    }),
-    errors: ['NotFoundError', 'LimitReachedError'],
-    run: (ctx, input, { models }) => testProvider(ctx, models, input),
-  })
 }

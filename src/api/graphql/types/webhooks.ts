@@ -2,14 +2,12 @@
 import * as followers from '../../../domain/followers/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
-import { addOperations } from '../builder/operations.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addWebhookTypes } from './webhook-objects.ts'
 
 export function addWebhooks(refs: Refs, events: EventTypes): void {
   addWebhookTypes(refs, events)
   addQueries(refs)
-  addOperations(refs, followers)
 }
 
 function addQueries(refs: Refs): void {

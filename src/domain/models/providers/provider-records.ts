@@ -1,8 +1,9 @@
 /** Model providers of the environment and of each project, opened as ports. */
+import { choice, entity, optional, part } from '../../../core/shapes.ts'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
-import { check, text, whole } from '../../../core/check.ts'
+import { text, whole } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Page } from '../../../core/page.ts'
@@ -18,6 +19,8 @@ import {
   recordChange,
   type Ctx,
   type Services,
+  inProject,
+  operation,
 } from '../../access/index.ts'
 import { appendProjectEvents, providerDeleted, providerSet } from '../../events/index.ts'
 import { faultOfUse, openSecrets, SecretRefusedError } from '../../secrets/index.ts'
@@ -144,65 +147,110 @@ function providerOf(row: typeof providers.$inferSelect): Provider {
   return row as Provider
 }
 
-const shape = z.object({
-  projectId: z.string().nullish(),
-  name: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must match ^[A-Za-z0-9_-]{1,64}$')
-    .refine((name) => name !== 'builtin', 'is reserved'),
-  kind: z.enum(['openai', 'anthropic', 'google', 'compatible']),
-  baseUrl: text(2000).nullish(),
-  secretName: text(64, 1).nullish(),
-  defaultModel: text(200, 1),
-  capabilities: z
-    .object({
-      images: z.boolean().nullish(),
-      files: z.boolean().nullish(),
-      parallelTools: z.boolean().nullish(),
-      structuredOutput: z.boolean().nullish(),
-    })
-    .nullish(),
-  contextWindow: whole(1000, 100_000_000).nullish(),
+const providerName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must match ^[A-Za-z0-9_-]{1,64}$')
+  .refine((name) => name !== 'builtin', 'is reserved')
+
+export const providerKind = choice('ProviderKind', 'The API that a model provider has.', {
+  openai: 'The provider has the OpenAI Responses API.',
+  anthropic: 'The provider has the Anthropic Messages API.',
+  google: 'The provider has the Google Gemini API.',
+  compatible: 'The provider is any server with an OpenAI compatible chat completions API.',
 })
 
-export type SetProviderInput = z.input<typeof shape>
+const capabilities = part(
+  'ModelCapabilitiesInput',
+  'The capabilities of the models of a provider where they differ from the default of the kind.',
+  {
+    images: z.boolean().nullish().describe('Whether the models accept images.'),
+    files: z.boolean().nullish().describe('Whether the models accept files.'),
+    parallelTools: z
+      .boolean()
+      .nullish()
+      .describe('Whether the models can call several tools in one response.'),
+    structuredOutput: z
+      .boolean()
+      .nullish()
+      .describe('Whether the models support structured output by a response schema.'),
+  },
+)
 
-/**
- * Creates or replaces a provider of a project by name. Idempotent. Actions `providers:Set`, and `secrets:Use` on its
- * secret.
- */
-export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Provider> {
-  const given = check(shape, input)
-  const projectId = await projectOf(ctx, given.projectId)
-  await assertMay(ctx, 'providers:Set', projectId, `provider/${given.name}`)
-  await checkProvider(ctx, projectId, given)
-  const values = {
-    kind: given.kind,
-    baseUrl: given.baseUrl ?? null,
-    secretName: given.secretName ?? null,
-    defaultModel: given.defaultModel,
-    capabilities: Object.fromEntries(
-      Object.entries(given.capabilities ?? {}).filter(([, v]) => typeof v === 'boolean'),
+const shape = z
+  .object({
+    ...inProject,
+    name: providerName.describe(
+      'The name of letters, digits, - and _. It has precedence over a provider of an environment variable.',
     ),
-    contextWindow: given.contextWindow ?? null,
-  }
-  const saved = await atomically(ctx.db, async (tx) => {
-    await assertQuota(tx, ctx, providers, projectId, 'providers')
-    const [row] = await tx
-      .insert(providers)
-      .values({ id: newId('provider'), projectId, name: given.name, ...values })
-      .onConflictDoUpdate({
-        target: [providers.projectId, providers.name],
-        set: { ...values, updatedAt: sql`now()` },
-      })
-      .returning()
-    await recordChange(tx, ctx, { projectId, action: 'providers:Set', resource: `provider/${given.name}` })
-    await appendProjectEvents(tx, projectId, [providerSet({ name: given.name })])
-    return providerOf(row!)
+    kind: providerKind.describe('The API that the provider has.'),
+    baseUrl: optional(
+      text(2000).describe(
+        'The base URL of the API, which must be an allowed address as for tools; required for COMPATIBLE.',
+      ),
+      "the vendor's own",
+    ),
+    secretName: optional(
+      text(64, 1).describe('The name of the secret that holds the API key of the provider.'),
+      'no key',
+    ),
+    defaultModel: text(200, 1).describe(
+      'The name of the model to preselect when a person chooses this provider.',
+    ),
+    capabilities: optional(
+      capabilities.describe('The capabilities of the models where they differ from the default of the kind.'),
+      'none differ',
+    ),
+    contextWindow: optional(
+      whole(1000, 100_000_000).describe(
+        'The context window of the models in tokens, input and output together; history is trimmed to it.',
+      ),
+      'the default of the kind',
+    ),
   })
-  publishNews(ctx, projectId)
-  return saved
-}
+  .describe('The model provider to create or replace.')
+
+/** Idempotent. Also action `secrets:Use` on its secret. */
+export const setProvider = operation({
+  name: 'setProvider',
+  does: 'Creates or replaces a model provider of a project by name.',
+  permission: 'providers:Set',
+  input: shape,
+  payload: z
+    .object({ provider: entity<Provider>()('Provider').describe('The provider after the mutation.') })
+    .describe('The provider after the mutation.'),
+  refuses: ['NOT_FOUND', 'LIMITED'],
+  async run(ctx, given) {
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'providers:Set', projectId, `provider/${given.name}`)
+    await checkProvider(ctx, projectId, given)
+    const values = {
+      kind: given.kind,
+      baseUrl: given.baseUrl ?? null,
+      secretName: given.secretName ?? null,
+      defaultModel: given.defaultModel,
+      capabilities: Object.fromEntries(
+        Object.entries(given.capabilities ?? {}).filter(([, v]) => typeof v === 'boolean'),
+      ),
+      contextWindow: given.contextWindow ?? null,
+    }
+    const saved = await atomically(ctx.db, async (tx) => {
+      await assertQuota(tx, ctx, providers, projectId, 'providers')
+      const [row] = await tx
+        .insert(providers)
+        .values({ id: newId('provider'), projectId, name: given.name, ...values })
+        .onConflictDoUpdate({
+          target: [providers.projectId, providers.name],
+          set: { ...values, updatedAt: sql`now()` },
+        })
+        .returning()
+      await recordChange(tx, ctx, { projectId, action: 'providers:Set', resource: `provider/${given.name}` })
+      await appendProjectEvents(tx, projectId, [providerSet({ name: given.name })])
+      return providerOf(row!)
+    })
+    publishNews(ctx, projectId)
+    return { provider: saved }
+  },
+})
 
 async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof shape>): Promise<void> {
   if (given.kind === 'compatible' && !given.baseUrl)
@@ -214,27 +262,36 @@ async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof
   if (fault) throw invalidAt(['input', 'secretName'], fault)
 }
 
-/** Deletes a provider. Idempotent; returns whether it existed. Action `providers:Delete`. */
-export async function deleteProvider(
-  ctx: Ctx,
-  input: { projectId?: string | null | undefined; name: string },
-): Promise<boolean> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'providers:Delete', projectId, `provider/${input.name}`)
-  const wasThere = await atomically(ctx.db, async (tx) => {
-    const rows = await tx
-      .delete(providers)
-      .where(and(eq(providers.projectId, projectId), eq(providers.name, input.name)))
-      .returning({ id: providers.id })
-    const resource = `provider/${input.name}`
-    if (rows.length === 0) return false
-    await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
-    await appendProjectEvents(tx, projectId, [providerDeleted({ name: input.name })])
-    return true
-  })
-  if (wasThere) publishNews(ctx, projectId)
-  return wasThere
-}
+export const deleteProvider = operation({
+  name: 'deleteProvider',
+  does: 'Deletes a model provider of a project. Idempotent.',
+  permission: 'providers:Delete',
+  input: z
+    .object({ ...inProject, name: z.string().describe('The name of the provider.') })
+    .describe('The provider to delete.'),
+  payload: z
+    .object({ deleted: z.boolean().describe('Whether the provider existed.') })
+    .describe('The result of the deletion.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, given) {
+    const { name } = given
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'providers:Delete', projectId, `provider/${name}`)
+    const wasThere = await atomically(ctx.db, async (tx) => {
+      const rows = await tx
+        .delete(providers)
+        .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
+        .returning({ id: providers.id })
+      const resource = `provider/${name}`
+      if (rows.length === 0) return false
+      await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
+      await appendProjectEvents(tx, projectId, [providerDeleted({ name })])
+      return true
+    })
+    if (wasThere) publishNews(ctx, projectId)
+    return { deleted: wasThere }
+  },
+})
 
 /** The project's own provider of this name; null when it has none. Checks no permission. */
 export async function findProvider(ctx: Ctx, projectId: string, name: string): Promise<Provider | null> {

@@ -3,14 +3,16 @@
  * once.
  */
 import { eq } from 'drizzle-orm'
+import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
 import { AppError } from '../../../core/errors.ts'
+import { idOf } from '../../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { upstreamLogins } from '../../../store/db/tables/upstreams.ts'
 import { madeDue } from '../../../store/work/work.ts'
-import { assertMay, reachable, recordChange, type Ctx, type Services } from '../../access/index.ts'
+import { assertMay, operation, reachable, recordChange, type Ctx, type Services } from '../../access/index.ts'
 import { seal } from '../../secrets/index.ts'
 import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
@@ -26,7 +28,7 @@ import {
 } from './login-row.ts'
 import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from '../save.ts'
-import { loadRows, type UpstreamRow } from '../state.ts'
+import { loadRows, toolOfUpstream, type UpstreamRow } from '../state.ts'
 import { targetOf } from '../target.ts'
 import { databaseTokenStore } from './tokens.ts'
 
@@ -35,36 +37,49 @@ const loginMs = 10 * 60_000
 /** Open logins that one upstream may have. */
 const maxLogins = 20
 
-/**
- * Starts a login. Returns the URL of a page of Gatehouse, where a person confirms it within ten minutes (see
- * confirmLogin). Action `tools:Connect` on the tool. INVALID for an upstream that needs no login, UPSTREAM when its
- * authorization server cannot be found or refuses Gatehouse.
- */
-export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
-  const row = await findUpstream(ctx, input.toolId)
-  if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
-    throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
-  const state = newToken('')
-  const login: LoginAttempt = { state }
-  const challenge = await beginLogin(ctx, row, login)
-  const { url, verifier, discovery } = login
-  const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
-  await atomically(ctx.db, async (tx) => {
-    await deleteOldLogins(tx, row.id)
-    await tx.insert(upstreamLogins).values({
-      stateHash: sha256Hex(state),
-      upstreamId: row.id,
-      projectId: row.projectId,
-      configVersion: row.configVersion,
-      sealed: seal(ctx.masterKey, writeJson(sealed), sealContext(row.id)),
-      startedBy: ctx.principal.id,
-      expiresAt: nowPlus(loginMs),
+/** INVALID for an upstream that needs no login. A person confirms the login before it begins: see confirmLogin. */
+export const connectUpstream = operation({
+  name: 'connectUpstream',
+  does: 'Starts a login of a person at the authorization server of an upstream.',
+  permission: 'tools:Connect',
+  input: z.object({ toolId: idOf('tool', 'mcp tool') }).describe('The mcp tool to log in for.'),
+  payload: z
+    .object({
+      url: z
+        .string()
+        .describe(
+          'The URL to open in a browser within ten minutes; the page asks for confirmation first. The login works once, in ' +
+            'that browser only.',
+        ),
     })
-    const { projectId } = row
-    await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
-  })
-  return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
-}
+    .describe('The URL at which the login begins.'),
+  refuses: ['NOT_FOUND', 'UPSTREAM'],
+  async run(ctx, { toolId }) {
+    const row = await findUpstream(ctx, toolId)
+    if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
+      throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
+    const state = newToken('')
+    const login: LoginAttempt = { state }
+    const challenge = await beginLogin(ctx, row, login)
+    const { url, verifier, discovery } = login
+    const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
+    await atomically(ctx.db, async (tx) => {
+      await deleteOldLogins(tx, row.id)
+      await tx.insert(upstreamLogins).values({
+        stateHash: sha256Hex(state),
+        upstreamId: row.id,
+        projectId: row.projectId,
+        configVersion: row.configVersion,
+        sealed: seal(ctx.masterKey, writeJson(sealed), sealContext(row.id)),
+        startedBy: ctx.principal.id,
+        expiresAt: nowPlus(loginMs),
+      })
+      const { projectId } = row
+      await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
+    })
+    return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
+  },
+})
 
 async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
   const store = databaseTokenStore(ctx, row)
@@ -125,20 +140,30 @@ export async function finishLogin(
   return 'connected'
 }
 
-/** Deletes tokens, client registration and logins. Action `tools:Connect` on the tool. Idempotent. */
-export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
-  const row = await findUpstream(ctx, input.toolId)
-  await atomically(ctx.db, async (tx) => {
-    await forgetTokens(tx, row.id)
-    await recordChange(tx, ctx, {
-      projectId: row.projectId,
-      action: 'tools:Connect',
-      resource: `tool/${row.id}`,
-      details: { disconnected: true },
+export const disconnectUpstream = operation({
+  name: 'disconnectUpstream',
+  does: 'Deletes the OAuth tokens, the client registration and the pending logins of an upstream.',
+  permission: 'tools:Connect',
+  input: z
+    .object({ toolId: idOf('tool', 'mcp tool') })
+    .describe('The mcp tool whose server is disconnected.'),
+  payload: toolOfUpstream,
+  refuses: ['NOT_FOUND'],
+  async run(ctx, { toolId }) {
+    const row = await findUpstream(ctx, toolId)
+    await atomically(ctx.db, async (tx) => {
+      await forgetTokens(tx, row.id)
+      await recordChange(tx, ctx, {
+        projectId: row.projectId,
+        action: 'tools:Connect',
+        resource: `tool/${row.id}`,
+        details: { disconnected: true },
+      })
     })
-  })
-  await reconnect(ctx, row, null)
-}
+    await reconnect(ctx, row, null)
+    return { tool: toolId }
+  },
+})
 
 /** Returns the row when the caller can reach it and may connect it. */
 async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
