@@ -193,8 +193,11 @@ export function authInputOf(auth: UpstreamAuth | null): z.input<typeof authInput
 }
 
 /** The fields of a connection as they are given. */
-export const upstreamFields = {
-  url: text(2048, 1),
+export const connectionFields = {
+  url: text(2048, 1).describe(
+    'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the ' +
+      'host is replaced by the secret when a request is sent.',
+  ),
   headers: scalar(
     'JSONObject',
     z
@@ -204,17 +207,20 @@ export const upstreamFields = {
           .record(z.string(), text(4096))
           .refine((headers) => Object.keys(headers).length <= 50, 'must have at most 50 headers'),
       ),
+  )
+    .nullish()
+    .describe(
+      'Static headers by name. {{secret:NAME}} in a value is replaced by the secret when a request is sent.',
+    ),
+  auth: optional(
+    authInput.describe('How Gatehouse authenticates to the server (OAuth).'),
+    'no authentication',
   ),
-  auth: authInput.describe('How Gatehouse authenticates to the server (OAuth).'),
 }
-const shape = z.object({
-  url: upstreamFields.url,
-  headers: upstreamFields.headers.nullish(),
-  auth: upstreamFields.auth.nullish(),
-})
+export const connection = z.object(connectionFields)
 
 /** What is kept of a connection. */
-export const upstreamConfigOf = ({ url, headers, auth }: z.output<typeof shape>): UpstreamConfig => ({
+export const upstreamConfigOf = ({ url, headers, auth }: z.output<typeof connection>): UpstreamConfig => ({
   url,
   headers: headers ?? {},
   auth: auth ?? null,
@@ -223,7 +229,7 @@ export const upstreamConfigOf = ({ url, headers, auth }: z.output<typeof shape>)
 /** The configuration that a checked input describes. Throws INVALID with every fault. */
 export function checkUpstreamConfig(
   services: { egress: Pick<Egress, 'checkUrl'> },
-  input: z.output<typeof shape>,
+  input: z.output<typeof connection>,
 ): UpstreamConfig {
   const config = upstreamConfigOf(input)
   const faults = upstreamFaults(services.egress, config)

@@ -21,7 +21,8 @@ export {
   secretsOf,
   upstreamConfigOf,
   upstreamFaults,
-  upstreamFields,
+  connection,
+  connectionFields,
   type UpstreamAuth,
   type UpstreamConfig,
 } from './config.ts'

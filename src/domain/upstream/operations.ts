@@ -4,7 +4,7 @@ import { invalidAt } from '../../core/errors.ts'
 import { idOf, idShape, optional } from '../../core/shapes.ts'
 import { assertMay, operation, projectOf, reachable } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
-import { checkUpstreamConfig, secretsOf, upstreamFields, withoutSecrets } from './config.ts'
+import { checkUpstreamConfig, secretsOf, connectionFields, withoutSecrets } from './config.ts'
 import { refreshUpstream } from './catalog/refresh.ts'
 import { era, loadRows, toolOfUpstream, upstreamError, upstreamStatus, upstreamTransport } from './state.ts'
 import { tryConfig } from './trial.ts'
@@ -36,14 +36,7 @@ export const tryUpstream = operation({
         idShape('The id of the project whose secrets are used.'),
         'the project of the API key',
       ),
-      url: upstreamFields.url.describe(
-        'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the ' +
-          'host is replaced by the secret.',
-      ),
-      headers: upstreamFields.headers
-        .nullish()
-        .describe('Static headers by name. {{secret:NAME}} in a value is replaced by the secret.'),
-      auth: optional(upstreamFields.auth, 'no authentication'),
+      ...connectionFields,
     })
     .describe('The connection to test; the fields are those of McpToolConfigInput.'),
   payload: z

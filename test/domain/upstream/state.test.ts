@@ -1,12 +1,14 @@
 /** Upstreams in the database: saved, changed, deleted, read often, and their secrets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
+import { check } from '../../../src/core/check.ts'
 import type { AppError } from '../../../src/core/errors.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { atomically, query } from '../../../src/store/db/database.ts'
 import { seal } from '../../../src/domain/secrets/index.ts'
 import {
   checkUpstreamConfig,
+  connection,
   dropUpstream,
   loadUpstreams,
   saveUpstream,
@@ -138,7 +140,7 @@ describe('what is saved', () => {
 describe('a configuration', () => {
   const faults = (input: unknown) => {
     try {
-      checkUpstreamConfig(h.app.services, input as never)
+      checkUpstreamConfig(h.app.services, check(connection, input))
       return []
     } catch (error) {
       return (error as AppError).details.issues!.map(({ path }) => path.slice(1).join('.'))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { text } from '../../../core/check.ts'
 import { optional, part } from '../../../core/shapes.ts'
 import { gateInput, type GatePolicy } from '../../gates/index.ts'
-import { authInputOf, upstreamConfigOf, upstreamFields, type UpstreamConfig } from '../../upstream/index.ts'
+import { authInputOf, upstreamConfigOf, connectionFields, type UpstreamConfig } from '../../upstream/index.ts'
 
 /** Another MCP server as a tool: how it is reached, and which of its tools are offered, and how. */
 export interface McpToolConfig extends UpstreamConfig {
@@ -36,16 +36,7 @@ export const mcpInput = part(
   'McpToolConfigInput',
   'An upstream MCP server (Streamable HTTP of any revision, or HTTP with SSE).',
   {
-    url: upstreamFields.url.describe(
-      'The absolute URL of the server, or connector:NAME for one that gatehouse connect offers. {{secret:NAME}} after the ' +
-        'host is replaced by the secret when a request is sent.',
-    ),
-    headers: upstreamFields.headers
-      .nullish()
-      .describe(
-        'Static headers by name. {{secret:NAME}} in a value is replaced by the secret when a request is sent.',
-      ),
-    auth: optional(upstreamFields.auth, 'no authentication'),
+    ...connectionFields,
     allow: optional(names.describe('Names of the tools of the server to serve.'), 'all'),
     deny: optional(names.describe('Names of the tools of the server never to serve.'), 'none'),
     gates: actionGates.nullish(),
