@@ -84,6 +84,21 @@ export function oneOf<Fields extends z.ZodRawShape>(
   return shape
 }
 
+/** A part of inputs that is checked later: what is given may be anything. */
+export function unchecked<Shape extends z.ZodObject>(part: Shape): z.ZodType<z.input<Shape>> {
+  const naming = namings.get(part)
+  if (naming?.as !== 'object') throw new Error('The shape is no part of inputs.')
+  const shape = z.custom<z.input<Shape>>()
+  namings.add(shape, naming)
+  parts.set(shape, part)
+  return shape
+}
+
+const parts = new WeakMap<z.core.$ZodType, z.ZodObject>()
+
+/** What an unchecked part would have to be. */
+export const partBehind = (shape: z.core.$ZodType): z.core.$ZodType => parts.get(shape) ?? shape
+
 declare const entityName: unique symbol
 
 /** An object with a life of its own, which an API shows by its own fields. */

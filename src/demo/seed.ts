@@ -2,7 +2,7 @@
 import { everyRow, type Page } from '../core/page.ts'
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
-import { startGeneration } from '../domain/generations/index.ts'
+import { beginGeneration } from '../domain/generations/index.ts'
 import { rehearsalModel } from '../domain/models/index.ts'
 import { createTool, listTools, updateTool } from '../domain/tools/index.ts'
 import { demoTools } from './tools.ts'
@@ -47,6 +47,6 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     toolIds,
     mcp: { enabled: true },
   })
-  for (const prompt of firstPrompts) await startGeneration(ctx, { agentId: made.id, prompt })
+  for (const prompt of firstPrompts) await beginGeneration(ctx, { agentId: made.id, prompt })
   return made.id
 }

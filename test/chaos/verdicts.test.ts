@@ -1,7 +1,7 @@
 /** Many people at one gate: each approval has exactly one outcome, for any number of concurrent and late verdicts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import postgres from 'postgres'
-import { decideApproval } from '../../src/domain/approvals/index.ts'
+import { giveVerdict } from '../../src/domain/approvals/index.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
 import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
@@ -32,7 +32,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         deployment.replicas[i % deployment.replicas.length]!.mutate(
-          'decideApproval',
+          'giveVerdict',
           { approvalId, verdict: 'APPROVE', reason: `click ${i}` },
           'approval { status decision { reason } }',
         ),
@@ -146,7 +146,7 @@ async function click(
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, moment - performance.now())))
     const { app } = deployment.replicas[(i + k) % deployment.replicas.length]!
     const ctx = app.ctxOf(by)
-    return decideApproval(ctx, { approvalId, verdict: 'APPROVE' }).then(
+    return giveVerdict(ctx, { approvalId, verdict: 'APPROVE' }).then(
       (approval) => approval.status as string,
       (error: { code?: string }) => error.code ?? String(error),
     )

@@ -1,7 +1,7 @@
 /** A call that was begun before a pause and whose connection opens after it is not sent, and waits for the end of it. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { principalById } from '../../src/domain/access/index.ts'
-import { callTool } from '../../src/domain/calls/index.ts'
+import { callDirectly } from '../../src/domain/calls/index.ts'
 import { createEgress } from '../../src/domain/egress/index.ts'
 import { aroundStatements } from '../support/around-statements.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
@@ -37,7 +37,7 @@ async function toolAt(name: string, lookup: () => Promise<string[]>) {
   const url = `http://slow.test:${new URL(upstream.url).port}/${name}`
   const config = { http: { url, inputSchema: { type: 'object' } } }
   const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
-  return { toolId: tool.id as string, call: () => callTool(ctx, { toolId: tool.id, arguments: {} }) }
+  return { toolId: tool.id as string, call: () => callDirectly(ctx, { toolId: tool.id, arguments: {} }) }
 }
 
 const sentTo = (name: string) => upstream.seen.filter(({ url }) => url === `/${name}`)

@@ -20,8 +20,8 @@ export interface Declaration<
   payload: Payload
   /** Errors that a client must handle, beside INVALID. */
   refuses: readonly RefusalCode[]
-  /** Agents can call it as a tool. */
-  isAction?: boolean
+  /** Agents can call it as a tool, and see its payload, or these fields of it. */
+  isAction?: boolean | readonly string[]
   /** Fields of the input that may loosen a rule: an agent's call with one of them is stopped by default. */
   loosening?: readonly (keyof z.input<Input> & string)[]
 }
@@ -42,14 +42,32 @@ export interface Operation<
 /** What an operation is given. */
 export type InputOf<One extends (ctx: Ctx, input: never) => unknown> = Parameters<One>[1]
 
-export function operation<Input extends z.ZodObject, Payload extends z.ZodObject, More = void>({
+/**
+ * Declares an operation. With `checksItself`, `run` is given the input as it came: it keeps it as it came, or reports each fault in
+ * its own way.
+ */
+export function operation<Input extends z.ZodObject, Payload extends z.ZodObject, More = void>(
+  declaration: Declaration<Input, Payload> & {
+    checksItself?: false
+    run(ctx: Ctx, given: z.output<Input>, more: More): Promise<z.output<Payload>>
+  },
+): Operation<Input, Payload, More>
+export function operation<Input extends z.ZodObject, Payload extends z.ZodObject, More = void>(
+  declaration: Declaration<Input, Payload> & {
+    checksItself: true
+    run(ctx: Ctx, input: z.input<Input>, more: More): Promise<z.output<Payload>>
+  },
+): Operation<Input, Payload, More>
+export function operation<Input extends z.ZodObject, Payload extends z.ZodObject, More>({
   run,
+  checksItself = false,
   ...declaration
 }: Declaration<Input, Payload> & {
-  run(ctx: Ctx, given: z.output<Input>, more: More): Promise<z.output<Payload>>
+  checksItself?: boolean
+  run(ctx: Ctx, given: never, more: More): Promise<z.output<Payload>>
 }): Operation<Input, Payload, More> {
   const checked = async (ctx: Ctx, input: z.input<Input>, more: More) =>
-    run(ctx, check(declaration.input, input), more)
+    run(ctx, (checksItself ? input : check(declaration.input, input)) as never, more)
   return Object.assign(checked, { declaration })
 }
 

@@ -1,5 +1,7 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
+import { z } from 'zod'
 import type { JsonObject } from '../../core/json.ts'
+import { choice, entity } from '../../core/shapes.ts'
 import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
 import type { Requirement } from '../gates/index.ts'
@@ -9,8 +11,11 @@ import { masked } from '../tools/index.ts'
 export const approvalStatuses = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'VOIDED'] as const
 export type ApprovalStatus = (typeof approvalStatuses)[number]
 
-export const verdicts = ['APPROVE', 'REJECT'] as const
-export type Verdict = (typeof verdicts)[number]
+export const verdict = choice('Verdict', 'The verdict of a person about an approval.', {
+  APPROVE: 'The call may run once.',
+  REJECT: 'The call does not run; one rejection is enough.',
+})
+export type Verdict = z.output<typeof verdict>
 
 /**
  * Why an approval became VOIDED: the tool was changed or deleted after the question, the generation ended, or the
@@ -108,6 +113,11 @@ export interface Approval {
   voidReason: VoidReason | null
   createdAt: Date
 }
+
+export const Approval = entity<Approval>()('Approval')
+
+/** The payload of an operation on one approval. */
+export const changedApproval = z.object({ approval: Approval.describe('The approval after the mutation.') })
 
 export function approvalOf(row: typeof approvals.$inferSelect): Approval {
   const { wakeAt: _wakeAt, search: _search, ...rest } = row

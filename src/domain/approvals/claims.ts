@@ -1,11 +1,11 @@
 /** "I am on it": a claim tells others who is deciding. It never blocks a verdict, and ends by itself. */
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
+import { idOf } from '../../core/shapes.ts'
 import { prove } from '../../store/db/proof.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assertStillValid, basisOf, entryOf, type Ctx } from '../access/index.ts'
+import { assertStillValid, basisOf, entryOf, operation, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import {
   approvalClaimed,
@@ -14,7 +14,7 @@ import {
   type RequestedEvent,
   withRequester,
 } from '../events/index.ts'
-import { approvalOf, claimOf, type Approval } from './approval.ts'
+import { approvalOf, changedApproval, claimOf, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow } from './open.ts'
 import { whatOf } from './read.ts'
 import { hasApproved } from './rights.ts'
@@ -22,57 +22,68 @@ import { hasApproved } from './rights.ts'
 /** How long a claim holds without being renewed. */
 const claimMinutes = 10
 
-const shape = z.object({ approvalId: z.string() })
-
 const claimIsOver = sql`(p.claim is null or (p.claim->>'until')::timestamptz <= clock_timestamp())`
 
-/**
- * Says that the caller is deciding this approval, for 10 minutes. Action `approvals:Decide`, with the rules of its gate. A
- * repeat by the same key or person renews the claim. Approval, event and audit entry are written in one statement.
- * Errors: CONFLICT while somebody else has it, or for a person who has approved already; APPROVAL_ALREADY_DECIDED and
- * APPROVAL_EXPIRED.
- */
-export async function claimApproval(ctx: Ctx, input: { approvalId: string }): Promise<Approval> {
-  const { approvalId } = check(shape, input)
-  const { approval, isLate, persons } = await findDecidable(ctx, approvalId)
-  assertOpen(approval, isLate)
-  if (hasApproved(ctx, approval, persons))
-    throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
-  const { id: by, name: byName } = ctx.principal
-  const claim = sql`jsonb_build_object(
-    'by', ${by}::text, 'byName', ${byName}::text, 'at', clock_timestamp(),
-    'until', clock_timestamp() + ${claimMinutes}::int * interval '1 minute'
-  )`
-  // Whoever has voted is not deciding any more.
-  const hasVoted = sql`exists (
-    select 1 from jsonb_array_elements(p.votes) as vote
-    where vote->>'by' = p.claim->>'by' and (vote->>'at')::timestamptz >= (p.claim->>'at')::timestamptz
-  )`
-  const isFree = sql`(${claimIsOver} or p.claim->>'by' = ${by} or ${hasVoted})`
-  const event = approvalClaimed({ ...factsOf(approval), claimedBy: by })
-  const written = await write(ctx, approval, { claim, when: isFree, event, details: { claimed: true } })
-  return written ?? refuse(ctx, approval)
-}
+/** With the rules of its gate. CONFLICT also for a person who has approved already. */
+export const claimApproval = operation({
+  name: 'claimApproval',
+  does:
+    'Shows other approvers for 10 minutes that the caller is deciding an approval; a repeat renews the claim. A claim blocks no ' +
+    'verdict; ConflictError names the approver of an earlier one.',
+  permission: 'approvals:Decide',
+  input: z.object({ approvalId: idOf('approval') }).describe('The approval that the caller is deciding.'),
+  payload: changedApproval.describe('The result of a claim.'),
+  refuses: ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT'],
+  async run(ctx, { approvalId }) {
+    const { approval, isLate, persons } = await findDecidable(ctx, approvalId)
+    assertOpen(approval, isLate)
+    if (hasApproved(ctx, approval, persons))
+      throw conflict(
+        approval,
+        'The person of this key has approved already; another person must approve, too.',
+      )
+    const { id: by, name: byName } = ctx.principal
+    const claim = sql`jsonb_build_object(
+      'by', ${by}::text, 'byName', ${byName}::text, 'at', clock_timestamp(),
+      'until', clock_timestamp() + ${claimMinutes}::int * interval '1 minute'
+    )`
+    // Whoever has voted is not deciding any more.
+    const hasVoted = sql`exists (
+      select 1 from jsonb_array_elements(p.votes) as vote
+      where vote->>'by' = p.claim->>'by' and (vote->>'at')::timestamptz >= (p.claim->>'at')::timestamptz
+    )`
+    const isFree = sql`(${claimIsOver} or p.claim->>'by' = ${by} or ${hasVoted})`
+    const event = approvalClaimed({ ...factsOf(approval), claimedBy: by })
+    const written = await write(ctx, approval, { claim, when: isFree, event, details: { claimed: true } })
+    return { approval: written ?? (await refuse(ctx, approval)) }
+  },
+})
 
-/**
- * Gives up the caller's claim. Action `approvals:Decide`, with the rules of its gate. Without a claim that holds it changes
- * nothing, so it may be repeated. CONFLICT for the claim of somebody else.
- */
-export async function releaseApproval(ctx: Ctx, input: { approvalId: string }): Promise<Approval> {
-  const { approvalId } = check(shape, input)
-  const { approval } = await findDecidable(ctx, approvalId)
-  const { id: by } = ctx.principal
-  const isMine = sql`p.claim->>'by' = ${by} and not ${claimIsOver}`
-  const event = approvalReleased({ ...factsOf(approval), claimedBy: by })
-  const change = { claim: sql`null::jsonb`, when: isMine, event, details: { claimed: false } }
-  const written = await write(ctx, approval, change)
-  if (written) return written
-  await assertStillValid(ctx.db, ctx.principal)
-  const { approval: now } = await readNow(ctx, ctx.db, approval.id)
-  const held = claimOf(now, ctx.clock.now())
-  if (held && held.by !== by) throw claimedBy(now, held.byName)
-  return now
-}
+/** With the rules of its gate. CONFLICT for the claim of somebody else. */
+export const releaseApproval = operation({
+  name: 'releaseApproval',
+  does: 'Gives up a claim of the caller. Without a claim it changes nothing.',
+  permission: 'approvals:Decide',
+  input: z
+    .object({ approvalId: idOf('approval') })
+    .describe('The approval that the caller is not deciding any more.'),
+  payload: changedApproval.describe('The result of giving up a claim.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, { approvalId }) {
+    const { approval } = await findDecidable(ctx, approvalId)
+    const { id: by } = ctx.principal
+    const isMine = sql`p.claim->>'by' = ${by} and not ${claimIsOver}`
+    const event = approvalReleased({ ...factsOf(approval), claimedBy: by })
+    const change = { claim: sql`null::jsonb`, when: isMine, event, details: { claimed: false } }
+    const written = await write(ctx, approval, change)
+    if (written) return { approval: written }
+    await assertStillValid(ctx.db, ctx.principal)
+    const { approval: now } = await readNow(ctx, ctx.db, approval.id)
+    const held = claimOf(now, ctx.clock.now())
+    if (held && held.by !== by) throw claimedBy(now, held.byName)
+    return { approval: now }
+  },
+})
 
 function factsOf({ id, toolCallId, runtimeName }: Approval) {
   return { approvalId: id, toolCallId, name: runtimeName }

@@ -1,4 +1,5 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
+import { idOf, optional, part, scalar, unchecked } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
@@ -16,7 +17,7 @@ import { withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertStillValid, denied, type Ctx } from '../access/index.ts'
+import { assertStillValid, denied, type Ctx, operation } from '../access/index.ts'
 import { judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
 import {
   argumentLimits,
@@ -28,12 +29,12 @@ import {
   withAttachments,
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
-import { verdicts, type Approval, type Verdict } from './approval.ts'
+import { Approval, verdict } from './approval.ts'
 import { coveredBy, digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
 import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
 import type { Edit, PreparedVerdict } from './decision.ts'
-import { grantShape, type GrantInput } from './grants.ts'
+import { grantShape } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
 import { respondedResult } from './outcome.ts'
 import { assertMayDecide, decides, findForVerdict, whatOf } from './read.ts'
@@ -43,27 +44,59 @@ import type { JudgedVerdict } from './write-verdict.ts'
 /** The most decisions of one request. */
 export const maxBatch = 50
 
-const decision = z.object({
-  approvalId: z.string(),
-  verdict: z.enum(verdicts),
-  reason: text(2000).nullish(),
-  note: text(2000).nullish(),
-  response: text(20_000, 1).nullish(),
-  arguments: z.unknown().optional(),
-  expectedDigest: z.string().max(100).nullish(),
-  grant: grantShape.nullish(),
-})
+const decision = part('DecideApprovalInput', 'A verdict about one approval.', {
+  approvalId: idOf('approval'),
+  verdict: verdict.describe('The verdict about the approval.'),
+  reason: text(2000)
+    .nullish()
+    .describe('The reason, which the model receives with a rejection; at most 2,000 characters.'),
+  note: text(2000)
+    .nullish()
+    .describe('A note for other approvers, which the model never receives; at most 2,000 characters.'),
+  response: optional(
+    text(20_000, 1).describe(
+      'A text that becomes the result of the call in place of that of the tool, for REJECT only, where every gate that stops ' +
+        'the call allows responses; at most 20,000 characters, and JSON that fits the outputSchema of the tool, if it has ' +
+        'one. Not together with reason.',
+    ),
+    'the call is rejected',
+  ),
+  arguments: optional(
+    scalar('JSONObject', z.unknown()).describe(
+      'Edited arguments without presets, for APPROVE only; they are validated, and the model learns which ones changed.',
+    ),
+    'the frozen arguments',
+  ),
+  expectedDigest: optional(
+    z
+      .string()
+      .max(100)
+      .describe(
+        'The digest that the verdict is for: with another current digest the mutation returns ConflictError.',
+      ),
+    'the digest at the time of the request',
+  ),
+  grant: optional(
+    grantShape.describe(
+      'A grant that remembers the verdict: with APPROVE it lets later calls pass the gate, with REJECT it refuses them.',
+    ),
+    'none',
+  ),
+}).describe('A verdict about one approval.')
 
-export interface DecideApprovalInput {
-  approvalId: string
-  verdict: Verdict
-  reason?: string | null | undefined
-  note?: string | null | undefined
-  response?: string | null | undefined
-  arguments?: unknown
-  expectedDigest?: string | null | undefined
-  grant?: GrantInput | null | undefined
-}
+export type DecideApprovalInput = z.input<typeof decision>
+
+const refuses = ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT', 'LIMITED'] as const
+
+/** Several decisions, each checked in its turn. */
+export const severalDecisions = z
+  .object({
+    decisions: z
+      .array(unchecked(decision))
+      .refine(({ length }) => length >= 1 && length <= maxBatch, `must have 1 to ${maxBatch} entries`)
+      .describe('The verdicts, 1 to 50.'),
+  })
+  .describe('Verdicts about several approvals.')
 
 /**
  * Gives a verdict. Action `approvals:Decide` on the tool, or on the agent when the call asks one. The gate may
@@ -80,7 +113,7 @@ export interface DecideApprovalInput {
  * without it of arguments that were edited since they were first asked about. A REJECT
  * without `expectedDigest` applies to any edit.
  */
-export async function decideApproval(
+export async function giveVerdict(
   ctx: Ctx,
   input: DecideApprovalInput,
   root: string[] = ['input'],
@@ -89,24 +122,47 @@ export async function decideApproval(
   return decided!
 }
 
-/** Makes several decisions, all or none: the first that fails rolls back the others, and its error names its index. */
-export async function decideApprovals(
-  ctx: Ctx,
-  input: { decisions: DecideApprovalInput[] },
-): Promise<Approval[]> {
-  const { decisions } = input
-  if (decisions.length === 0 || decisions.length > maxBatch)
-    throw invalidAt(['input', 'decisions'], `must have 1 to ${maxBatch} entries`)
-  const ready: PreparedVerdict[] = []
-  for (const [i, one] of decisions.entries()) {
-    const path = ['input', 'decisions', String(i)]
-    const made = await prepare(ctx, one, path)
-    if (ready.some((other) => other.approval.id === made.approval.id))
-      throw invalidAt([...path, 'approvalId'], 'is in this batch twice')
-    ready.push(made)
-  }
-  return decideAll(ctx, ready)
-}
+/** See giveVerdict. */
+export const decideApproval = operation({
+  name: 'decideApproval',
+  does:
+    'Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ' +
+    'ApprovalExpiredError.',
+  permission: 'approvals:Decide',
+  input: decision,
+  payload: z
+    .object({
+      // As in the errors, so that one document can select it in all members of the union.
+      approval: Approval.nullable().describe('The approval after the mutation, never null here.'),
+    })
+    .describe('The result of a verdict that was accepted.'),
+  refuses,
+  checksItself: true,
+  run: async (ctx, input) => ({ approval: await giveVerdict(ctx, input) }),
+})
+
+/** All or none: the error of the first that fails names its index. */
+export const decideApprovals = operation({
+  name: 'decideApprovals',
+  does: 'Gives several verdicts atomically: one that is refused refuses all.',
+  permission: 'approvals:Decide',
+  input: severalDecisions,
+  payload: z
+    .object({ approvals: z.array(Approval).describe('The approvals in the order of the decisions.') })
+    .describe('The result of verdicts that were accepted.'),
+  refuses,
+  async run(ctx, { decisions }) {
+    const ready: PreparedVerdict[] = []
+    for (const [i, one] of decisions.entries()) {
+      const path = ['input', 'decisions', String(i)]
+      const made = await prepare(ctx, one, path)
+      if (ready.some((other) => other.approval.id === made.approval.id))
+        throw invalidAt([...path, 'approvalId'], 'is in this batch twice')
+      ready.push(made)
+    }
+    return { approvals: await decideAll(ctx, ready) }
+  },
+})
 
 /**
  * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked

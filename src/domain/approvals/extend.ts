@@ -1,16 +1,16 @@
 /** Longer time for a question: a later deadline, written under the lock of the owner like a verdict. */
+import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { StaleReadError, withProof } from '../../store/db/proof.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
-import { assertStillValid, denied, entryOf, type Ctx } from '../access/index.ts'
+import { assertStillValid, denied, entryOf, operation, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
-import type { Approval } from './approval.ts'
+import { changedApproval, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow, type Decidable } from './open.ts'
 import { whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
@@ -18,36 +18,42 @@ import { personsIn, whyNot, type Persons } from './rights.ts'
 /** The latest deadline, counted from the question: as long as a gate may allow at most. */
 const longestMs = 7 * 24 * 3_600_000
 
-const shape = z.object({ approvalId: z.string(), until: z.date() })
-
 /** The latest deadline that an approval can get. */
 export function extendableUntil({ createdAt, expiresAt }: Pick<Approval, 'createdAt' | 'expiresAt'>): Date {
   return new Date(Math.max(createdAt.getTime() + longestMs, expiresAt.getTime()))
 }
 
 /**
- * Moves the deadline of a pending approval to `until`, at most 7 days after it was requested. Action `approvals:Decide`,
- * with the rules of its gate, and never by the person who requested the call. A deadline that is at `until` or later stays,
- * so the request may be repeated, and of two extensions the longer one holds. An escalation keeps its time. Approval,
- * event and audit entry are written in one statement, under the owner's lock and with the rights of that moment.
- * Errors: INVALID for an `until` that is too late; CONFLICT for a voided approval; APPROVAL_ALREADY_DECIDED and
- * APPROVAL_EXPIRED.
+ * With the rules of its gate. A repeat changes nothing, and of two extensions the longer one holds. Approval, event and audit
+ * entry are written in one statement, under the owner's lock and with the rights of that moment. INVALID for an `until` that is
+ * too late; CONFLICT for a voided approval.
  */
-export async function extendApproval(
-  ctx: Ctx,
-  input: { approvalId: string; until: Date },
-): Promise<Approval> {
-  const { approvalId, until } = check(shape, input)
-  const done = await withProof({
-    remembered: null,
-    read: () => findDecidable(ctx, approvalId),
-    judge: (found) => mayExtend(ctx, found, until),
-    write: (approval) =>
-      isNoLonger(approval, until) ? unchanged(approval) : extendUnderLock(ctx, approval, until),
-  })
-  ctx.pubsub.publish(done.hints)
-  return done.approval
-}
+export const extendApproval = operation({
+  name: 'extendApproval',
+  does:
+    'Sets a later deadline of a pending approval; not for the person who requested the call. A deadline that is later already ' +
+    'stays, and an escalation keeps its time.',
+  permission: 'approvals:Decide',
+  input: z
+    .object({
+      approvalId: idOf('approval'),
+      until: z.date().describe('The new deadline, at most 7 days after the approval was requested.'),
+    })
+    .describe('A later deadline for an approval.'),
+  payload: changedApproval.describe('The result of giving longer time.'),
+  refuses: ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT'],
+  async run(ctx, { approvalId, until }) {
+    const done = await withProof({
+      remembered: null,
+      read: () => findDecidable(ctx, approvalId),
+      judge: (found) => mayExtend(ctx, found, until),
+      write: (approval) =>
+        isNoLonger(approval, until) ? unchanged(approval) : extendUnderLock(ctx, approval, until),
+    })
+    ctx.pubsub.publish(done.hints)
+    return { approval: done.approval }
+  },
+})
 
 /** The approval, if the caller may give it time until then. */
 async function mayExtend(ctx: Ctx, { approval, isLate, persons }: Decidable, until: Date): Promise<Approval> {

@@ -2,7 +2,7 @@
  * Grants ("remember this"): one verdict that also answers later calls, always with an end. That of an approval lets some
  * pass, and has a maximum number of uses; that of a rejection is a refusal that stands.
  */
-import { entity, idOf } from '../../core/shapes.ts'
+import { entity, idOf, choice, part, scalar } from '../../core/shapes.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { whole } from '../../core/check.ts'
@@ -28,20 +28,47 @@ import {
 import { appendProjectEvents, grantCreated, grantRevoked, withRequester } from '../events/index.ts'
 import type { Approval } from './approval.ts'
 
-export const grantScopes = ['EXACT', 'SCHEMA', 'TOOL'] as const
-export type GrantScope = (typeof grantScopes)[number]
-export const grantHolders = ['AGENT', 'THREAD', 'CALLER'] as const
-export type GrantHolder = (typeof grantHolders)[number]
+export const grantScope = choice('GrantScope', 'Which calls a grant covers.', {
+  EXACT: 'The grant covers calls with exactly the arguments of the decided call.',
+  SCHEMA: 'The grant covers calls whose arguments match its schema.',
+  TOOL: 'The grant covers every call of the tool.',
+})
+export type GrantScope = z.output<typeof grantScope>
+const grantHolder = choice('GrantHolder', 'Whose calls a grant covers.', {
+  AGENT: 'The grant covers calls of the agent, in all its generations of the same requester.',
+  THREAD: 'The grant covers calls of the same thread, in generations of the same requester.',
+  CALLER: 'The grant covers calls of the same API key or person, direct calls included.',
+})
 
 const maxSeconds = 30 * 24 * 60 * 60
 
-export const grantShape = z.object({
-  scope: z.enum(grantScopes),
-  schema: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object').nullish(),
-  holder: z.enum(grantHolders),
-  expiresInSeconds: whole(1, maxSeconds),
-  maxUses: whole(1, 1000).nullish(),
-})
+export const grantShape = part(
+  'GrantInput',
+  'A grant with which a verdict also answers later calls, limited in time. With APPROVE it lets a number of them pass the ' +
+    'gate; with REJECT it refuses them, and no grant lets them pass.',
+  {
+    scope: grantScope.describe('Which calls the grant covers.'),
+    schema: scalar(
+      'JSONSchema',
+      z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object'),
+    )
+      .nullish()
+      .describe(
+        'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the decided call must match it.',
+      ),
+    holder: grantHolder.describe(
+      'Whose calls the grant covers. They are always calls of the requester of the decided call.',
+    ),
+    expiresInSeconds: whole(1, maxSeconds).describe(
+      'The lifetime of the grant in seconds, 1 to 2,592,000 (30 days).',
+    ),
+    maxUses: whole(1, 1000)
+      .nullish()
+      .describe(
+        'The maximum number of calls that may pass, 1 to 1,000. Required with APPROVE; not allowed with REJECT.',
+      ),
+  },
+)
 
 export type GrantInput = z.input<typeof grantShape>
 export type CheckedGrant = z.output<typeof grantShape>

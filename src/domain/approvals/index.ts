@@ -4,10 +4,10 @@ export {
   claimOf,
   decisionOf,
   shownArguments,
-  verdicts,
+  verdict,
   verdictWays,
   voidReasons,
-  type Approval,
+  Approval,
   type AskedTool,
   type Claim,
   type Verdict,
@@ -33,8 +33,8 @@ export {
   type ApprovalTally,
   type StatusNumbers,
 } from './counts.ts'
-export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
-export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
+export { decideEachApproval } from './decide-each.ts'
+export { decideApproval, decideApprovals, giveVerdict } from './decide.ts'
 export { redoDigests } from './digest.ts'
 export { callableAsAgreed, changesOfDrift, driftOf, type Agreed, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
@@ -49,16 +49,7 @@ export {
   type StoppedCall,
   type UsableGrant,
 } from './grant-use.ts'
-export {
-  getGrants,
-  grantHolders,
-  grantScopes,
-  isRefusal,
-  listGrants,
-  revokeGrant,
-  type Grant,
-  type GrantInput,
-} from './grants.ts'
+export { getGrants, grantScope, isRefusal, listGrants, revokeGrant, type Grant } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
 export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
 export type { DecidedOwner } from './decided-run.ts'

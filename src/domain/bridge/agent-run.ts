@@ -13,7 +13,7 @@ import {
 } from '../events/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { hasOtherRuns, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+import { hasOtherRuns, beginGeneration, watchGeneration, type Generation } from '../generations/index.ts'
 import { openThread } from '../threads/index.ts'
 import { withWireNames } from './wire-names.ts'
 
@@ -57,7 +57,7 @@ export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Gen
   // mean what their conversation says.
   const goesOn = key === null && !conversationId && threadId && (await hasOtherRuns(ctx.db, asked, threadId))
   const request = goesOn ? { ...words, threadId } : words
-  const started = startGeneration(
+  const started = beginGeneration(
     ctx,
     { agentId: agent.id, prompt: message, attachments: input.attachments, threadId, idempotencyKey: key },
     { operation, request, joins: key === null && 'BEHIND_GATE' },

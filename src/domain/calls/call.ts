@@ -1,11 +1,12 @@
 /** The direct call: runs a tool outside any generation, with the same states as a call inside one. */
+import { idShape, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { StaleReadError, withProof } from '../../store/db/proof.ts'
-import { assertMay, assertStillValid, basisOf, denied, type Ctx } from '../access/index.ts'
-import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
+import { assertMay, assertStillValid, basisOf, denied, operation, type Ctx } from '../access/index.ts'
+import { attachmentsShape, resolveAttachments, type Attachment } from '../files/index.ts'
 import {
   attachmentsName,
   requireCallable,
@@ -16,33 +17,70 @@ import {
   type Callable,
   type RecalledTool,
 } from '../tools/index.ts'
-import { type ToolCall } from '../tool-calls/index.ts'
-import { assertCallback, callbackShape, type Callback } from '../followers/index.ts'
+import { ToolCall } from '../tool-calls/index.ts'
+import { assertCallback, callbackSecretShape, callbackShape, secretForCallback } from '../followers/index.ts'
 import { createCall, type CreatedCall } from './create.ts'
 import type { CallRequest } from './request.ts'
 import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
-const shape = z.object({
-  toolId: z.string(),
-  action: text(200, 1).nullish(),
-  arguments: z.unknown().optional(),
-  attachments: z.unknown().optional(),
-  idempotencyKey: text(200, 1).nullish(),
-  callback: callbackShape.nullish(),
-})
+const fields = {
+  toolId: idShape('The id of the tool; it begins with tool_. Tools of kind client are refused.'),
+  action: text(200, 1)
+    .nullish()
+    .describe('The name of the action; required for mcp and platform tools, refused for others.'),
+  arguments: scalar('JSONObject', z.unknown())
+    .optional()
+    .describe('The arguments of the call; preset parameters in it have no effect. Default: {}.'),
+  callback: callbackShape
+    .nullish()
+    .describe('Where the events of the call are sent. Permission: webhooks:Callback.'),
+  idempotencyKey: text(200, 1)
+    .nullish()
+    .describe(
+      'A text that makes retries safe: a repeat with the same key returns the first call, until 24 hours after it was settled.',
+    ),
+}
+/** Files are checked when they are resolved. */
+const shape = z.object({ ...fields, attachments: z.unknown().optional() })
+const input = z
+  .object({
+    ...fields,
+    attachments: attachmentsShape
+      .nullish()
+      .describe(
+        'Files for the call, at most 20; an http tool receives links to them as the argument attachments.',
+      ),
+  })
+  .describe('The tool call to make.')
+
+export type CallToolInput = z.input<typeof input>
 
 /** Time for a worker to claim a call whose lease has ended, in milliseconds. */
 const takeOverMs = 2000
 
-export interface CallToolInput {
-  toolId: string
-  action?: string | null | undefined
-  arguments?: unknown
-  attachments?: AttachmentsInput | null | undefined
-  idempotencyKey?: string | null | undefined
-  callback?: Callback | null | undefined
-}
+/** See callDirectly. */
+export const callTool = operation({
+  name: 'callTool',
+  does:
+    'Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns ' +
+    'as AWAITING_APPROVAL and runs once approved.',
+  permission: 'tools:Call',
+  input,
+  payload: z
+    .object({
+      toolCall: ToolCall.describe('The tool call with its result.'),
+      callbackSecret: callbackSecretShape,
+    })
+    .describe('The tool call after the mutation.'),
+  refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
+  isAction: ['toolCall'],
+  checksItself: true,
+  async run(ctx, given) {
+    const toolCall = await callDirectly(ctx, given)
+    return { toolCall, callbackSecret: secretForCallback(ctx, given.callback, toolCall.id) }
+  },
+})
 
 /**
  * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that only agents may use. The call
@@ -52,7 +90,7 @@ export interface CallToolInput {
  * (pending, running or settled) and never runs again. With `callback` its events are sent to a URL (action
  * `webhooks:Callback`).
  */
-export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall> {
+export async function callDirectly(ctx: Ctx, input: CallToolInput): Promise<ToolCall> {
   const given = check(shape, input)
   const { request, created } = await begin(ctx, given, input)
   if (isAnswered(created.call)) return created.call
@@ -148,7 +186,7 @@ async function requestOf(
 export async function attachTo(
   ctx: Ctx,
   tool: Callable,
-  given: AttachmentsInput | null | undefined,
+  given: CallToolInput['attachments'] | null | undefined,
   root: readonly string[],
 ): Promise<Attachment[] | null> {
   if (!given || (Array.isArray(given) && given.length === 0)) return null

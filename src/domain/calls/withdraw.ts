@@ -1,4 +1,6 @@
 /** Withdrawing a call: its caller cancels it, or has disconnected. */
+import { idOf } from '../../core/shapes.ts'
+import { z } from 'zod'
 import { onAbort } from '../../core/abort.ts'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
@@ -6,7 +8,7 @@ import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'
+import { assertMay, operation, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
 import { updateOwner } from '../events/index.ts'
 import {
@@ -19,32 +21,41 @@ import {
   noteFetched as markFetched,
   noteNotFetched,
   settleCalls,
-  type ToolCall,
+  ToolCall,
 } from '../tool-calls/index.ts'
 
-/**
- * Cancels a call. Action `tools:Call`, and only for the key that requested it; calls of other keys are NOT_FOUND. A
- * call that waits for an approval is withdrawn and never runs. A running call is asked to stop: an idempotent one is
- * aborted, any other is allowed to finish, and its row has its outcome. Idempotent.
- */
-export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
-  const call = await findDirectCall(ctx, input.toolCallId)
-  if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
-  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
-  const hints = await atomically(ctx.db, async (tx) => {
-    const made = await withdraw(tx, call, false)
-    if (!made) await query(tx, noteCancelRequested(call.id))
-    await recordChange(tx, ctx, {
-      projectId: call.projectId,
-      action: 'tools:Call',
-      resource: `tool/${call.toolId}`,
-      details: { toolCallId: call.id, cancelled: true },
+/** NOT_FOUND for calls of other keys. An idempotent call that runs is aborted, any other is allowed to finish: its row has its outcome. */
+export const cancelCall = operation({
+  name: 'cancelToolCall',
+  does:
+    'Withdraws a direct call that your key requested: one that waits for an approval is never run, one that runs is asked to ' +
+    'stop. Idempotent; a settled call does not change.',
+  permission: 'tools:Call',
+  input: z.object({ toolCallId: idOf('toolCall', 'tool call') }).describe('The tool call to withdraw.'),
+  payload: z
+    .object({ toolCall: ToolCall.describe('The tool call as it is now.') })
+    .describe('The tool call after the mutation.'),
+  refuses: ['NOT_FOUND'],
+  isAction: true,
+  async run(ctx, { toolCallId }) {
+    const call = await findDirectCall(ctx, toolCallId)
+    if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', toolCallId)
+    await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
+    const hints = await atomically(ctx.db, async (tx) => {
+      const made = await withdraw(tx, call, false)
+      if (!made) await query(tx, noteCancelRequested(call.id))
+      await recordChange(tx, ctx, {
+        projectId: call.projectId,
+        action: 'tools:Call',
+        resource: `tool/${call.toolId}`,
+        details: { toolCallId: call.id, cancelled: true },
+      })
+      return made ?? []
     })
-    return made ?? []
-  })
-  ctx.pubsub.publish([...hints, { kind: 'signal', name: 'cancel', id: call.id }])
-  return loadCall(ctx.db, call.id)
-}
+    ctx.pubsub.publish([...hints, { kind: 'signal', name: 'cancel', id: call.id }])
+    return { toolCall: await loadCall(ctx.db, call.id) }
+  },
+})
 
 /**
  * Withdraws a call whose caller disconnected and did not reconnect. Does nothing when the caller is back or the

@@ -1,7 +1,7 @@
 /** The type of a file, and references to files in calls and messages. Pure. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
-import { entity } from '../../core/shapes.ts'
+import { entity, optional, part, scalar } from '../../core/shapes.ts'
 
 export const fileStatuses = ['PENDING', 'READY'] as const
 export type FileStatus = (typeof fileStatuses)[number]
@@ -49,16 +49,19 @@ export const contentTypeShape = text(100, 3)
   )
   .transform((type) => type.toLowerCase())
 
-/** References as the input of an operation. */
 /** The most files of one call or message. */
 export const maxAttachments = 20
 
+/** References as the input of an operation. */
 export const attachmentsShape = z
   .array(
-    z.object({
-      fileId: z.string().max(60),
-      filename: filenameShape.nullish(),
-      contentType: contentTypeShape.nullish(),
+    part('AttachmentInput', 'A reference to an uploaded file of the same project.', {
+      fileId: scalar('ID', z.string().max(60)).describe('The id of the file; it begins with file_.'),
+      filename: optional(filenameShape.describe('The file name for this use.'), 'the name of the file'),
+      contentType: optional(
+        contentTypeShape.describe('The media type for this use.'),
+        'the media type of the file',
+      ),
     }),
   )
   .max(maxAttachments)

@@ -1,6 +1,7 @@
 /** The entry point of files. */
 export {
   fileStatuses,
+  attachmentsShape,
   maxAttachments,
   type Attachment,
   type AttachmentsInput,

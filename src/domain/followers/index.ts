@@ -2,7 +2,9 @@
 export {
   assertCallback,
   callbackSecret,
+  callbackSecretShape,
   callbackShape,
+  secretForCallback,
   insertCallback,
   takeCallbackPlace,
   type Callback,

@@ -1,42 +1,52 @@
 /** Cancels a generation: at once when no worker holds it, else its worker does it. */
+import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
+import { text } from '../../core/check.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { parentLinkOf } from '../../store/work/owner.ts'
-import { assertMay, recordChange, type Ctx } from '../access/index.ts'
+import { assertMay, operation, recordChange } from '../access/index.ts'
 import { loadCallsOf } from '../tool-calls/index.ts'
 import { cancelChange } from './transaction/terminal.ts'
 import { commit, type HeldRun } from './transaction/commit.ts'
-import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
+import { Generation, isTerminal, type StoredStatus } from './generation.ts'
 import { waitsForChild } from './nesting/limits.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
-const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })
-
 /**
- * Cancels a generation. Action `generations:Cancel`. Idempotent; an ended generation stays as it is. A running one
- * ends when its worker reads the request: the model request is aborted, a server call that may have effects is
- * allowed to finish, so that its outcome is known. Its child runs are cancelled too, and it ends after them. Open
- * client calls are settled as CANCELLED.
+ * A running one ends when its worker reads the request: the model request is aborted, a server call that may have effects is
+ * allowed to finish, so that its outcome is known. Its child runs are cancelled too, and it ends after them. Open client calls
+ * are settled as CANCELLED.
  */
-export async function cancelGeneration(
-  ctx: Ctx,
-  input: { generationId: string; reason?: string | null | undefined },
-): Promise<Generation> {
-  const { generationId, reason } = check(shape, input)
-  const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)
-  await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`, { by })
-  const hints = await atomically(ctx.db, async (tx) => {
-    const asked = await askToEnd(tx, id, reason ?? null)
-    if (asked.news)
-      await recordChange(tx, ctx, { projectId, action: 'generations:Cancel', resource: `generation/${id}` })
-    return asked.hints
-  })
-  ctx.pubsub.publish(hints)
-  return (await loadGenerations(ctx.db, [id]))[0]!
-}
+export const cancelGeneration = operation({
+  name: 'cancelGeneration',
+  does: 'Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change.',
+  permission: 'generations:Cancel',
+  input: z
+    .object({
+      generationId: idOf('generation'),
+      reason: text(1000).nullish().describe('The reason for people to read, at most 1,000 characters.'),
+    })
+    .describe('The generation to cancel.'),
+  payload: z
+    .object({ generation: Generation.describe('The generation after the mutation.') })
+    .describe('The generation after the mutation.'),
+  refuses: ['NOT_FOUND'],
+  isAction: true,
+  async run(ctx, { generationId, reason }) {
+    const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)
+    await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`, { by })
+    const hints = await atomically(ctx.db, async (tx) => {
+      const asked = await askToEnd(tx, id, reason ?? null)
+      if (asked.news)
+        await recordChange(tx, ctx, { projectId, action: 'generations:Cancel', resource: `generation/${id}` })
+      return asked.hints
+    })
+    ctx.pubsub.publish(hints)
+    return { generation: (await loadGenerations(ctx.db, [id]))[0]! }
+  },
+})
 
 /**
  * Cancels one generation, in a transaction: at once when no worker holds it and no child run is open; else it records

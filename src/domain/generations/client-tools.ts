@@ -1,4 +1,5 @@
 /** Client tools of one run: given when it is started, frozen with it, shown to its model and run by its client. */
+import { part, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
@@ -17,15 +18,32 @@ const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 48 }
 
 export const clientToolsShape = z
   .array(
-    z.object({
-      name: z.string().max(64),
-      description: text(10_000).nullish(),
-      inputSchema: z
-        .custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
-        .nullish(),
+    part('RunToolInput', 'A client tool of one generation.', {
+      name: z
+        .string()
+        .max(64)
+        .describe(
+          'The name that the model sees; no tool of the agent may have it. It begins with a letter or "_" and has at most 64 ' +
+            'letters, digits, "_" and "-".',
+        ),
+      description: text(10_000)
+        .nullish()
+        .describe('What the tool does, for the model; at most 10,000 characters.'),
+      inputSchema: scalar(
+        'JSONSchema',
+        z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object'),
+      )
+        .nullish()
+        .describe(
+          'The schema of the arguments. Default: any object. All schemas of a generation together have at most 128 KiB.',
+        ),
     }),
   )
   .max(most)
+  .describe(
+    'Client tools of this generation only, at most 64: the model can call them in every step, also where activeToolIds are ' +
+      'set. Child runs and later generations of the thread do not have them.',
+  )
 
 /**
  * The client tools of a new run; null for none. Throws INVALID for a name that no tool may have, a schema that does not

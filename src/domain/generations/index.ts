@@ -31,14 +31,9 @@ export { countGenerations, listDescendants, listGenerations, type GenerationFilt
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited, hasOtherRuns } from './awaited.ts'
 export { ThreadMovedOnError, type BindStart } from './bind-start.ts'
-export { startGeneration, type StartGenerationInput } from './start.ts'
+export { startGeneration, beginGeneration, type StartGenerationInput } from './start.ts'
 export { isRefusedWithOthers } from './submit-judgement.ts'
-export {
-  submitToolOutputs,
-  type OutputOutcome,
-  type Submission,
-  type SubmitToolOutputsInput,
-} from './submit.ts'
+export { submitToolOutputs } from './submit.ts'
 export { loadTotalCosts } from './nesting/costs.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export {

@@ -1,6 +1,8 @@
 /** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
+import { fieldShapes } from '../../core/field-list.ts'
+import { idOf, idShape, optional, overrideShapes } from '../../core/shapes.ts'
 import { z } from 'zod'
-import { check, text, whole } from '../../core/check.ts'
+import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { withProof, type Basis } from '../../store/db/proof.ts'
@@ -12,9 +14,16 @@ import {
   basisOf,
   rememberRequest,
   type Ctx,
+  operation,
 } from '../access/index.ts'
-import type { AttachmentsInput } from '../files/index.ts'
-import { assertCallback, callbackShape, takeCallbackPlace } from '../followers/index.ts'
+import { attachmentsShape } from '../files/index.ts'
+import {
+  assertCallback,
+  callbackSecretShape,
+  callbackShape,
+  secretForCallback,
+  takeCallbackPlace,
+} from '../followers/index.ts'
 import {
   checkTools,
   readAgent,
@@ -22,12 +31,12 @@ import {
   withOverrides,
   type Agent,
   type AgentSettings,
-  type SettingsOverrides,
+  runFields,
 } from '../agents/index.ts'
 import { joinAwaited } from './awaited.ts'
 import { clientToolsOf, clientToolsShape } from './client-tools.ts'
 import { followingOnly, ThreadMovedOnError, type BindStart } from './bind-start.ts'
-import type { Generation } from './generation.ts'
+import { Generation } from './generation.ts'
 import {
   assertThread,
   contentShape,
@@ -40,21 +49,43 @@ import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
 import { filesOf } from './message-attachments.ts'
 import { loadGenerations } from './read.ts'
-import { assertRetry } from './retry.ts'
+import { assertRetry, retryShape } from './retry.ts'
 
+const fields = {
+  agentId: idOf('agent'),
+  prompt: contentShape
+    .nullish()
+    .describe('The message of the user. Give exactly one of prompt and messages.'),
+  messages: messagesShape
+    .nullish()
+    .describe(
+      'A conversation that ends with a message of the user. Give exactly one of prompt and messages.',
+    ),
+  clientTools: clientToolsShape.nullish(),
+  threadId: optional(
+    idShape('The id of a thread to continue: its ended generations become the history.'),
+    'a new thread',
+  ),
+  externalThreadId: optional(
+    externalIdShape.describe(
+      'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and created when ' +
+        'there is none.',
+    ),
+    'none',
+  ),
+  retryOf: retryShape.nullish(),
+  idempotencyKey: text(200, 1)
+    .nullish()
+    .describe(
+      'A text that makes retries safe: a repeat with the same key returns the first generation, until 24 hours after its end.',
+    ),
+  callback: callbackShape
+    .nullish()
+    .describe('Where the events of the generation are sent. Permission: webhooks:Callback.'),
+}
+/** Files are checked when they are resolved, and settings with those of the agent. */
 const shape = z
-  .object({
-    agentId: z.string(),
-    prompt: contentShape.nullish(),
-    messages: messagesShape.nullish(),
-    attachments: z.unknown().optional(),
-    clientTools: clientToolsShape.nullish(),
-    callback: callbackShape.nullish(),
-    threadId: z.string().nullish(),
-    externalThreadId: externalIdShape.nullish(),
-    retryOf: z.object({ generationId: z.string(), step: whole(0, 101) }).nullish(),
-    idempotencyKey: text(200, 1).nullish(),
-  })
+  .object({ ...fields, attachments: z.unknown().optional() })
   .refine(
     (input) =>
       Boolean(input.prompt) !== Boolean(input.messages) ||
@@ -75,10 +106,49 @@ const shape = z
     'give at most one of threadId and externalThreadId',
   )
 
-export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
-  /** Files for the last message. */
-  attachments?: AttachmentsInput | null | undefined
-} & SettingsOverrides
+const input = z
+  .object({
+    ...fields,
+    attachments: attachmentsShape
+      .nullish()
+      .describe(
+        'Files of the last message, at most 20. The model receives the media types that it supports.',
+      ),
+    ...overrideShapes(
+      fieldShapes(runFields),
+      {
+        instructions: 'It is appended to that of the agent.',
+        stopConditions: 'Those of the agent apply too.',
+      },
+      'Default: that of the agent.',
+    ),
+  })
+  .describe(
+    'A new generation. Settings given here apply to this generation only and may narrow those of the agent, never loosen them.',
+  )
+
+export type StartGenerationInput = z.input<typeof input>
+
+/** See beginGeneration. */
+export const startGeneration = operation({
+  name: 'startGeneration',
+  does: 'Starts a generation of an agent and returns at once; follow it with the subscription generationEvents.',
+  permission: 'generations:Start',
+  input,
+  payload: z
+    .object({
+      generation: Generation.describe('The generation after the mutation.'),
+      callbackSecret: callbackSecretShape,
+    })
+    .describe('The generation that was started.'),
+  refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
+  isAction: ['generation'],
+  checksItself: true,
+  async run(ctx, given) {
+    const generation = await beginGeneration(ctx, given)
+    return { generation, callbackSecret: secretForCallback(ctx, given.callback, generation.id) }
+  },
+})
 
 /**
  * Starts a generation of an agent and returns at once; a worker of any replica runs it. Action `generations:Start` on
@@ -93,7 +163,7 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * return the generation of the first one (see `joinAwaited`).
  * `bind` stands for a key where something else than a client says what is a repeat.
  */
-export async function startGeneration(
+export async function beginGeneration(
   ctx: Ctx,
   input: StartGenerationInput,
   repeats: Repeats = {},

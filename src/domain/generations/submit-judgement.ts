@@ -1,4 +1,6 @@
 /** Judges submitted outputs one by one: which settle their calls, which repeat, which are refused. */
+import { toolChoice } from '../agents/index.ts'
+import { choice, entity, ids, idShape, json, optional, part, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import type { ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
@@ -11,34 +13,54 @@ import { isTerminal, type Generation, type NextStep } from './generation.ts'
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
 /** The input of a submission. */
-export const submission = z.object({
-  generationId: z.string(),
-  outputs: z
-    .array(
-      z.object({
-        toolCallId: z.string().max(60),
-        output: z.unknown().optional(),
-        isError: z.boolean().nullish(),
-      }),
-    )
-    .min(1, 'must not be empty')
-    .max(1000),
-  atomic: z.boolean().nullish(),
-  toolChoice: z
-    .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: z.string().max(64).nullish() })
-    .nullish(),
-  activeToolIds: z.array(z.string().max(60)).max(128).nullish(),
-})
+export const submission = z
+  .object({
+    generationId: idShape(
+      'The id of the generation; it begins with gen_. The root of a chain accepts outputs for all its child runs.',
+    ),
+    outputs: z
+      .array(
+        part('ToolOutputInput', 'The output of one client tool call.', {
+          toolCallId: scalar('ID', z.string().max(60)).describe(
+            'The id of the tool call; it begins with call_.',
+          ),
+          output: json().nullish().describe('The output: a text or any JSON value, at most 1 MiB.'),
+          isError: optional(
+            z.boolean().describe('Whether the client tool failed; output then says why.'),
+            'false',
+          ),
+        }),
+      )
+      .min(1, 'must not be empty')
+      .max(1000)
+      .describe('The outputs, 1 to 100, each for another tool call.'),
+    atomic: optional(z.boolean().describe('Whether one refused output refuses all of them.'), 'false'),
+    toolChoice: toolChoice
+      .nullish()
+      .describe('The tool choice for the next step of this generation only, not of its child runs.'),
+    activeToolIds: ids(z.string().max(60))
+      .max(128)
+      .nullish()
+      .describe(
+        'The ids of the tools and agents that the model sees in the next step of this generation only; [] means none.',
+      ),
+  })
+  .describe('Outputs of client tool calls of a generation and its child runs.')
 
-export type SubmitToolOutputsInput = z.input<typeof submission>
 export type GivenOutputs = z.output<typeof submission>
 
-/** The result for one output. `UNCHANGED`: the same output was submitted before. */
-export interface OutputOutcome {
-  toolCallId: string
-  status: 'ACCEPTED' | 'UNCHANGED' | 'REFUSED'
-  error: { code: ErrorCode; message: string } | null
-}
+export const outputOutcome = part('OutputOutcome', 'The outcome of one submitted output.', {
+  toolCallId: idShape('The id of the tool call.'),
+  status: choice('OutputOutcomeStatus', 'The outcome of one submitted output.', {
+    ACCEPTED: 'The output was accepted and settled the call.',
+    UNCHANGED: 'An identical output was submitted before; nothing changed.',
+    REFUSED: 'The output was refused and the call is unchanged; error says why.',
+  }).describe('Whether the output was accepted, unchanged or refused.'),
+  error: entity<{ code: ErrorCode; message: string }>()('OutputError')
+    .nullable()
+    .describe('The reason for the refusal; null when the output was not refused.'),
+})
+export type OutputOutcome = z.output<typeof outputOutcome>
 
 /** One output, judged. `call` is null when there is no such call, `result` unless the output was accepted. */
 interface Judged {
@@ -166,13 +188,8 @@ function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {
 }
 
 function nextStepOf(given: GivenOutputs): NextStep | null {
-  const choice = given.toolChoice
   const next: NextStep = {
-    ...(choice?.tool
-      ? { toolChoice: { tool: choice.tool } }
-      : choice?.mode
-        ? { toolChoice: { mode: choice.mode } }
-        : {}),
+    ...(given.toolChoice ? { toolChoice: given.toolChoice } : {}),
     ...(given.activeToolIds ? { activeToolIds: given.activeToolIds } : {}),
   }
   return isJsonObject(next) && Object.keys(next).length > 0 ? next : null

@@ -1,5 +1,5 @@
 /** Accepts outputs of client tools: partial and repeatable; the last one resumes the loop exactly once. */
-import { check } from '../../core/check.ts'
+import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { StaleReadError, withProof } from '../../store/db/proof.ts'
@@ -8,18 +8,18 @@ import { isOutage } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { ownEpoch } from '../../store/work/work.ts'
-import { assertMay, reachable, type Ctx } from '../access/index.ts'
+import { assertMay, operation, reachable, type Ctx } from '../access/index.ts'
 import { boundIds } from '../agents/index.ts'
 import { callsAsJson, callsOfJson, loadCallsOf } from '../tool-calls/index.ts'
-import { generationOf, type Generation } from './generation.ts'
+import { Generation, generationOf } from './generation.ts'
 import { ownersUnder } from './nesting/tree.ts'
 import {
   judge,
+  outputOutcome,
   submission,
   type GivenOutputs,
   type Judgement,
   type OutputOutcome,
-  type SubmitToolOutputsInput,
 } from './submit-judgement.ts'
 import {
   resumesWith,
@@ -29,47 +29,57 @@ import {
   type WrittenOutputs,
 } from './submit-write.ts'
 
-export type { OutputOutcome, SubmitToolOutputsInput } from './submit-judgement.ts'
-
-export interface Submission {
-  generation: Generation
-  outcomes: OutputOutcome[]
-}
-
 /**
- * Submits outputs for open client calls of a generation or its descendants. Action `generations:SubmitToolOutputs` on
- * the named generation. Each output is checked by itself: one with an unknown id, a late one, or one that differs
- * from an earlier output is refused alone; with `atomic` one refusal refuses all. Results, events and the loop's
- * wake-up are written together, in a statement that proves that nothing has changed since the calls were read or else
- * under the generation's lock, so of two concurrent submissions exactly one resumes it. Submitting to an ended generation changes nothing: GENERATION_TERMINAL, unless all outputs are
- * identical repeats.
+ * On the named generation. Each output is checked by itself: one with an unknown id, a late one, or one that differs from an
+ * earlier output is refused alone; with `atomic` one refusal refuses all. Results, events and the loop's wake-up are written
+ * together, in a statement that proves that nothing has changed since the calls were read or else under the generation's lock, so
+ * of two concurrent submissions exactly one resumes it. GENERATION_TERMINAL, with nothing changed, after the end, unless all
+ * outputs are identical repeats.
  */
-export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
-  const given = check(submission, input)
-  const seen = await readWithCalls(ctx, given.generationId)
-  const { id, projectId, settings, requestedBy: by } = seen.generation
-  await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`, { by })
-  given.activeToolIds?.forEach((boundId, i) => {
-    if (!boundIds(settings).includes(boundId))
-      throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds or agentIds")
-  })
-  const { generation, outcomes, written } = await withProof<
-    SubmitSnapshot | null,
-    Submitting | null,
-    Applied
-  >({
-    remembered: seen,
-    read: async () => null,
-    judge: (known) => judgeSeen(ctx, known, given),
-    write: (judged) => (judged ? writeSeen(ctx, judged) : submitUnderLock(ctx.db, id, given)),
-  })
-  const news = written.map(
-    (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
-  )
-  const waits = written.some((one) => one.resumes && !one.held)
-  if (news.length > 0) ctx.pubsub.publish(waits ? [...news, { kind: 'work', table: 'generations' }] : news)
-  return { generation, outcomes }
-}
+export const submitToolOutputs = operation({
+  name: 'submitToolOutputs',
+  does:
+    'Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one ' +
+    'resumes the generation.',
+  permission: 'generations:SubmitToolOutputs',
+  input: submission,
+  payload: z
+    .object({
+      generation: Generation.describe('The generation after the mutation.'),
+      outcomes: z.array(outputOutcome).describe('The outcome of each output, in the order of the input.'),
+    })
+    .describe('The outcome of each output, and the generation after the mutation.'),
+  refuses: ['NOT_FOUND', 'GENERATION_TERMINAL'],
+  isAction: true,
+  async run(ctx, given) {
+    const seen = await readWithCalls(ctx, given.generationId)
+    const { id, projectId, settings, requestedBy: by } = seen.generation
+    await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`, { by })
+    given.activeToolIds?.forEach((boundId, i) => {
+      if (!boundIds(settings).includes(boundId))
+        throw invalidAt(
+          ['input', 'activeToolIds', String(i)],
+          "is not one of the agent's toolIds or agentIds",
+        )
+    })
+    const { generation, outcomes, written } = await withProof<
+      SubmitSnapshot | null,
+      Submitting | null,
+      Applied
+    >({
+      remembered: seen,
+      read: async () => null,
+      judge: (known) => judgeSeen(ctx, known, given),
+      write: (judged) => (judged ? writeSeen(ctx, judged) : submitUnderLock(ctx.db, id, given)),
+    })
+    const news = written.map(
+      (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
+    )
+    const waits = written.some((one) => one.resumes && !one.held)
+    if (news.length > 0) ctx.pubsub.publish(waits ? [...news, { kind: 'work', table: 'generations' }] : news)
+    return { generation, outcomes }
+  },
+})
 
 interface Applied {
   /** The named generation, as it is after the commit. */

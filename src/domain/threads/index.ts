@@ -1,10 +1,9 @@
 /** The entry point of threads. */
-export { contentShape, givenMessage, messagesShape } from './given-messages.ts'
+export { contentShape, givenMessage, messageRole, messagesShape } from './given-messages.ts'
 export { type ConversationPlace, findPlaces, notePlaces } from './places.ts'
 export { type InputMessage, shownMessage } from './shown-message.ts'
 export { type ThreadMessage, listThreadMessages } from './thread-messages.ts'
 export {
-  type CreateThreadInput,
   type Thread,
   assertHistory,
   assertThread,

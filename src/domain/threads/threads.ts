@@ -2,6 +2,7 @@
  * Threads: conversations of an agent. A generation begins one of its own, or one is opened before its first generation:
  * by a client with an id that it chose, or with messages that it begins with.
  */
+import { entity, idOf, optional } from '../../core/shapes.ts'
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
@@ -16,7 +17,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, eachSeen, holds, isWithinReach, ownedBy, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, holds, isWithinReach, ownedBy, type Ctx, operation } from '../access/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
 import { givenMessage, messagesShape } from './given-messages.ts'
 import type { Message } from '../models/index.ts'
@@ -57,38 +58,51 @@ function digestId(parts: readonly string[]): string {
   return `${idPrefixes.thread}_${BigInt(`0x${digest}`).toString(36).padStart(24, '0').slice(-24)}`
 }
 
-const createShape = z.object({
-  agentId: z.string(),
-  externalId: externalIdShape.nullish(),
-  messages: messagesShape.nullish(),
+/** CONFLICT when the thread was opened with other messages or was closed; one that a generation has begun is returned. */
+export const createThread = operation({
+  name: 'createThread',
+  does: 'Opens a thread before its first generation. A repeat with the same externalId returns the thread that exists.',
+  permission: 'generations:Start',
+  input: z
+    .object({
+      agentId: idOf('agent'),
+      externalId: optional(
+        externalIdShape.describe(
+          'An id of your own, 1 to 200 characters, which names one thread of the agent.',
+        ),
+        'none',
+      ),
+      messages: optional(
+        messagesShape.describe(
+          'The conversation so far, 1 to 1000 messages: the history of its generations.',
+        ),
+        'none',
+      ),
+    })
+    .describe('A thread to be opened.'),
+  payload: z
+    .object({ thread: entity<Thread>()('Thread').describe('The thread after the mutation.') })
+    .describe('The thread that was opened.'),
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(ctx, given) {
+    const agent = await findAgent(ctx, given.agentId)
+    await assertStarts(ctx, agent)
+    const externalId = given.externalId ?? null
+    const messages = (given.messages ?? []).map((message) => givenMessage(message))
+    const id = externalId === null ? newId('thread') : await namedThreadId(ctx, agent, externalId)
+    const row = { id, projectId: agent.projectId, agentId: agent.id, externalId, createdBy: ctx.principal.id }
+    await query(
+      ctx.db,
+      sql`${insertSelect(threads, { ...row, messages: messages.length > 0 ? jsonb(messages) : null })}
+        on conflict (id) do nothing`,
+    )
+    await assertThread(ctx, agent, [id])
+    const [thread] = await loadThreads(ctx, [id])
+    if (messages.length > 0 && canonicalJson(thread!.messages) !== canonicalJson(messages))
+      throw new AppError('CONFLICT', 'A thread with this externalId exists and began with other messages.')
+    return { thread: thread! }
+  },
 })
-
-export type CreateThreadInput = z.input<typeof createShape>
-
-/**
- * Opens a thread, with messages that it begins with. A repeat with the same `externalId` returns the thread that
- * exists, also when a generation has begun it; CONFLICT when it was opened with other messages or was closed. Action
- * `generations:Start` on the agent.
- */
-export async function createThread(ctx: Ctx, input: CreateThreadInput): Promise<Thread> {
-  const given = check(createShape, input)
-  const agent = await findAgent(ctx, given.agentId)
-  await assertStarts(ctx, agent)
-  const { externalId = null } = given
-  const messages = (given.messages ?? []).map((message) => givenMessage(message))
-  const id = externalId === null ? newId('thread') : await namedThreadId(ctx, agent, externalId)
-  const row = { id, projectId: agent.projectId, agentId: agent.id, externalId, createdBy: ctx.principal.id }
-  await query(
-    ctx.db,
-    sql`${insertSelect(threads, { ...row, messages: messages.length > 0 ? jsonb(messages) : null })}
-      on conflict (id) do nothing`,
-  )
-  await assertThread(ctx, agent, [id])
-  const [thread] = await loadThreads(ctx, [id])
-  if (messages.length > 0 && canonicalJson(thread!.messages) !== canonicalJson(messages))
-    throw new AppError('CONFLICT', 'A thread with this externalId exists and began with other messages.')
-  return thread!
-}
 
 /** The id of the thread that the caller names so, whether it exists or not. Checks no permission. */
 export async function namedThreadId(ctx: Ctx, agent: Agent, externalId: string): Promise<string> {

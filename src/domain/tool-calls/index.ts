@@ -73,13 +73,13 @@ export {
   type ToolCallStatus,
 } from './state.ts'
 export {
-  resolutions,
+  resolution,
   targetsOf,
   toolCallOf,
   type AskedBack,
   type Pausable,
   type Resolution,
-  type ToolCall,
+  ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
 export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

@@ -1,4 +1,6 @@
 /** A tool call: one request to run a tool, inside a generation or outside. */
+import type { z } from 'zod'
+import { choice, entity } from '../../core/shapes.ts'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { inKeyOrder, type KeyOrder } from '../../core/key-order.ts'
@@ -41,8 +43,16 @@ export interface AskedBack {
 }
 
 /** What a person can say about a call whose outcome is unknown. */
-export const resolutions = ['SUCCEEDED', 'FAILED', 'RUN_AGAIN'] as const
-export type Resolution = (typeof resolutions)[number]
+export const resolution = choice(
+  'UnknownCallOutcome',
+  'The outcome that a person sets for a tool call with status UNKNOWN.',
+  {
+    SUCCEEDED: 'The call took effect.',
+    FAILED: 'The call did not take effect, or failed.',
+    RUN_AGAIN: 'The call is sent once more, with the same Idempotency-Key.',
+  },
+)
+export type Resolution = z.output<typeof resolution>
 
 export interface ToolCall {
   id: string
@@ -109,6 +119,8 @@ export interface ToolCall {
   settledAt: Date | null
   createdAt: Date
 }
+
+export const ToolCall = entity<ToolCall>()('ToolCall')
 
 export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
   const { wakeAt: _wakeAt, epoch: _epoch, argumentOrder, ...rest } = row

@@ -5,7 +5,7 @@ import { triggerStarts } from '../../store/db/tables/triggers.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import type { Ctx } from '../access/index.ts'
 import { appendProjectEvents, triggerStarted } from '../events/index.ts'
-import { startGeneration, type Generation } from '../generations/index.ts'
+import { beginGeneration, type Generation } from '../generations/index.ts'
 import type { TriggerRow } from './trigger.ts'
 
 /** What a start is bound to. */
@@ -27,7 +27,7 @@ export interface StartOf {
  */
 export function startRun(ctx: Ctx, row: TriggerRow, start: StartOf): Promise<Generation> {
   const { agentId } = row
-  return startGeneration(
+  return beginGeneration(
     ctx,
     { agentId, prompt: start.prompt },
     { bind: (tx, id) => bindRun(tx, row, id, start) },

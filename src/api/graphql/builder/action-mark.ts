@@ -1,5 +1,5 @@
 /** The mark of a field that is also a platform action: the selection of its result. The schema has everything else. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { bareOf, namingOf } from '../../../core/shapes.ts'
 
 export interface ActionMark {
@@ -20,16 +20,26 @@ export const shown = {
   approval: `{ id status toolCall { id name } expiresAt createdAt }`,
 }
 
-/** The selection set of a payload: all of its fields, and of objects what `shown` says. */
-export function selectionOf(payload: z.ZodObject): string {
-  const fields = Object.entries(payload.shape).map(([field, shape]) => {
-    const naming = namingOf(bareOf(shape))
-    if (naming?.as !== 'entity') return field
-    const selection = shownEntities[naming.name]
-    if (!selection) throw new Error(`Actions show nothing of a ${naming.name}: add it to action-mark.ts.`)
-    return `${field} ${selection}`
-  })
+/** The selection set of a payload: its fields, or those that are named, and of objects what `shown` says. */
+export function selectionOf(payload: z.ZodObject, named: true | readonly string[] = true): string {
+  const fields = Object.entries(payload.shape)
+    .filter(([field]) => named === true || named.includes(field))
+    .map(([field, shape]) => {
+      const inner = innerOf(shape)
+      const naming = namingOf(inner)
+      if (naming?.as === 'object') return `${field} ${selectionOf(inner as z.ZodObject)}`
+      if (naming?.as !== 'entity') return field
+      const selection = shownEntities[naming.name]
+      if (!selection) throw new Error(`Actions show nothing of a ${naming.name}: add it to action-mark.ts.`)
+      return `${field} ${selection}`
+    })
   return `{ ${fields.join(' ')} }`
+}
+
+/** The shape of the entries of a list, or of what may be null. */
+function innerOf(shape: z.core.$ZodType): z.core.$ZodType {
+  const bare = bareOf(shape)
+  return bare instanceof z.ZodArray ? innerOf(bare.element) : bare
 }
 
 const shownEntities: Readonly<Record<string, string>> = {
@@ -38,6 +48,7 @@ const shownEntities: Readonly<Record<string, string>> = {
   Generation: shown.generation,
   ToolCall: shown.toolCall,
   Approval: shown.approval,
+  OutputError: '{ code message }',
 }
 
 /** The selection set of a connection. */

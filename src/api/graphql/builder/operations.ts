@@ -37,7 +37,7 @@ export function addOperation(refs: Refs, one: Operation): void {
     input: refs.shapes.input(`${pascal}Input`, input),
     payload: refs.shapes.payload(`${pascal}Payload`, payload),
     errors: refuses.map((code) => refusalNames[code]),
-    ...(isAction ? { action: selectionOf(payload), loosening } : {}),
+    ...(isAction ? { action: selectionOf(payload, isAction), loosening } : {}),
     run: (ctx, input, context) => one(ctx, input, context as never),
   })
 }

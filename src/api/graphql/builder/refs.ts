@@ -1,6 +1,7 @@
 /**
  * The refs of all shared object types, declared here so that the files that implement them need not import each other.
  */
+import type { ErrorCode } from '../../../core/errors.ts'
 import type { ApiKey, NamedPrincipal, RateLimit, Session } from '../../../domain/access/index.ts'
 import type { Project } from '../../../domain/projects/index.ts'
 import type { AuditEntry } from '../../../domain/audit/index.ts'
@@ -65,14 +66,13 @@ export function declareRefs() {
     ...addErrorTypes(builder),
     ...entities,
     shapes: createShapes(builder, entities),
-    MessageRole: builder.enumType('MessageRole', {
-      description: 'The author of a message.',
-      values: {
-        USER: { description: 'The user wrote the message.' },
-        ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
-      },
-    }),
   }
+}
+
+/** Why one item of several was refused. */
+interface ItemError {
+  code: ErrorCode
+  message: string
 }
 
 function declareEntities() {
@@ -88,6 +88,8 @@ function declareEntities() {
     PlatformTool: builder.objectRef<Tool>('PlatformTool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
+    DecisionError: builder.objectRef<ItemError>('DecisionError'),
+    OutputError: builder.objectRef<ItemError>('OutputError'),
     CallSummary: builder.objectRef<CallSummary>('CallSummary'),
     Grant: builder.objectRef<Grant>('Grant'),
     Pause: builder.objectRef<Pause>('Pause'),

@@ -2,7 +2,7 @@
 import type { EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
 import { z } from 'zod'
 import type { FieldList, StoredOf } from '../../../core/field-list.ts'
-import { bareOf, descriptionOf, isOptional, namingOf, type Naming } from '../../../core/shapes.ts'
+import { bareOf, descriptionOf, isOptional, namingOf, partBehind, type Naming } from '../../../core/shapes.ts'
 import type { Builder, BuilderTypes, EnumOf } from './builder.ts'
 import type { GraphQLContext, Loaders } from './context.ts'
 
@@ -144,7 +144,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     ((value as Record<string, unknown>)[name] ?? null) as never
 
   const inputs = (naming: Naming, shape: z.core.$ZodType): InputRef<object> => {
-    if (naming.as === 'object') return partOf(naming.name, naming.about, shape, naming.oneOf)
+    if (naming.as === 'object') return partOf(naming.name, naming.about, partBehind(shape), naming.oneOf)
     throw new Error(`An input cannot have a ${naming.name}.`)
   }
   const outputs = (naming: Naming, shape: z.core.$ZodType): OutputRef<unknown> => {

@@ -6,7 +6,7 @@ import {
   extendableUntil,
   shownArguments,
   summaryOf,
-  verdicts,
+  verdict,
   verdictWays,
   voidReasons,
   type AskedTool,
@@ -21,7 +21,7 @@ import { askedType } from './approval-sheet.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
-function addEnums({ builder }: Refs) {
+function addEnums({ builder, shapes }: Refs) {
   return {
     Status: builder.enumType('ApprovalStatus', {
       description: 'The status of an approval. All but PENDING are final.',
@@ -33,13 +33,7 @@ function addEnums({ builder }: Refs) {
         VOIDED: 'The approval became void; voidReason says why.',
       }),
     }),
-    Verdict: builder.enumType('Verdict', {
-      description: 'The verdict of a person about an approval.',
-      values: described(verdicts, {
-        APPROVE: 'The call may run once.',
-        REJECT: 'The call does not run; one rejection is enough.',
-      }),
-    }),
+    Verdict: shapes.choice(verdict),
     Way: builder.enumType('VerdictWay', {
       description: 'How a vote was given.',
       values: described(verdictWays, {

@@ -1,4 +1,5 @@
 /** What people who decide read about a call, in GraphQL: the sentence about it, and what led to it. */
+import { messageRole } from '../../../domain/threads/index.ts'
 import type { CallSummaryPart } from '../../../domain/approvals/index.ts'
 import type { ApprovalAsked, AskedMessage, AskingAgent } from '../../../domain/generations/index.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -31,7 +32,7 @@ export function addSummary({ builder, CallSummary }: Refs): void {
 }
 
 /** The type of what led to a call. */
-export function askedType({ builder, MessageRole }: Refs) {
+export function askedType({ builder, shapes }: Refs) {
   const Agent = builder.objectRef<AskingAgent>('AskingAgent').implement({
     description: 'An agent on the way from the start of a run to a call.',
     fields: (t) => ({
@@ -45,7 +46,7 @@ export function askedType({ builder, MessageRole }: Refs) {
   const Message = builder.objectRef<AskedMessage>('AskedMessage').implement({
     description: 'A message before a call.',
     fields: (t) => ({
-      role: t.expose('role', { type: MessageRole, description: 'The author of the message.' }),
+      role: t.expose('role', { type: shapes.choice(messageRole), description: 'The author of the message.' }),
       text: t.exposeString('text', {
         description:
           'The text of the message, at most 4,000 characters. Values that are masked in the arguments are replaced by ' +

@@ -10,18 +10,6 @@ export type FileTypes = ReturnType<typeof addFiles>
 export function addFiles(refs: Refs) {
   addFileType(refs)
   addFileQueries(refs)
-  return {
-    Attachment: refs.builder.inputType('AttachmentInput', {
-      description: 'A reference to an uploaded file of the same project.',
-      fields: (t) => ({
-        fileId: t.id({ required: true, description: 'The id of the file; it begins with file_.' }),
-        filename: t.string({ description: 'The file name for this use. Default: the name of the file.' }),
-        contentType: t.string({
-          description: 'The media type for this use. Default: the media type of the file.',
-        }),
-      }),
-    }),
-  }
 }
 
 function addFileType({ builder, File }: Refs): void {

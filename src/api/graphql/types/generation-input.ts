@@ -1,60 +1,10 @@
 /** What a generation was started with, in GraphQL: its messages, and the settings of the agent at that time. */
+import { messageRole } from '../../../domain/threads/index.ts'
 import type { StoredFile } from '../../../domain/files/index.ts'
 import { inputOf, settingsOfRun, type Generation } from '../../../domain/generations/index.ts'
 import type { InputMessage } from '../../../domain/threads/index.ts'
 import type { AgentSettings, RunTool } from '../../../domain/agents/index.ts'
 import type { Refs } from '../builder/refs.ts'
-
-type FieldsOfInput = Parameters<NonNullable<Parameters<Refs['builder']['inputType']>[1]['fields']>>[0]
-
-/** The field of an input that gives client tools of one generation. */
-export function clientToolsInput({ builder }: Refs, of: FieldsOfInput) {
-  const RunToolInput = builder.inputType('RunToolInput', {
-    description: 'A client tool of one generation.',
-    fields: (t) => ({
-      name: t.string({
-        required: true,
-        description:
-          'The name that the model sees; no tool of the agent may have it. It begins with a letter or "_" and has at ' +
-          'most 64 letters, digits, "_" and "-".',
-      }),
-      description: t.string({ description: 'What the tool does, for the model; at most 10,000 characters.' }),
-      inputSchema: t.field({
-        type: 'JSONSchema',
-        description:
-          'The schema of the arguments. Default: any object. All schemas of a generation together have at most 128 KiB.',
-      }),
-    }),
-  })
-  return of.field({
-    type: [RunToolInput],
-    description:
-      'Client tools of this generation only, at most 64: the model can call them in every step, also where ' +
-      'activeToolIds are set. Child runs and later generations of the thread do not have them.',
-  })
-}
-
-/** The field of an input that names the run whose history a new one begins with. */
-export function retryOfInput({ builder }: Refs, of: FieldsOfInput) {
-  const RetryOfInput = builder.inputType('RetryOfInput', {
-    description: 'A run of the same agent, and how much of it is history.',
-    fields: (t) => ({
-      generationId: t.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
-      step: t.int({
-        required: true,
-        description:
-          'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have ' +
-          'an outcome. 0: only the history before the input of the generation; when there is none, its agent may be another.',
-      }),
-    }),
-  })
-  return of.field({
-    type: RetryOfInput,
-    description:
-      'The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. ' +
-      'With a step that has tool calls, prompt and messages may be left out. Permission: generations:Get on the run.',
-  })
-}
 
 function clientToolType({ builder }: Refs) {
   return builder.objectRef<RunTool>('RunTool').implement({
@@ -98,7 +48,7 @@ export function addGenerationInput(refs: Refs) {
     description: 'A message that a generation was started with.',
     fields: (t) => ({
       role: t.field({
-        type: refs.MessageRole,
+        type: refs.shapes.choice(messageRole),
         description: 'The author of the message.',
         resolve: ({ role }) => role,
       }),

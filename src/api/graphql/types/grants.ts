@@ -1,72 +1,15 @@
 /** Grants in GraphQL: verdicts that also answer later calls. */
-import {
-  grantHolders,
-  grantScopes,
-  isRefusal,
-  listGrants,
-  type Grant,
-} from '../../../domain/approvals/index.ts'
-import type { EnumOf } from '../builder/builder.ts'
+import { grantScope, isRefusal, listGrants } from '../../../domain/approvals/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
-import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
 
-export type GrantTypes = ReturnType<typeof addGrants>
-
-/** Adds the type, queries and mutations of grants; returns the input with which a verdict creates one. */
-export function addGrants(refs: Refs) {
-  const { builder } = refs
-  const Scope = builder.enumType('GrantScope', {
-    description: 'Which calls a grant covers.',
-    values: described(grantScopes, {
-      EXACT: 'The grant covers calls with exactly the arguments of the decided call.',
-      SCHEMA: 'The grant covers calls whose arguments match its schema.',
-      TOOL: 'The grant covers every call of the tool.',
-    }),
-  })
-  const Holder = builder.enumType('GrantHolder', {
-    description: 'Whose calls a grant covers.',
-    values: described(grantHolders, {
-      AGENT: 'The grant covers calls of the agent, in all its generations of the same requester.',
-      THREAD: 'The grant covers calls of the same thread, in generations of the same requester.',
-      CALLER: 'The grant covers calls of the same API key or person, direct calls included.',
-    }),
-  })
-  addGrantType(refs, Scope)
+/** Adds the type and queries of grants. */
+export function addGrants(refs: Refs): void {
+  addGrantType(refs)
   addGrantQueries(refs)
-  return {
-    GrantInput: builder.inputType('GrantInput', {
-      description:
-        'A grant with which a verdict also answers later calls, limited in time. With APPROVE it lets a number of them pass ' +
-        'the gate; with REJECT it refuses them, and no grant lets them pass.',
-      fields: (t) => ({
-        scope: t.field({ type: Scope, required: true, description: 'Which calls the grant covers.' }),
-        schema: t.field({
-          type: 'JSONSchema',
-          description:
-            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the decided call ' +
-            'must match it.',
-        }),
-        holder: t.field({
-          type: Holder,
-          required: true,
-          description:
-            'Whose calls the grant covers. They are always calls of the requester of the decided call.',
-        }),
-        expiresInSeconds: t.int({
-          required: true,
-          description: 'The lifetime of the grant in seconds, 1 to 2,592,000 (30 days).',
-        }),
-        maxUses: t.int({
-          description:
-            'The maximum number of calls that may pass, 1 to 1,000. Required with APPROVE; not allowed with REJECT.',
-        }),
-      }),
-    }),
-  }
 }
 
-function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
+function addGrantType(refs: Refs): void {
   const { builder } = refs
   refs.Grant.implement({
     description:
@@ -87,7 +30,7 @@ function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
         resolve: (grant, _args, { loaders }) => loaders.tools.load(grant.toolId),
       }),
       scope: t.field({
-        type: Scope,
+        type: refs.shapes.choice(grantScope),
         description: 'Which calls the grant covers.',
         resolve: (grant) => grant.scope,
       }),

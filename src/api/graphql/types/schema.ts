@@ -42,7 +42,6 @@ import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
 import { addStatistics } from './statistics.ts'
 import { addUsableProviders } from './usable-providers.ts'
-import { addCallbacks } from './callbacks.ts'
 import { addPrincipals } from './principals.ts'
 import { addOperations } from '../builder/operations.ts'
 import { declareRefs, type Refs } from '../builder/refs.ts'
@@ -89,20 +88,20 @@ function build(): GraphQLSchema {
   const gates = addGateTypes(refs, Role)
   addGateTrials(refs, gates)
   addTools(refs, gates)
-  const files = addFiles(refs)
-  const callback = addCallbacks(builder)
+  addFiles(refs)
   addSummary(refs)
-  addToolCalls(refs, files, callback)
+  addToolCalls(refs)
   addAgents(refs, gates)
   addVersions(refs)
   addGateChanges(refs)
-  addApprovals(refs, gates, addGrants(refs))
+  addApprovals(refs, gates)
+  addGrants(refs)
   const events = addEvents(refs)
   addSubscriptions(refs, events)
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  const generations = addGenerations(refs, events, files, callback)
+  const generations = addGenerations(refs, events)
   addThreads(refs, { ...generations, ...addGenerationInput(refs) })
   addTriggers(refs)
   addDataRemovals(refs, addRetention(refs))

@@ -1,23 +1,31 @@
 /** Threads in GraphQL: conversations of an agent, their messages and their generations. */
 import { listGenerations, type Generation } from '../../../domain/generations/index.ts'
-import { type ThreadMessage, listThreadMessages, listThreads } from '../../../domain/threads/index.ts'
+import {
+  type ThreadMessage,
+  listThreadMessages,
+  messageRole,
+  listThreads,
+} from '../../../domain/threads/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
-import { addThreadMutations, type ThreadTypes } from './thread-mutations.ts'
+import type { addGenerationInput } from './generation-input.ts'
+import type { addGenerations } from './generations.ts'
+
+/** The types that threads refer to. */
+type ThreadTypes = ReturnType<typeof addGenerations> & ReturnType<typeof addGenerationInput>
 
 export function addThreads(refs: Refs, types: ThreadTypes): void {
   const message = addMessageType(refs, types)
   addThreadType(refs, types, message)
   addQueries(refs)
-  addThreadMutations(refs, types)
 }
 
-function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment }: ThreadTypes) {
+function addMessageType({ builder, Generation, shapes }: Refs, { Attachment }: ThreadTypes) {
   return builder.objectRef<ThreadMessage>('ThreadMessage').implement({
     description: 'A message of a thread: of the user, or a text of the model.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the message; it begins with msg_.' }),
-      role: t.expose('role', { type: MessageRole, description: 'The author of the message.' }),
+      role: t.expose('role', { type: shapes.choice(messageRole), description: 'The author of the message.' }),
       content: t.exposeString('content', { description: 'The text of the message.' }),
       attachments: t.expose('attachments', {
         type: [Attachment],

@@ -3,23 +3,21 @@ import { summaryOf } from '../../../domain/approvals/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
 import {
   listToolCalls,
+  resolution,
   toolCallStatuses,
   type ToolCallFilter,
   type ToolCallStatus,
 } from '../../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from '../builder/action-mark.ts'
 import type { EnumOf } from '../builder/builder.ts'
-import { addCallTool, addCancelToolCall } from './call-tool.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
-import type { CallbackTypes } from './callbacks.ts'
-import type { FileTypes } from './files.ts'
 import { joined, toolCallFilter } from '../builder/filters.ts'
 import type { Refs } from '../builder/refs.ts'
-import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
+import { attemptType } from './tool-call-ledger.ts'
 import { addUnknownCalls } from './unknown-calls.ts'
 
-export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTypes): void {
+export function addToolCalls(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
@@ -35,7 +33,6 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
       BRIDGE: { description: 'An MCP client requested the call through an agent.' },
     },
   })
-  const ResolutionEnum = resolutionEnum(refs)
   const Attempt = attemptType(refs, Status)
   refs.ToolCall.implement({
     description: 'One request to run a tool, with its result.',
@@ -143,7 +140,7 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
         resolve: (call) => call.editedKeys ?? [],
       }),
       resolution: t.expose('resolution', {
-        type: ResolutionEnum,
+        type: refs.shapes.choice(resolution),
         nullable: true,
         description: 'The outcome that a person set with resolveUnknownCall; null when none was set.',
       }),
@@ -223,9 +220,6 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
     }),
   })
   addQueries(refs, Status)
-  addResolve(refs, ResolutionEnum)
-  addCallTool(refs, files, callback)
-  addCancelToolCall(refs)
 }
 
 function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {

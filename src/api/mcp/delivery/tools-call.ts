@@ -85,7 +85,7 @@ function start(call: ToolsCall, entry: BridgeEntry, args: ToolArguments): Promis
     case 'tool':
       return startTool(call, entry, args)
     case 'agent':
-      return startRun(call, args)
+      return beginGeneration(call, args)
     case 'wait':
       return Promise.resolve(awaitedCall(args))
     case 'cancel':
@@ -137,7 +137,7 @@ async function startTool(
   return { id, running: started.running }
 }
 
-async function startRun(
+async function beginGeneration(
   { request, entry }: ToolsCall,
   { toolArguments, idempotencyKey, attachments }: ToolArguments,
 ): Promise<StartedCall> {

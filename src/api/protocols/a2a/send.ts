@@ -2,7 +2,7 @@
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
-import { isTerminal, startGeneration, type Generation } from '../../../domain/generations/index.ts'
+import { isTerminal, beginGeneration, type Generation } from '../../../domain/generations/index.ts'
 import { answerSegment } from '../segments/answers.ts'
 import { attachmentsOf, fingerprints } from '../segments/given-files.ts'
 import { inNamesOf, type InputNames } from '../segments/input-names.ts'
@@ -41,7 +41,7 @@ async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Pro
   if (!text) throw invalidAt(partsOf(given), 'must have text or data')
   const attachments = await attachmentsOf(ctx, agent.projectId, files)
   try {
-    return await startGeneration(
+    return await beginGeneration(
       ctx,
       {
         agentId: agent.id,

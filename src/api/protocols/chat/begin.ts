@@ -6,7 +6,7 @@ import { waitFor } from '../../../domain/calls/index.ts'
 import {
   getGenerations,
   isTerminal,
-  startGeneration,
+  beginGeneration,
   ThreadMovedOnError,
   type Generation,
   type StartGenerationInput,
@@ -92,7 +92,7 @@ async function startAfter(
     ? { chatId, messages: messages.map(fingerprintOf) }
     : { chatId, message: fingerprintOf(messages.at(-1)!) }
   const start = async (said: readonly TurnMessage[], where: Input, follows?: string) =>
-    startGeneration(
+    beginGeneration(
       ctx,
       {
         agentId: agent.id,

@@ -2,7 +2,7 @@
 import { invalidAt } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import {
-  startGeneration,
+  beginGeneration,
   ThreadMovedOnError,
   type Generation,
   type StartGenerationInput,
@@ -41,7 +41,7 @@ export function createStarter(
   { idempotencyKey, joins }: HowToStart,
 ): Starter {
   const start = (input: Input, follows?: string) =>
-    startGeneration(
+    beginGeneration(
       ctx,
       { agentId: agent.id, ...input, ...settings, ...(idempotencyKey ? { idempotencyKey } : {}) },
       {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
 import { getApprovals } from '../../../domain/approvals/index.ts'
-import { getGenerations, startGeneration, type Generation } from '../../../domain/generations/index.ts'
+import { getGenerations, beginGeneration, type Generation } from '../../../domain/generations/index.ts'
 import { getToolCalls } from '../../../domain/tool-calls/index.ts'
 import { answerSegment, type StartedSegment } from '../segments/answers.ts'
 import { assertOnlyLast, attachmentsOf } from '../segments/given-files.ts'
@@ -45,7 +45,7 @@ export async function beginSegment(
     )
   if (!earlier) assertOnlyLast(input.earlierFiles)
   const attachments = await attachmentsOf(ctx, agent.projectId, input.files)
-  const started = await startGeneration(
+  const started = await beginGeneration(
     ctx,
     {
       agentId: agent.id,

@@ -4,7 +4,7 @@ import type { ToolResult } from '../../../core/content.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { loadApprovals } from '../../../domain/approvals/index.ts'
-import { callTool, batchLoadCall, waitFor } from '../../../domain/calls/index.ts'
+import { callDirectly, batchLoadCall, waitFor } from '../../../domain/calls/index.ts'
 import { getToolCalls, hasOutput, isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { ApiReply } from '../../http/authenticated-api.ts'
 import { actionName } from './action-names.ts'
@@ -63,9 +63,9 @@ async function begin({ request, params, body }: Call): Promise<ToolCall> {
   const input = { toolId: params['tool_id']!, arguments: body.input ?? {}, idempotencyKey }
   const action = body.action ?? null
   const ours = action === null ? null : actionName(ctx.actions, action)
-  return callTool(ctx, { ...input, action }).catch((error: unknown) => {
+  return callDirectly(ctx, { ...input, action }).catch((error: unknown) => {
     if (ours === action || !isFaultOf(error, 'action')) throw error
-    return callTool(ctx, { ...input, action: ours })
+    return callDirectly(ctx, { ...input, action: ours })
   })
 }
 

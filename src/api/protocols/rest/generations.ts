@@ -1,10 +1,11 @@
 /** Runs of agents: generate, tool outputs, and the state between them. */
+import type { Json } from '../../../core/json.ts'
 import type { z } from 'zod'
 import { AppError } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import {
   isRefusedWithOthers,
-  startGeneration,
+  beginGeneration,
   submitToolOutputs,
   type Generation,
 } from '../../../domain/generations/index.ts'
@@ -30,7 +31,7 @@ async function generate({
 }: RouteCall<z.output<typeof shapes.generate>, unknown>): Promise<ApiReply | null> {
   const { ctx, disconnected } = request
   const maxMs = patienceOf(request)
-  const generation = await startGeneration(
+  const generation = await beginGeneration(
     ctx,
     {
       agentId: params['agent_id']!,
@@ -84,7 +85,10 @@ async function submitAll(
   generationId: string,
   given: z.output<typeof shapes.toolOutputs>['tool_outputs'],
 ): Promise<Generation> {
-  const outputs = given.map((one) => ({ toolCallId: one.tool_call_id, output: one.output }))
+  const outputs = given.map((one) => ({
+    toolCallId: one.tool_call_id,
+    output: one.output as Json,
+  }))
   const { generation, outcomes } = await submitToolOutputs(ctx, { generationId, outputs, atomic: true })
   const refused = outcomes.flatMap((outcome, i) => (outcome.error ? [{ ...outcome.error, i }] : []))
   if (refused.length === 0) return generation

@@ -5,7 +5,7 @@
 import { AppError, invalidAt, notFound, type ErrorCode } from '../../../core/errors.ts'
 import { hashJson, type Json, type JsonObject } from '../../../core/json.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
-import { decideApproval, getApprovals, type Approval } from '../../../domain/approvals/index.ts'
+import { giveVerdict, getApprovals, type Approval } from '../../../domain/approvals/index.ts'
 import {
   getGenerations,
   isRefusedWithOthers,
@@ -116,7 +116,7 @@ async function decide(ctx: Ctx, given: GivenVerdict, isEarlier: boolean): Promis
   const verdict = approve ? 'APPROVE' : 'REJECT'
   try {
     const edits = edited ? { arguments: edited } : {}
-    await decideApproval(ctx, { approvalId, verdict, reason, expectedDigest: digest, ...edits })
+    await giveVerdict(ctx, { approvalId, verdict, reason, expectedDigest: digest, ...edits })
   } catch (error) {
     const isLate = error instanceof AppError && lateCodes.includes(error.code)
     const [known] = isLate ? await getApprovals(ctx, [approvalId]) : []

@@ -6,7 +6,7 @@ import type { Agent } from '../../../domain/agents/index.ts'
 import {
   isTerminal,
   listGenerations,
-  startGeneration,
+  beginGeneration,
   ThreadMovedOnError,
   type Generation,
   type StartGenerationInput,
@@ -74,7 +74,7 @@ export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promi
   const input = await inputOf(ctx, agent, newest ? [last] : turn.messages)
   const request = { threadId: externalId, message: fingerprintOf(last) }
   const start = (follows?: { follows: string }) =>
-    startGeneration(
+    beginGeneration(
       ctx,
       { agentId: agent.id, ...input, externalThreadId: externalId, idempotencyKey: key, ...settings },
       { operation, request, ...follows },

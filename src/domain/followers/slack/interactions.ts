@@ -4,7 +4,7 @@ import { shortText } from '../../../core/text.ts'
 import { sha256Hex } from '../../../core/signing.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 import { actingPrincipal, asAppError, spendOnce, type Ctx, type Services } from '../../access/index.ts'
-import { decideApproval, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
+import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
 import { callSlack } from './api.ts'
 import {
   approveAction,
@@ -172,7 +172,7 @@ async function decide(
   verdict: Verdict,
 ): Promise<string | null> {
   try {
-    await decideApproval(ctx, { approvalId, verdict, reason, expectedDigest: digest })
+    await giveVerdict(ctx, { approvalId, verdict, reason, expectedDigest: digest })
     return null
   } catch (error) {
     const known = asAppError(error)

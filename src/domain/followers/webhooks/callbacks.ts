@@ -1,4 +1,5 @@
 /** Callbacks: a webhook for the events of one generation or one direct call, which ends with its last event. */
+import { optional, part } from '../../../core/shapes.ts'
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { AppError, invalidAt } from '../../../core/errors.ts'
@@ -13,11 +14,38 @@ import { assertMay, type Bond, type Ctx } from '../../access/index.ts'
 import { assertUrl, urlShape } from './input.ts'
 import { faultOfSecret, sealSecret } from './signature.ts'
 
-export const callbackShape = z.object({
-  url: urlShape,
-  secret: z.string().max(200).nullish(),
-  full: z.boolean().nullish(),
-})
+export const callbackShape = part(
+  'CallbackInput',
+  'An endpoint that is sent the events of one generation, or of one call outside generations, until the last one.',
+  {
+    url: urlShape.describe('The URL to which events are sent, http or https, at most 2,000 characters.'),
+    secret: optional(
+      z.string().max(200).describe('The signing secret: whsec_ and 24 to 64 bytes in padded base64.'),
+      'the one that the payload returns',
+    ),
+    full: optional(
+      z.boolean().describe('Whether payloads include the arguments of calls, writeOnly values masked.'),
+      'false',
+    ),
+  },
+)
+
+/** The secret of a callback, in a payload. */
+export const callbackSecretShape = z
+  .string()
+  .nullable()
+  .describe(
+    'The signing secret of the callback; null without a callback, and when the request gave a secret of its own.',
+  )
+
+/** The secret of a callback for which the request gave none. */
+export function secretForCallback(
+  ctx: Pick<Ctx, 'masterKey'>,
+  callback: { secret?: string | null | undefined } | null | undefined,
+  id: string,
+): string | null {
+  return callback && !callback.secret ? callbackSecret(ctx, id) : null
+}
 
 /** Where the events of one generation or direct call are sent. Without `secret` it is signed with `callbackSecret`. */
 export type Callback = z.infer<typeof callbackShape>

@@ -2,7 +2,7 @@
 import { readCode } from '../../../core/one-time-link.ts'
 import { sameText } from '../../../core/signing.ts'
 import { actingPrincipal, asAppError, type Ctx, type Services } from '../../access/index.ts'
-import { decideApproval, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
+import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
 import { giveBackTry, takeTry } from './link-tries.ts'
 import { isRecipient } from './recipients.ts'
 import { codeOf, readToken, type VerdictLink } from './verdict-link.ts'
@@ -66,7 +66,7 @@ async function vote(
     return sentence('You may not decide with this link any more. Sign in to decide.')
   const ctx: Ctx = { ...services, principal, requestId, remoteAddress, via: 'LINK' }
   try {
-    const decided = await decideApproval(ctx, { approvalId, verdict, reason, expectedDigest: digest })
+    const decided = await giveVerdict(ctx, { approvalId, verdict, reason, expectedDigest: digest })
     return { kind: 'counted', verdict, settled: decided.status !== 'PENDING' }
   } catch (error) {
     const known = asAppError(error)
