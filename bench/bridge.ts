@@ -45,7 +45,7 @@ export async function measureBridge(): Promise<void> {
 
 async function makeAgents({ gql }: BenchServer, upstream: string): Promise<Map<number, string>> {
   const make =
-    'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on CreateToolPayload { tool { id } } } }'
+    'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on ToolPayload { tool { id } } } }'
   const toolIds: string[] = []
   for (let i = 0; i < Math.max(...counts); i++) {
     const config = { http: { url: `${upstream}/x`, method: 'POST', inputSchema } }
@@ -56,7 +56,7 @@ async function makeAgents({ gql }: BenchServer, upstream: string): Promise<Map<n
   for (const count of counts) {
     const input = { name: `agent_${count}`, toolIds: toolIds.slice(0, count), mcp: { enabled: true } }
     const made = await gql(
-      'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on CreateAgentPayload { agent { id } } } }',
+      'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on AgentPayload { agent { id } } } }',
       { input },
     )
     agents.set(count, made['createAgent'].agent.id)

@@ -29,11 +29,11 @@ async function startService() {
 export async function gatedAgent(server: BenchServer, address: string): Promise<string> {
   const config = { http: { url: `http://${address}/pay`, inputSchema: { type: 'object' } } }
   const { createTool } = await server.gql(
-    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } ... on Error { message } } }',
+    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { id } } ... on Error { message } } }',
     { i: { name: 'pay', gate: { autoApprove: false, timeoutSeconds: 3600 }, config } },
   )
   const { createAgent } = await server.gql(
-    'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
+    'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on AgentPayload { agent { id } } } }',
     { i: { name: 'bench', toolIds: [createTool.tool.id] } },
   )
   return createAgent.agent.id as string

@@ -6,7 +6,7 @@ import { pause, percentile, timed } from './statistics.ts'
 
 const pendingRows = 100_000
 const inbox =
-  '{ approvals(status: PENDING, first: 50) { nodes { id expiresAt arguments toolCall { id } } pageInfo { endCursor } } }'
+  '{ approvals(filter: { statuses: [PENDING] }, first: 50) { nodes { id expiresAt arguments toolCall { id } } pageInfo { endCursor } } }'
 
 async function fill(sql: postgres.Sql): Promise<void> {
   await sql`insert into approvals (id, project_id, generation_id, tool_call_id, tool_id, tool_version, runtime_name, arguments,
@@ -35,7 +35,7 @@ async function measureInbox(server: BenchServer, sql: postgres.Sql): Promise<Rec
   return {
     ...(await timesOf('list of 50', () => server.gql(inbox))),
     ...(await timesOf('counts', () =>
-      server.gql('{ approvalCounts { pending approved rejected expired } }'),
+      server.gql('{ approvalTally { total { pending approved rejected expired } } }'),
     )),
     ...(await timesOf('sweep', sweep)),
     'idle CPU ms/s': (cpu * 1000) / idleMs,

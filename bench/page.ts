@@ -16,7 +16,7 @@ export async function gatedTool(server: BenchServer): Promise<string> {
   // Nothing is ever sent there: every question is rejected or stays.
   const config = { http: { url: 'http://127.0.0.1:9/', method: 'POST', inputSchema } }
   const { createTool } = await server.gql(
-    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } ... on Error { message } } }',
+    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { id } } ... on Error { message } } }',
     { i: { name: 'refund', gate: { mode: 'ALWAYS', timeoutSeconds: 86_400 }, config } },
   )
   if (!createTool.tool) throw new Error(createTool.message)
@@ -27,7 +27,7 @@ export async function gatedTool(server: BenchServer): Promise<string> {
 export async function ask(server: BenchServer, toolId: string, order: string): Promise<string> {
   const { callTool } = await server.gql(
     `mutation($i: CallToolInput!) { callTool(input: $i) {
-      ... on CallToolPayload { toolCall { approval { id } } } ... on Error { message } } }`,
+      ... on ToolCallPayload { toolCall { approval { id } } } ... on Error { message } } }`,
     { i: { toolId, arguments: { order } } },
   )
   if (!callTool.toolCall?.approval) throw new Error(JSON.stringify(callTool))

@@ -72,7 +72,7 @@ async function play(start: () => Promise<Replica>): Promise<number> {
   server = await start()
   while (watch.connections === before) await new Promise((resume) => setTimeout(resume, 10))
   act('npm start', `the subscription resumes after event ${watch.events.length}`)
-  const approvals = await ask(url, key, '{ approvals(status: PENDING) { nodes { id } } }')
+  const approvals = await ask(url, key, '{ approvals(filter: { statuses: [PENDING] }) { nodes { id } } }')
   const approvalId = approvals.data['approvals'].nodes[0].id as string
   act('decideApproval', 'APPROVE “checked with the customer”')
   await mutate(

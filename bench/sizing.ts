@@ -19,7 +19,7 @@ const measured = 1500
 const lanes = 32
 
 const start = `mutation($i: StartGenerationInput!) { startGeneration(input: $i) {
-  ... on StartGenerationPayload { generation { id } } ... on Error { message } } }`
+  ... on GenerationPayload { generation { id } } ... on Error { message } } }`
 const waiting = `query($id: ID!) { generation(id: $id) { status toolCalls { approval { id } } } }`
 const decide = `mutation($i: DecideApprovalInput!) { decideApproval(input: $i) { ... on Error { message } } }`
 

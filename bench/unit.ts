@@ -6,7 +6,7 @@ import { pause } from './statistics.ts'
 
 const prompt = 'call ask {"word":"x"}\nthen\nsay done'
 const start = `mutation($i: StartGenerationInput!) { startGeneration(input: $i) {
-  ... on StartGenerationPayload { generation { id } } ... on Error { message } } }`
+  ... on GenerationPayload { generation { id } } ... on Error { message } } }`
 const submit = `mutation($i: SubmitToolOutputsInput!) { submitToolOutputs(input: $i) {
   ... on SubmitToolOutputsPayload { outcomes { status } } ... on Error { message } } }`
 const watch = `subscription($p: [EventType!]) { projectEvents(types: $p) { type
@@ -65,11 +65,11 @@ export async function unitsOn(server: BenchServer, model?: string): Promise<Unit
 export async function createAgent(server: BenchServer, model = 'builtin/rehearsal'): Promise<string> {
   const inputSchema = { type: 'object', properties: { word: { type: 'string' } } }
   const made = await server.gql(
-    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } } }',
+    'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { id } } } }',
     { i: { name: 'ask', config: { client: { inputSchema } } } },
   )
   const agent = await server.gql(
-    'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
+    'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on AgentPayload { agent { id } } } }',
     { i: { name: 'bench', model, toolIds: [made['createTool'].tool.id] } },
   )
   return agent['createAgent'].agent.id as string

@@ -37,7 +37,7 @@ export async function measureUpstreams(): Promise<void> {
 
 async function makeTools({ gql }: BenchServer, url: string): Promise<string[]> {
   const make =
-    'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on CreateToolPayload { tool { id } } } }'
+    'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on ToolPayload { tool { id } } } }'
   const ids: string[] = []
   for (let i = 0; i < upstreams; i++) {
     const input = { name: `far_${i}`, config: { mcp: { url: `${url}/${i}` } } }
@@ -49,7 +49,7 @@ async function makeTools({ gql }: BenchServer, url: string): Promise<string[]> {
 /** Alternates between both, so that other load on the machine affects both. */
 async function compareCalls({ gql }: BenchServer, direct: Client, toolId: string) {
   const call = `mutation($input: CallToolInput!) { callTool(input: $input) {
-    ... on CallToolPayload { toolCall { status } } } }`
+    ... on ToolCallPayload { toolCall { status } } } }`
   const input = { toolId, action: 'tool_7', arguments: { word: 'hi' } }
   const times = { sdk: [] as number[], ours: [] as number[] }
   for (let i = -warmUp; i < calls; i++) {
@@ -70,7 +70,7 @@ async function compareCalls({ gql }: BenchServer, direct: Client, toolId: string
 
 async function measureList({ gql, url: at }: BenchServer, toolIds: string[]) {
   const made = await gql(
-    'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on CreateAgentPayload { agent { id } } } }',
+    'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on AgentPayload { agent { id } } } }',
     { input: { name: 'far', toolIds, mcp: { enabled: true } } },
   )
   const url = `${at}/mcp/${made['createAgent'].agent.id as string}`

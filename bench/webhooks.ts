@@ -50,7 +50,7 @@ async function writeEvents(url: string): Promise<void> {
 }
 
 const create = `mutation($i: CreateWebhookInput!) { createWebhook(input: $i) {
-  ... on CreateWebhookPayload { webhook { id } } ... on Error { message } } }`
+  ... on WebhookPayload { webhook { id } } ... on Error { message } } }`
 
 async function measureOne(
   server: BenchServer,

@@ -97,7 +97,7 @@ async function create(
     createApiKey: { secret: string; apiKey: Pick<Key, 'id' | 'name'> }
   }>(
     `mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) {
-      ... on CreateApiKeyPayload { secret apiKey { id name role expiresAt } } ${refusal} } }`,
+      ... on ApiKeyPayload { secret apiKey { id name role expiresAt } } ${refusal} } }`,
     { input },
     { signal },
   )
@@ -120,7 +120,7 @@ async function revoke(
     revokeApiKey: { apiKey: Pick<Key, 'id' | 'name' | 'revokedAt'> }
   }>(
     `mutation RevokeKey($input: RevokeApiKeyInput!) { revokeApiKey(input: $input) {
-      ... on RevokeApiKeyPayload { apiKey { id name revokedAt } } ${refusal} } }`,
+      ... on ApiKeyPayload { apiKey { id name revokedAt } } ${refusal} } }`,
     { input: { id } },
     { signal, isIdempotent: true },
   )

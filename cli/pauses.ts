@@ -64,7 +64,7 @@ ${commonHelp}`,
     const client = clientOf(given)
     for (const pauseId of given.words) {
       const ended = await client.mutate<{ resume: { pause: Pause } }>(
-        `mutation Resume($input: ResumeInput!) { resume(input: $input) { ... on ResumePayload { pause { ${fields} } } ${refusal} } }`,
+        `mutation Resume($input: ResumeInput!) { resume(input: $input) { ... on PausePayload { pause { ${fields} } } ${refusal} } }`,
         { input: { pauseId } },
         { signal, isIdempotent: true },
       )

@@ -117,7 +117,7 @@ const withFragments = (operation: string, ...fragments: string[]) => [operation,
 export const startGeneration = withFragments(
   `mutation StartGeneration($input: StartGenerationInput!) {
   startGeneration(input: $input) {
-    ... on StartGenerationPayload { generation { ...Generation } callbackSecret }
+    ... on GenerationPayload { generation { ...Generation } callbackSecret }
     ...Refusal
   }
 }`,
@@ -128,7 +128,7 @@ export const startGeneration = withFragments(
 export const cancelGeneration = withFragments(
   `mutation CancelGeneration($input: CancelGenerationInput!) {
   cancelGeneration(input: $input) {
-    ... on CancelGenerationPayload { generation { ...Generation } }
+    ... on GenerationPayload { generation { ...Generation } }
     ...Refusal
   }
 }`,
@@ -154,7 +154,7 @@ export const submitToolOutputs = withFragments(
 export const callTool = withFragments(
   `mutation CallTool($input: CallToolInput!) {
   callTool(input: $input) {
-    ... on CallToolPayload { toolCall { ...ToolCall } callbackSecret }
+    ... on ToolCallPayload { toolCall { ...ToolCall } callbackSecret }
     ...Refusal
   }
 }`,
@@ -170,7 +170,7 @@ export const toolCallById = withFragments(
 export const decideApproval = withFragments(
   `mutation DecideApproval($input: DecideApprovalInput!) {
   decideApproval(input: $input) {
-    ... on DecideApprovalPayload { approval { ...Approval } }
+    ... on ApprovalPayload { approval { ...Approval } }
     ...Refusal
   }
 }`,
@@ -190,7 +190,7 @@ export const approvalById = withFragments(
 
 export const pendingApprovals = withFragments(
   `query PendingApprovals($projectId: ID, $after: String) {
-  approvals(projectId: $projectId, status: PENDING, first: 50, after: $after) {
+  approvals(projectId: $projectId, filter: { statuses: [PENDING] }, first: 50, after: $after) {
     nodes { ...Approval }
     pageInfo { hasNextPage endCursor }
   }

@@ -45,7 +45,7 @@ export type ToolCallStatus = 'APPROVED' | 'AWAITING_APPROVAL' | 'AWAITING_CLIENT
 /** Whether the model may or must call tools in a step. */
 export type ToolChoiceMode = 'AUTO' | 'NONE' | 'REQUIRED'
 
-/** The verdict of a person about an approval. */
+/** The verdict of a person. */
 export type Verdict = 'APPROVE' | 'REJECT'
 
 /** A reference to an uploaded file of the same project. */
@@ -619,7 +619,7 @@ export type GenerationEvent =
 export type ProjectEvent =
   | {
   /** The type of the event. */
-  type: 'AGENT_CREATED' | 'AGENT_DELETED' | 'AGENT_UPDATED' | 'API_KEY_ACCEPTED' | 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'APPROVAL_CLAIMED' | 'APPROVAL_RELEASED' | 'DATA_REMOVAL_FINISHED' | 'DATA_REMOVAL_REQUESTED' | 'FILE_CREATED' | 'FILE_DELETED' | 'FILE_UPLOADED' | 'GATE_CHANGE_DECIDED' | 'GATE_CHANGE_PROPOSED' | 'GATE_CHANGED' | 'GRANT_CREATED' | 'GRANT_REVOKED' | 'LEGAL_HOLD_LIFTED' | 'LEGAL_HOLD_PUT' | 'PAUSE_ENDED' | 'PAUSE_STARTED' | 'PROJECT_UPDATED' | 'PROVIDER_DELETED' | 'PROVIDER_SET' | 'RETENTION_CHANGED' | 'SECRET_DELETED' | 'SECRET_SET' | 'SLACK_DELETED' | 'SLACK_DISABLED' | 'SLACK_SET' | 'STREAM_STARTED' | 'TOOL_CREATED' | 'TOOL_DELETED' | 'TOOL_UPDATED' | 'TRIGGER_CREATED' | 'TRIGGER_DELETED' | 'TRIGGER_SKIPPED' | 'TRIGGER_STARTED' | 'TRIGGER_UPDATED' | 'UNKNOWN_CALL_RESOLVED' | 'UPSTREAM_CHANGED' | 'UPSTREAM_STATUS' | 'WEBHOOK_CREATED' | 'WEBHOOK_CURSOR_EXPIRED' | 'WEBHOOK_DELETED' | 'WEBHOOK_DELIVERY_DEAD' | 'WEBHOOK_DISABLED' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_UPDATED'
+  type: 'AGENT_CREATED' | 'AGENT_DELETED' | 'AGENT_UPDATED' | 'API_KEY_ACCEPTED' | 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'APPROVAL_CLAIMED' | 'APPROVAL_RELEASED' | 'DATA_REMOVAL_FINISHED' | 'DATA_REMOVAL_REQUESTED' | 'FILE_CREATED' | 'FILE_DELETED' | 'FILE_UPLOADED' | 'GATE_CHANGE_DECIDED' | 'GATE_CHANGE_PROPOSED' | 'GATE_CHANGED' | 'GRANT_CREATED' | 'GRANT_REVOKED' | 'LEGAL_HOLD_LIFTED' | 'LEGAL_HOLD_PUT' | 'PAUSE_ENDED' | 'PAUSE_STARTED' | 'PROJECT_UPDATED' | 'PROVIDER_DELETED' | 'PROVIDER_SET' | 'RETENTION_CHANGED' | 'SECRET_DELETED' | 'SECRET_SET' | 'SLACK_DELETED' | 'SLACK_DISABLED' | 'SLACK_SET' | 'STREAM_STARTED' | 'TOOL_CREATED' | 'TOOL_DELETED' | 'TOOL_UPDATED' | 'TRIGGER_CREATED' | 'TRIGGER_DELETED' | 'TRIGGER_UPDATED' | 'TRIGGER_SKIPPED' | 'TRIGGER_STARTED' | 'UNKNOWN_CALL_RESOLVED' | 'UPSTREAM_CHANGED' | 'UPSTREAM_STATUS' | 'WEBHOOK_CREATED' | 'WEBHOOK_CURSOR_EXPIRED' | 'WEBHOOK_DELETED' | 'WEBHOOK_DELIVERY_DEAD' | 'WEBHOOK_DISABLED' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_UPDATED'
   /** The cursor of the event; pass it as after to continue after the event. It is the same in subscriptions and queries. */
   cursor: string
   /** When the event was committed. */
@@ -663,7 +663,7 @@ export type ProjectEvent =
 }
   | {
   /** The type of the event. */
-  type: 'CHILD_ENDED' | 'CHILD_STARTED' | 'GENERATION_CANCELLED' | 'GENERATION_COMPLETED' | 'GENERATION_EXPIRED' | 'GENERATION_FAILED' | 'GENERATION_QUEUED' | 'GENERATION_RESUMED' | 'GENERATION_STARTED' | 'MESSAGE_COMMITTED' | 'REQUIRES_ACTION' | 'STEP_RESET' | 'TOOL_CALL_PROPOSED' | 'TOOL_CALL_STARTED'
+  type: 'CHILD_ENDED' | 'CHILD_STARTED' | 'GENERATION_COMPLETED' | 'GENERATION_FAILED' | 'GENERATION_CANCELLED' | 'GENERATION_EXPIRED' | 'GENERATION_QUEUED' | 'GENERATION_RESUMED' | 'GENERATION_STARTED' | 'MESSAGE_COMMITTED' | 'REQUIRES_ACTION' | 'STEP_RESET' | 'TOOL_CALL_PROPOSED' | 'TOOL_CALL_STARTED'
   /** The cursor of the event; pass it as after to continue after the event. It is the same in subscriptions and queries. */
   cursor: string
   /** When the event was committed. */
@@ -749,9 +749,9 @@ export interface ApprovalByIdVariables {
 }
 
 export interface CallToolData {
-  /** Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call. */
+  /** Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call. Errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
   callTool: {
-  /** The tool call with its result. */
+  /** The tool call after the mutation, with its result if it has one. */
   toolCall: ToolCall
   /** The signing secret of the callback; null without a callback, and when the request gave a secret of its own. */
   callbackSecret: string | null
@@ -763,7 +763,7 @@ export interface CallToolVariables {
 }
 
 export interface CancelGenerationData {
-  /** Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change. Permission: generations:Cancel. */
+  /** Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change. Permission: generations:Cancel. Errors: NotFoundError. */
   cancelGeneration: {
   /** The generation after the mutation. */
   generation: Generation
@@ -775,7 +775,7 @@ export interface CancelGenerationVariables {
 }
 
 export interface DecideApprovalData {
-  /** Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide. */
+  /** Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide. Errors: ApprovalAlreadyDecidedError, ApprovalExpiredError, ConflictError, LimitReachedError, NotFoundError. */
   decideApproval: {
   /** The approval after the mutation, never null here. */
   approval: Approval | null
@@ -851,7 +851,7 @@ export interface ProjectEventsVariables {
 }
 
 export interface StartGenerationData {
-  /** Starts a generation of an agent and returns at once; follow it with the subscription generationEvents. Permission: generations:Start. */
+  /** Starts a generation of an agent and returns at once; follow it with the subscription generationEvents. Permission: generations:Start. Errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
   startGeneration: {
   /** The generation after the mutation. */
   generation: Generation
@@ -865,7 +865,7 @@ export interface StartGenerationVariables {
 }
 
 export interface SubmitToolOutputsData {
-  /** Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one resumes the generation. Permission: generations:SubmitToolOutputs. */
+  /** Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one resumes the generation. Permission: generations:SubmitToolOutputs. Errors: GenerationTerminalError, NotFoundError. */
   submitToolOutputs: {
   /** The outcome of each output, in the order of the input. At most 100 entries. */
   outcomes: ({

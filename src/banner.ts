@@ -76,7 +76,7 @@ function commands(app: App, agentId: string, kept: string | null): string[] {
     `  curl -s ${app.url}/graphql -H 'content-type: application/json' -H "authorization: Bearer ${key}" -d '${writeJson(body)}'`
   const start =
     'mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename ' +
-    '... on StartGenerationPayload { generation { id status } } ... on Error { message } } }'
+    '... on GenerationPayload { generation { id status } } ... on Error { message } } }'
   const watch =
     '{ generations(first: 1) { nodes { id status requiredAction { toolCalls { id name arguments } } output { text } } } }'
   const prompt = 'call get_weather {"city":"São Paulo"}\nthen\ncall read_local_file {"path":"/tmp/data.csv"}'

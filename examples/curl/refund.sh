@@ -15,7 +15,7 @@ field() { grep -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
 
 agent=$(ask '{"query":"{ agents(first: 1) { nodes { id } } }"}' | field id)
 generation=$(ask '{
-  "query": "mutation($input: StartGenerationInput!) { startGeneration(input: $input) { ... on StartGenerationPayload { generation { id } } ... on Error { code message } } }",
+  "query": "mutation($input: StartGenerationInput!) { startGeneration(input: $input) { ... on GenerationPayload { generation { id } } ... on Error { code message } } }",
   "variables": { "input": { "agentId": "'"$agent"'", "prompt": "call send_refund {\"order_id\":\"A-17\",\"amount\":250}\nthen\nsay The money is on its way." } } }' | field id)
 echo "started $generation"
 
@@ -26,7 +26,7 @@ approval=$(ask '{"query":"{ generation(id: \"'"$generation"'\") { requiredAction
 echo "send_refund waits for a person: $approval"
 
 ask '{
-  "query": "mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { ... on DecideApprovalPayload { approval { status } } ... on Error { code message } } }",
+  "query": "mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { ... on ApprovalPayload { approval { status } } ... on Error { code message } } }",
   "variables": { "input": { "approvalId": "'"$approval"'", "verdict": "APPROVE", "reason": "checked with the customer" } } }'
 echo
 

@@ -85,12 +85,12 @@ export function oneOf<Fields extends z.ZodRawShape>(
 }
 
 /** A part of inputs that is checked later: what is given may be anything. */
-export function unchecked<Shape extends z.ZodObject>(part: Shape): z.ZodType<z.input<Shape>> {
-  const naming = namings.get(part)
+export function unchecked<Shape extends z.ZodObject>(checkedPart: Shape): z.ZodType<z.input<Shape>> {
+  const naming = namings.get(checkedPart)
   if (naming?.as !== 'object') throw new Error('The shape is no part of inputs.')
   const shape = z.custom<z.input<Shape>>()
   namings.add(shape, naming)
-  parts.set(shape, part)
+  parts.set(shape, checkedPart)
   return shape
 }
 
@@ -98,6 +98,17 @@ const parts = new WeakMap<z.core.$ZodType, z.ZodObject>()
 
 /** What an unchecked part would have to be. */
 export const partBehind = (shape: z.core.$ZodType): z.core.$ZodType => parts.get(shape) ?? shape
+
+/** A failure of a server that Gatehouse asked. */
+export const serverFault = part('ServerFault', 'The failure of a server that Gatehouse asked.', {
+  code: z
+    .string()
+    .describe(
+      'The stable code of the failure for programs, such as `timeout` or `unreachable`; of a model a GenerationFailureCode, such ' +
+        'as MODEL_AUTH.',
+    ),
+  message: z.string().describe('An explanation of the failure for people, without keys and addresses.'),
+})
 
 declare const entityName: unique symbol
 

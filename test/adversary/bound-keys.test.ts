@@ -193,7 +193,7 @@ describe('a conversation of another principal', () => {
       action: 'generations:Get',
     })
     const reader = await makeKey({ policy: policy(['generations:*']) })
-    expect((await start(reader.secret)).data['startGeneration'].__typename).toBe('StartGenerationPayload')
+    expect((await start(reader.secret)).data['startGeneration'].__typename).toBe('GenerationPayload')
   })
 })
 

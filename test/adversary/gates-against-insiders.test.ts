@@ -60,7 +60,7 @@ async function asked(policy: object, key?: string): Promise<{ id: string; name: 
 async function verdict(id: string, key: string, more: object = {}): Promise<string> {
   const { data, errors } = await h.gql(
     `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) {
-      ... on DecideApprovalPayload { approval { status } } ... on Error { code } } }`,
+      ... on ApprovalPayload { approval { status } } ... on Error { code } } }`,
     { input: { approvalId: id, verdict: 'APPROVE', ...more } },
     key,
   )
@@ -157,8 +157,8 @@ describe('changing a gate', () => {
         await update('Agent', { id: agentId, gate: null }, secret),
       ]
       expect(refused).toEqual(refused.map(() => 'gates:Update'))
-      expect(await update('Tool', { id: tool.id, description: 'new' }, secret)).toBe('UpdateToolPayload')
-      expect(await update('Agent', { id: agentId, instructions: 'new' }, secret)).toBe('UpdateAgentPayload')
+      expect(await update('Tool', { id: tool.id, description: 'new' }, secret)).toBe('ToolPayload')
+      expect(await update('Agent', { id: agentId, instructions: 'new' }, secret)).toBe('AgentPayload')
     }
     const { data } = await h.gql('{ auditEntries(first: 20) { nodes { action outcome resource } } }')
     expect(data['auditEntries'].nodes).toContainEqual({
@@ -176,8 +176,8 @@ describe('changing a gate', () => {
     const config = { http: { url: `${fixtures.upstream.url}/${tool.name}`, inputSchema } }
     for (const change of [{ config }, { presetParameters: { amount: 1 } }])
       expect(await update('Tool', { id: tool.id, ...change }, developer.secret)).toBe('gates:Update')
-    expect(await update('Tool', { id: tool.id, title: 'Pay' }, developer.secret)).toBe('UpdateToolPayload')
-    expect(await update('Tool', { id: tool.id, config })).toBe('UpdateToolPayload')
+    expect(await update('Tool', { id: tool.id, title: 'Pay' }, developer.secret)).toBe('ToolPayload')
+    expect(await update('Tool', { id: tool.id, config })).toBe('ToolPayload')
   })
 
   test('is audited and emits an event, with the principal', async () => {

@@ -297,7 +297,7 @@ describe('limits through the API', () => {
     await set({ scope: 'TOOL', targetId: fixtures.tools.act, perMinute: 1, burst: 1 })
     const gql = (idempotencyKey: string) =>
       h.gql(
-        `mutation($i: CallToolInput!) { callTool(input: $i) { __typename ... on CallToolPayload { toolCall { status } } ... on LimitReachedError { retryAfterMs message } } }`,
+        `mutation($i: CallToolInput!) { callTool(input: $i) { __typename ... on ToolCallPayload { toolCall { status } } ... on LimitReachedError { retryAfterMs message } } }`,
         { i: { toolId: fixtures.tools.act, arguments: { word: 'a' }, idempotencyKey } },
       )
     expect((await gql('one')).data['callTool'].toolCall.status).toBe('SUCCEEDED')

@@ -51,7 +51,7 @@ test('an edit that sends the masks back runs with the original values', async ()
   const shown = approval['arguments']
   expect(shown).toMatchObject({ pin: '[masked]', cards: [{ number: '[masked]' }, { number: '[masked]' }] })
   const decided = await gate.decide(approval['id'], 'APPROVE', { arguments: { ...shown, amount: 7 } })
-  expect(decided['__typename']).toBe('DecideApprovalPayload')
+  expect(decided['__typename']).toBe('ApprovalPayload')
   expect(JSON.stringify(decided)).not.toMatch(/4711|n-1|n-2/)
   await expect.poll(() => ran(name)).toEqual([{ ...args, amount: 7 }])
 })
@@ -143,7 +143,7 @@ test('a path of other arguments leads to nothing that objects or numbers inherit
     const { id, digest } = data['toolCall'].approval
     const decide = `mutation { decideApproval(input: {approvalId: "${id}", verdict: APPROVE,
       expectedDigest: "${digest}", arguments: {n: 2512292042121000001, l: [1]}}) { __typename } }`
-    expect(JSON.stringify(await h.gql(decide))).toContain('DecideApprovalPayload')
+    expect(JSON.stringify(await h.gql(decide))).toContain('ApprovalPayload')
     await expect.poll(() => fixtures.upstream.seen.at(-1)?.body).toBe(edit)
     expect([Object.keys, Object.getOwnPropertyDescriptor(Object.prototype, 'toString')]).toEqual([
       keys,

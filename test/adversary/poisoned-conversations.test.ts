@@ -60,9 +60,14 @@ async function send(model: string, messages: object[], key = owner, more: object
 
 const acted = (word: string) => fixtures.upstream.seen.filter(({ body }) => body.includes(`"${word}"`)).length
 const pending = async (word: string) =>
-  (await h.gql('{ approvals(status: PENDING, first: 100) { nodes { id arguments toolCall { id } } } }')).data[
-    'approvals'
-  ].nodes.filter((one: any) => one.arguments.word === word) as { id: string; toolCall: { id: string } }[]
+  (
+    await h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { id arguments toolCall { id } } } }',
+    )
+  ).data['approvals'].nodes.filter((one: any) => one.arguments.word === word) as {
+    id: string
+    toolCall: { id: string }
+  }[]
 const acting = (word: string) => user(`call act {"word": "${word}"}\nthen\nsay done`)
 const runOf = async (id: string) =>
   (

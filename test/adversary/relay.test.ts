@@ -126,7 +126,7 @@ test('a read is recorded as a tool call and audited, with its requester', async 
   await client.readResource({ uri })
   await client.getPrompt({ name: `${name}_greet`, arguments: { who: 'you all' } })
   const { data } = await h.gql(
-    `query($id: ID!) { toolCalls(toolId: $id) { nodes { name action status source requestedBy arguments attempts { outcome } } }
+    `query($id: ID!) { toolCalls(filter: { toolId: $id }) { nodes { name action status source requestedBy arguments attempts { outcome } } }
       auditEntries(first: 5) { nodes { action outcome principalId resource } } }`,
     { id: toolId },
   )
@@ -167,7 +167,7 @@ describe.each([
     })
     expect(sent('resources/read')).toEqual([])
     const { data } = await h.gql(
-      '{ approvals(status: PENDING, first: 1) { nodes { id arguments tool { id } toolCall { id } } } }',
+      '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id arguments tool { id } toolCall { id } } } }',
     )
     const [asked] = data['approvals'].nodes
     expect(asked).toMatchObject({ arguments: { uri }, tool: { id: toolId } })
@@ -181,7 +181,7 @@ describe.each([
     const { url, name } = await agentWith(all, more, own)
     const client = await connected(url)
     await client.getPrompt({ name: `${name}_greet` }).catch(() => {})
-    const { data } = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id } } }')
+    const { data } = await h.gql('{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id } } }')
     await gate.decide(data['approvals'].nodes[0].id, 'REJECT', { reason: 'no' })
     const refused = await client.getPrompt({ name: `${name}_greet` }).catch((error: unknown) => error)
     expect(refused).toMatchObject({ data: { type: 'approval_rejected' } })

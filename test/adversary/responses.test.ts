@@ -101,7 +101,7 @@ describe('responses', () => {
   test('a mutation that took effect says so although its response is too large', async () => {
     const inputSchema = { type: 'object', description: 'x'.repeat(40_000) }
     const query =
-      'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { a: inputSchema b: inputSchema } } } }'
+      'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { a: inputSchema b: inputSchema } } } }'
     const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema } } } })
     expect(result.errors).toMatchObject([{ message: expect.stringContaining('has been done') }])
     expect((await h.gql('{ tools { nodes { name } } }')).data['tools'].nodes).toContainEqual({

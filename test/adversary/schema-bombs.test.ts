@@ -78,7 +78,7 @@ test.each(bombs)('a tool whose schema is %s is saved or refused in time', async 
   const stall = await longestStall(async () => {
     saved = await save({ type: 'object', ...schema })
   })
-  expect(['CreateToolPayload', 'ValidationError']).toContain(saved['__typename'])
+  expect(['ToolPayload', 'ValidationError']).toContain(saved['__typename'])
   expect(stall).toBeLessThan(mostStall)
 })
 
@@ -142,7 +142,7 @@ test.each(values)('a call against %s ends in time', async (name, schema, value) 
         'toolCall { status errorCode }',
       )
     })
-    expect(answer['__typename']).toMatch(/^(CallToolPayload|ValidationError|InvalidArgumentsError)$/)
+    expect(answer['__typename']).toMatch(/^(ToolCallPayload|ValidationError|InvalidArgumentsError)$/)
     return stall
   }
   expect(await leastStall(stallOfCall)).toBeLessThan(mostStall)

@@ -149,7 +149,7 @@ describe('GraphQL', () => {
     }
     expect(await counts(narrow.secret)).toEqual([false, false, false])
     expect(await counts(reaching.secret)).toEqual([true, true, true])
-    const counting = await h.gql('{ approvalCounts { pending } }', {}, narrow.secret)
+    const counting = await h.gql('{ approvalTally { total { pending } } }', {}, narrow.secret)
     expect(counting.errors![0]!.extensions!['code']).toBe('FORBIDDEN')
   })
 

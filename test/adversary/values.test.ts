@@ -100,7 +100,7 @@ async function post(url: string, body: string, headers: Record<string, string> =
   return (await fetch(url, { method: 'POST', headers: { ...own, ...headers }, body })).text()
 }
 
-const selected = `{ __typename ... on CallToolPayload { toolCall { status arguments structuredContent } }
+const selected = `{ __typename ... on ToolCallPayload { toolCall { status arguments structuredContent } }
   ... on ValidationError { issues { path message } } ... on Error { message } }`
 const mutation = `mutation($input: CallToolInput!) { callTool(input: $input) ${selected} }`
 
@@ -210,7 +210,7 @@ test('a key of idempotency never takes two ids for one, and takes one id for its
   expect(upstream.seen.length).toBe(before + 1)
 })
 
-const approvals = `{ approvals(status: PENDING) { nodes { id digest arguments summary { text } } } }`
+const approvals = `{ approvals(filter: { statuses: [PENDING] }) { nodes { id digest arguments summary { text } } } }`
 
 /** The value as the approver reads it, and the body that the tool got after the verdict. */
 async function approved(value: string, edit?: string): Promise<{ question: string; body: string }> {
@@ -226,7 +226,7 @@ async function approved(value: string, edit?: string): Promise<{ question: strin
     `${h.url}/graphql`,
     `{"query":${JSON.stringify(decide)},"variables":{"input":${verdict}}}`,
   )
-  expect(decided).toContain('DecideApprovalPayload')
+  expect(decided).toContain('ApprovalPayload')
   await expect.poll(() => upstream.seen.length).toBe(before + 1)
   return { question, body: upstream.seen.at(-1)!.body }
 }

@@ -133,7 +133,7 @@ test('beyond the streams that a key may have, a request is told what it waits fo
   const refused = await post('/graphql', { query }, { accept: 'text/event-stream' })
   expect(await refused.text()).toContain('LIMITED')
   const mine = async () =>
-    (await h.gql('{ approvals(status: PENDING) { nodes { id requestedBy } } }')).data[
+    (await h.gql('{ approvals(filter: { statuses: [PENDING] }) { nodes { id requestedBy } } }')).data[
       'approvals'
     ].nodes.filter((one: { requestedBy: string }) => one.requestedBy === key.id)
   for (const { id } of await mine())

@@ -104,7 +104,7 @@ describe.each(hasPostgres ? ['embedded', 'postgresql'] : ['embedded'])('of the %
           await mutate(server.url, key, 'startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
         )['generation'].id as string
       const waiting = await start('call pay {}\nthen\nsay done')
-      const open = '{ approvals(status: PENDING, first: 5) { nodes { id } } }'
+      const open = '{ approvals(filter: { statuses: [PENDING] }, first: 5) { nodes { id } } }'
       await until(async () => (await ask(server.url, key, open)).data['approvals'].nodes.length === 1)
       const upload = await mutate(
         server.url,

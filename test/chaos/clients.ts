@@ -167,8 +167,7 @@ async function decide(
       persist(options, clients, 'decideApproval', input, 'approval { status }', signal, gateErrors),
     ),
   )
-  if (told.some((one) => one?.['__typename'] === 'DecideApprovalPayload'))
-    clients.decided.set(approval.id, verdict)
+  if (told.some((one) => one?.['__typename'] === 'ApprovalPayload')) clients.decided.set(approval.id, verdict)
 }
 
 /** Errors after which a repeat of the verdict is pointless. */

@@ -357,7 +357,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     }
     const answers: (string | number)[] = []
     for (let n = 0; n < 3; n++) for (const replica of both()) answers.push(await tried(replica, n))
-    expect(answers.filter((answer) => answer === 'CallToolPayload')).toHaveLength(2)
+    expect(answers.filter((answer) => answer === 'ToolCallPayload')).toHaveLength(2)
     for (const wait of answers.slice(2)) {
       expect(wait).toBeGreaterThan(0)
       expect(wait).toBeLessThanOrEqual(60_000)

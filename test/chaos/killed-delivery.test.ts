@@ -104,9 +104,13 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     const words = JSON.parse(JSON.stringify(args).replace('call pay', `call pay${suffix}`)) as object
     const request = () => callRaw(`${server.url}/mcp/${made['agent'].id}`, key, `${name}${suffix}`, words)
     const open = async () =>
-      (await ask(server.url, key, '{ approvals(status: PENDING, first: 5) { nodes { id } } }')).data[
-        'approvals'
-      ].nodes as { id: string }[]
+      (
+        await ask(
+          server.url,
+          key,
+          '{ approvals(filter: { statuses: [PENDING] }, first: 5) { nodes { id } } }',
+        )
+      ).data['approvals'].nodes as { id: string }[]
     const decide = async (verdict: string) => {
       await expect.poll(open).toHaveLength(1)
       const [{ id: approvalId }] = (await open()) as [{ id: string }]
@@ -130,7 +134,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     const { data } = await ask(
       server.url,
       key,
-      'query($id: ID!) { toolCalls(toolId: $id, first: 5) { nodes { status content } } }',
+      'query($id: ID!) { toolCalls(filter: { toolId: $id }, first: 5) { nodes { status content } } }',
       { id: tool.id },
     )
     expect(data['toolCalls'].nodes).toMatchObject([

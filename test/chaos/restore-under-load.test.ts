@@ -102,7 +102,7 @@ describe.each(drawn(hasPostgres ? ['embedded', 'postgresql'] : ['embedded']))(
             const open = await ask(
               server.url,
               key,
-              '{ approvals(status: PENDING, first: 20) { nodes { id } } }',
+              '{ approvals(filter: { statuses: [PENDING] }, first: 20) { nodes { id } } }',
             )
             for (const { id: approvalId } of open.data['approvals'].nodes)
               if (random() < 0.8)

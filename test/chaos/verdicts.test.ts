@@ -38,7 +38,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
         ),
       ),
     )
-    const won = results.filter((result) => result['__typename'] === 'DecideApprovalPayload')
+    const won = results.filter((result) => result['__typename'] === 'ApprovalPayload')
     expect(won).toHaveLength(1)
     const lost = results.filter((result) => result['__typename'] === 'ApprovalAlreadyDecidedError')
     expect(lost).toHaveLength(49)

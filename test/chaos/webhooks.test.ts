@@ -51,7 +51,7 @@ async function createWebhook(url: string, more: object): Promise<string> {
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify({
       query: `mutation($i: CreateWebhookInput!) { createWebhook(input: $i) {
-        ... on CreateWebhookPayload { secret webhook { id projectId: createdBy } } ... on Error { message } } }`,
+        ... on WebhookPayload { secret webhook { id projectId: createdBy } } ... on Error { message } } }`,
       variables: { i: { types: ['AGENT_CREATED'], ...more } },
     }),
   })

@@ -1,4 +1,5 @@
 /** Writes the TypeScript types of the client's operations from their documents and the schema. */
+import { eventKinds } from '../../src/domain/events/index.ts'
 import {
   getNamedType,
   isAbstractType,
@@ -179,21 +180,27 @@ class Generator {
   #object(type: GraphQLObjectType, selections: SelectionSetNode, types = [type]): string {
     const lines = [...this.#fields(type, selections)].map(([key, field]) => {
       const isKind = key === 'type' && type.name.endsWith('Event')
-      const kinds = () => types.map((one) => `'${this.#eventType(one.name)}'`).join(' | ')
+      const kinds = () =>
+        types
+          .flatMap((one) => this.#eventTypes(one.name))
+          .map((one) => `'${one}'`)
+          .join(' | ')
       return `${comment(field.description, '  ')}  ${key}: ${isKind ? kinds() : field.type}`
     })
     return `{\n${lines.join('\n')}\n}`
   }
 
-  /** The value of EventType that belongs to an object type. */
-  #eventType(name: string): string {
-    const value = name
-      .replace(/Event$/, '')
-      .replace(/(?<=[a-z])(?=[A-Z])/g, '_')
-      .toUpperCase()
+  /** The values of EventType that belong to an object type. */
+  #eventTypes(name: string): string[] {
+    const object = name.replace(/Event$/, '')
+    const shared = Object.values(eventKinds).flatMap(({ type, facts }) =>
+      facts.object === object ? [type] : [],
+    )
+    if (shared.length > 0) return shared.toSorted()
+    const value = object.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()
     const type = this.#schema.getType('EventType')
     if (!isEnumType(type) || !type.getValue(value)) throw new Error(`${name} has no event type ${value}`)
-    return value
+    return [value]
   }
 
   #fields(type: GraphQLObjectType, selections: SelectionSetNode): Map<string, Field> {

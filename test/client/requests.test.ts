@@ -39,7 +39,7 @@ function losing(text: string, times: number) {
 }
 
 const createTool = `mutation($input: CreateToolInput!) { createTool(input: $input) {
-  ... on CreateToolPayload { tool { id } } ... on Error { __typename code message }
+  ... on ToolPayload { tool { id } } ... on Error { __typename code message }
   ... on ValidationError { issues { path message } } } }`
 const clientTool = (name: string) => ({
   input: { name, config: { client: { inputSchema: { type: 'object' } } } },
@@ -121,7 +121,7 @@ test('startGeneration and callTool are repeated with one key, and happen once', 
   expect(calls.sent.length).toBe(2)
   expect(call.status).toBe('AWAITING_APPROVAL')
   const { data } = await shop.h.gql(
-    '{ approvals(status: PENDING, first: 100) { nodes { id digest arguments } } }',
+    '{ approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { id digest arguments } } }',
   )
   const asked = data['approvals'].nodes.filter(
     ({ arguments: args }: Record<string, any>) => args.order_id === 'twice?',

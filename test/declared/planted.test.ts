@@ -7,7 +7,7 @@ import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Builder, SchemaTypes } from '../../src/api/graphql/builder/builder.ts'
 import { addErrorTypes } from '../../src/api/graphql/builder/errors.ts'
-import { addOperation, addOperations } from '../../src/api/graphql/builder/operations.ts'
+import { addOperations } from '../../src/api/graphql/builder/operations.ts'
 import type { EventShape, Refs } from '../../src/api/graphql/builder/refs.ts'
 import { addScalars } from '../../src/api/graphql/builder/scalars.ts'
 import { createShapes } from '../../src/api/graphql/builder/shapes.ts'
@@ -99,7 +99,7 @@ function planted(): GraphQLSchema {
     }),
   })
   const refs = { builder, ...addErrorTypes(builder), shapes } as unknown as Refs
-  addOperation(refs, plantTree)
+  addOperations(refs as never, { plantTree })
   const { colour: own } = kept.fieldShapes(withColour)
   shapes.input('PaintToolInput', z.object({ ...resetOnNull({ colour: own }) }).describe('A painting.'))
   builder.mutationField('paint', (t) =>
@@ -111,7 +111,7 @@ function planted(): GraphQLSchema {
   const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
     fields: (t) => ({ at: t.field({ type: 'DateTime', resolve: () => new Date(0) }) }),
   })
-  addEvent(refs, grew, [ProjectEvent as never])
+  addEvent(refs, 'TreeGrewEvent', [grew], [ProjectEvent as never])
   return builder.toSchema()
 }
 const schema = planted()

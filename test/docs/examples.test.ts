@@ -74,7 +74,7 @@ test('the two commands that the server prints work when they are pasted', async 
 })
 
 test('the refund that waits in a new installation has the amount that README and quickstart name', async () => {
-  const query = '{ approvals(status: PENDING, first: 2) { nodes { toolName arguments } } }'
+  const query = '{ approvals(filter: { statuses: [PENDING] }, first: 2) { nodes { toolName arguments } } }'
   const answer = await newcomer.shell(
     `curl -s localhost:4000/graphql -H 'content-type: application/json' -H "authorization: Bearer $GATEHOUSE_KEY" -d '{"query":"${query}"}'`,
   )

@@ -100,7 +100,9 @@ test('arguments that do not fit are refused by path without echoing values, and 
   ])
   expect(JSON.stringify(refused)).not.toContain('hunter2')
   expect(upstream.seen.length).toBe(before)
-  const { data } = await h.gql('query($id: ID!) { toolCalls(toolId: $id) { nodes { id } } }', { id })
+  const { data } = await h.gql('query($id: ID!) { toolCalls(filter: { toolId: $id }) { nodes { id } } }', {
+    id,
+  })
   expect(data['toolCalls'].nodes).toEqual([])
 })
 

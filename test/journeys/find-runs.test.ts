@@ -69,7 +69,7 @@ describe.each(kinds)('on %s', (kind) => {
       const numbers = 'completed failed cancelled expired open'
       const { data, errors } = await h.gql(
         `query($filter: GenerationFilter) { generationTally(filter: $filter) {
-          isComplete total { ${numbers} } agents { agentId agent { name } ${numbers} } } }`,
+          isComplete total { ${numbers} } groups { id agent { name } ${numbers} } } }`,
         { filter },
         key,
       )
@@ -79,15 +79,13 @@ describe.each(kinds)('on %s', (kind) => {
     const none = { completed: 0, failed: 0, cancelled: 0, expired: 0, open: 0 }
     const all = await tally({ search: 'counter' })
     expect(all).toMatchObject({ isComplete: true, total: { ...none, completed: 3, failed: 1 } })
-    expect(all.agents).toHaveLength(2)
+    expect(all.groups).toHaveLength(2)
     for (const group of [
-      { ...none, agentId: ada, agent: { name: 'Counter Ada' }, completed: 2 },
-      { ...none, agentId: bob, agent: { name: 'Counter Bob' }, completed: 1, failed: 1 },
+      { ...none, id: ada, agent: { name: 'Counter Ada' }, completed: 2 },
+      { ...none, id: bob, agent: { name: 'Counter Bob' }, completed: 1, failed: 1 },
     ])
-      expect(all.agents).toContainEqual(group)
-    expect((await tally({ search: 'counter', statuses: ['FAILED'] })).agents).toMatchObject([
-      { agentId: bob },
-    ])
+      expect(all.groups).toContainEqual(group)
+    expect((await tally({ search: 'counter', statuses: ['FAILED'] })).groups).toMatchObject([{ id: bob }])
     const mine = await tally({ search: 'talliedword' }, caller['secret'])
     expect(mine.total).toEqual({ ...none, completed: 1 })
   })

@@ -75,10 +75,13 @@ async function made(input: { name: string } & Record<string, unknown>) {
 }
 
 const unknownIds = async (toolId: string): Promise<string[]> => {
-  const { data } = await h.gql('query($id: ID) { unknownToolCalls(toolId: $id) { nodes { id } } }', {
-    id: toolId,
-  })
-  return data['unknownToolCalls'].nodes.map((node: { id: string }) => node.id)
+  const { data } = await h.gql(
+    'query($id: ID) { toolCalls(filter: { statuses: [UNKNOWN], toolId: $id }) { nodes { id } } }',
+    {
+      id: toolId,
+    },
+  )
+  return data['toolCalls'].nodes.map((node: { id: string }) => node.id)
 }
 
 const isUnknown = {

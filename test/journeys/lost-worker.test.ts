@@ -58,7 +58,7 @@ test('a call that is not idempotent becomes UNKNOWN, the model gets that, and it
     toolCalls: [{ status: 'UNKNOWN', isError: true, errorCode: 'outcome_unknown', attempt: 1 }],
   })
   expect(requests('pay')).toHaveLength(1)
-  const { data } = await h.gql('{ toolCalls(status: UNKNOWN) { nodes { id } } }')
+  const { data } = await h.gql('{ toolCalls(filter: { statuses: [UNKNOWN] }) { nodes { id } } }')
   expect(data['toolCalls'].nodes).toEqual([{ id: end['toolCalls'][0].id }])
   // The worker that sent it still runs, and gets the response.
   const resolved = h.collect(

@@ -107,9 +107,12 @@ test('a hundred callers of one project that wait for twenty calls cost one state
   const first = Array.from({ length: 20 }, (_, n) => gate.call(toolId, { n }, key(n)))
   await until(() => answers.length === 20)
   const joined = Array.from({ length: 100 }, (_, i) => gate.call(toolId, { n: i % 20 }, key(i % 20)))
-  const { data } = await h.gql('query($t: ID!) { toolCalls(toolId: $t, first: 50) { nodes { id } } }', {
-    t: toolId,
-  })
+  const { data } = await h.gql(
+    'query($t: ID!) { toolCalls(filter: { toolId: $t }, first: 50) { nodes { id } } }',
+    {
+      t: toolId,
+    },
+  )
   const ids = (data['toolCalls'].nodes as { id: string }[]).map(({ id }) => id)
   expect(ids).toHaveLength(20)
   const { db } = h.app.services
@@ -141,9 +144,12 @@ test('callers over the bridge that wait for approvals are woken by their own cal
   )
   const pending = async () =>
     (
-      await h.gql('query($t: ID!) { approvals(toolId: $t, status: PENDING, first: 100) { nodes { id } } }', {
-        t: toolId,
-      })
+      await h.gql(
+        'query($t: ID!) { approvals(filter: { toolId: $t, statuses: [PENDING] }, first: 100) { nodes { id } } }',
+        {
+          t: toolId,
+        },
+      )
     ).data['approvals'].nodes as { id: string }[]
   await expect.poll(pending).toHaveLength(50)
   await news(300)

@@ -58,7 +58,7 @@ async function makeFile({ secret }: Key): Promise<string> {
 }
 
 const feed = `subscription($after: String, $types: [EventType!]) { projectEvents(after: $after, types: $types) { cursor type
-  ... on GenerationEvent { generationId } ... on FileCreatedEvent { fileId } ... on FileDeletedEvent { fileId } } }`
+  ... on GenerationEvent { generationId } ... on FileEvent { fileId } ... on FileEvent { fileId } } }`
 const cursorNow = async ({ secret }: Key): Promise<string> =>
   (await h.gql('{ viewer { project { feedCursor } } }', {}, secret)).data['viewer'].project.feedCursor
 
@@ -72,7 +72,7 @@ const searched = async ({ secret }: Key, after: string | null, types: string[]):
   for (let cursor = after; ;) {
     const { data } = await h.gql(
       `query($after: String, $types: [EventType!]) { projectEvents(after: $after, first: 100, filter: { types: $types }) {
-        nodes { type ... on FileDeletedEvent { fileId } } pageInfo { endCursor hasNextPage } } }`,
+        nodes { type ... on FileEvent { fileId } } pageInfo { endCursor hasNextPage } } }`,
       { after: cursor, types },
       secret,
     )

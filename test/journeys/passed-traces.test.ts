@@ -110,7 +110,8 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
     const url = `${h.url}/mcp/${agentId}`
     const answer = modernRpc(url, adminKey, 'tools/call', { name: 'gated', arguments: { n: '1' }, _meta })
     const pending = async () => {
-      const query = 'query($t: ID!) { approvals(toolId: $t, status: PENDING) { nodes { id } } }'
+      const query =
+        'query($t: ID!) { approvals(filter: { toolId: $t, statuses: [PENDING] }) { nodes { id } } }'
       return (await h.gql(query, { t: tool.id })).data['approvals'].nodes[0]?.id
     }
     await expect.poll(pending).toBeDefined()

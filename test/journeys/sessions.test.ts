@@ -193,7 +193,7 @@ describe.each(kinds)('on %s', (kind) => {
     const list = `query($of: ID) { sessions(principalId: $of) { nodes { id principalId } } }`
     const { data } = await tab.gql(list, { of: approver.id })
     expect(data.sessions.nodes).toEqual([{ id: expect.stringMatching(/^ses_/), principalId: approver.id }])
-    const end = `mutation($id: ID!) { endSession(input: {id: $id}) { __typename ... on EndSessionPayload { session { id } } } }`
+    const end = `mutation($id: ID!) { endSession(input: {id: $id}) { __typename ... on EndSessionsPayload { session { id } } } }`
     const mine = (await tab.gql('{ viewer { session { id } } }')).data.viewer.session.id
     const refused = await theirs.gql(end, { id: mine })
     expect(refused.errors[0].extensions).toEqual({ code: 'FORBIDDEN', action: 'sessions:End' })
@@ -229,7 +229,7 @@ describe.each(kinds)('on %s', (kind) => {
     )
     const decided = await tab.gql(
       `mutation($id: ID!) { decideApproval(input: {approvalId: $id, verdict: APPROVE})
-        { ... on DecideApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
+        { ... on ApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
       { id: called['toolCall'].approval.id },
     )
     expect(decided.data.decideApproval.approval).toEqual({ status: 'APPROVED', votes: [{ by: key.id }] })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => h.stop())
 
 const names =
-  'subscription($after: String) { projectEvents(types: [AGENT_CREATED], after: $after) { cursor ... on AgentCreatedEvent { name } } }'
+  'subscription($after: String) { projectEvents(types: [AGENT_CREATED], after: $after) { cursor ... on AgentEvent { name } } }'
 let made = 0
 
 async function createAgents(prefix: string, count: number, instructions = ''): Promise<string[]> {
@@ -83,7 +83,7 @@ test('several subscriptions of one socket get each event under their own id, wit
   for (const id of ids) expect(await readerOf(socket, id).read(3)).toEqual(expected)
   const { payload } = await socket.next((one) => one.id === 'other')
   expect(payload).toEqual({
-    data: { projectEvents: { __typename: 'AgentCreatedEvent', type: 'AGENT_CREATED' } },
+    data: { projectEvents: { __typename: 'AgentEvent', type: 'AGENT_CREATED' } },
   })
   socket.ws.terminate()
 })

@@ -82,7 +82,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     const approvalId = called['toolCall'].approval.id as string
     const decided = await tab.gql(
       `mutation($id: ID!) { decideApproval(input: {approvalId: $id, verdict: APPROVE}) {
-        ... on DecideApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
+        ... on ApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
       { id: approvalId },
     )
     expect(decided.data.decideApproval.approval).toEqual({ status: 'APPROVED', votes: [{ by: id }] })
@@ -109,7 +109,7 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     const agentId = await fixtures.agent()
     const started = await tab.gql(
       `mutation($input: StartGenerationInput!) { startGeneration(input: $input) {
-        ... on StartGenerationPayload { generation { id } } ... on Error { message } } }`,
+        ... on GenerationPayload { generation { id } } ... on Error { message } } }`,
       { input: { agentId, prompt: 'call act {"word":"a"}' } },
     )
     const run = await h.until(

@@ -12,7 +12,7 @@ afterAll(async () => {
 })
 
 const snapshot = `query($project: ID!) { project(id: $project) { feedCursor }
-  approvals(status: PENDING, first: 100) { nodes { arguments } } }`
+  approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { arguments } } }`
 const events = `subscription($after: String) { projectEvents(after: $after, types: [APPROVAL_REQUESTED]) {
   ... on ApprovalRequestedEvent { approval { id arguments } } } }`
 

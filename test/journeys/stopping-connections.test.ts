@@ -10,7 +10,7 @@ test('the response to the last request of a stopping server closes its connectio
   const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: { type: 'object' } }
   const { tool } = await h.mutate('createTool', { name: 'pay', config: { http } }, 'tool { id }')
   const query = `mutation($id: ID!) { callTool(input: { toolId: $id, arguments: {} }) {
-    ... on CallToolPayload { toolCall { status } } } }`
+    ... on ToolCallPayload { toolCall { status } } } }`
   const calling = fetch(`${h.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${adminKey}` },

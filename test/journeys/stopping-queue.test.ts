@@ -79,7 +79,7 @@ test('the rest of a batch of direct calls is refused, and was not run', async ()
   const h = await openHarness()
   const toolId = await payTool(h, `${upstream.url}/pay`)
   const one = (n: number) => `c${n}: callTool(input: { toolId: $id, arguments: { n: ${n} } }) {
-    __typename ... on CallToolPayload { toolCall { status } } ... on Error { code } }`
+    __typename ... on ToolCallPayload { toolCall { status } } ... on Error { code } }`
   const batch = fetch(`${h.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${adminKey}` },
@@ -94,7 +94,7 @@ test('the rest of a batch of direct calls is refused, and was not run', async ()
   upstream.open()
   const text = await (await batch).text()
   await stopped
-  expect(text).toContain('"c0":{"__typename":"CallToolPayload","toolCall":{"status":"SUCCEEDED"}}')
+  expect(text).toContain('"c0":{"__typename":"ToolCallPayload","toolCall":{"status":"SUCCEEDED"}}')
   expect(text).toContain('"c1":{"__typename":"LimitReachedError","code":"LIMITED"}')
   expect(upstream.seen).toHaveLength(1)
   await upstream.close()

@@ -267,7 +267,7 @@ describe('rights', () => {
     const start = (more: object, key: string) =>
       h.gql(
         `mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename
-          ... on Error { code } ... on StartGenerationPayload { generation { threadId } } } }`,
+          ... on Error { code } ... on GenerationPayload { generation { threadId } } } }`,
         { input: { agentId, prompt: 'what was said?', ...more } },
         key,
       )

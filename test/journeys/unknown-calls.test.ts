@@ -56,10 +56,13 @@ async function unknownCall(key?: string): Promise<{ id: string; tool: { id: stri
 }
 
 const listed = async (toolId: string): Promise<string[]> => {
-  const { data } = await h.gql('query($id: ID) { unknownToolCalls(toolId: $id) { nodes { id } } }', {
-    id: toolId,
-  })
-  return data['unknownToolCalls'].nodes.map((node: { id: string }) => node.id)
+  const { data } = await h.gql(
+    'query($id: ID) { toolCalls(filter: { statuses: [UNKNOWN], toolId: $id }) { nodes { id } } }',
+    {
+      id: toolId,
+    },
+  )
+  return data['toolCalls'].nodes.map((node: { id: string }) => node.id)
 }
 
 describe('a person resolves', () => {

@@ -88,7 +88,7 @@ describe.skipIf(!hasCleanMachine)('a machine with nothing but Node', () => {
     const browser = openTab(origin)
     await browser.fetch(pathname + search, { origin: null })
     const waiting =
-      '{ approvals(status: PENDING, first: 5) { nodes { id arguments toolName generation { id } } } }'
+      '{ approvals(filter: { statuses: [PENDING] }, first: 5) { nodes { id arguments toolName generation { id } } } }'
     const nodes = await vi.waitUntil(
       async () => {
         const found = (await browser.gql(waiting)).data.approvals.nodes
@@ -101,7 +101,7 @@ describe.skipIf(!hasCleanMachine)('a machine with nothing but Node', () => {
     const decide =
       'mutation($id: ID!) { decideApproval(input: { approvalId: $id, verdict: APPROVE }) { __typename } }'
     expect(await browser.gql(decide, { id: nodes[0].id })).toMatchObject({
-      data: { decideApproval: { __typename: 'DecideApprovalPayload' } },
+      data: { decideApproval: { __typename: 'ApprovalPayload' } },
     })
     const run = 'query($id: ID!) { generation(id: $id) { status toolCalls { name attempts { outcome } } } }'
     const ended = await vi.waitUntil(

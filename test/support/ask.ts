@@ -1,5 +1,7 @@
 /** One GraphQL request over HTTP, for programs that talk to processes which start and stop. */
 
+import { getNamedType, type GraphQLUnionType } from 'graphql'
+import { schemaOf } from '../../src/api/graphql/types/schema.ts'
 export interface GraphqlResponse<Data> {
   data: Data
   errors?: { message: string; extensions?: Record<string, unknown> }[]
@@ -24,7 +26,14 @@ export async function ask<Data = Record<string, any>>(
 export function mutationText(name: string, fields: string): string {
   const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
   return `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename
-    ... on ${type}Payload { ${fields} } ... on Error { message code } } }`
+    ... on ${payloadOf(name)} { ${fields} } ... on Error { message code } } }`
+}
+
+/** The type of the payload of a mutation. */
+export function payloadOf(name: string): string {
+  const field = schemaOf().getMutationType()!.getFields()[name]
+  const members = field ? (getNamedType(field.type) as GraphQLUnionType).getTypes() : []
+  return members.find((member) => member.name.endsWith('Payload'))?.name ?? 'UnknownPayload'
 }
 
 /** Runs the mutation and returns its payload; throws with the message of any error. */

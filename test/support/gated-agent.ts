@@ -72,9 +72,12 @@ export async function makeGatedAgent(h: Harness, settings: object = {}): Promise
 
 async function decide(h: Harness, toolId: string, verdict: string): Promise<Record<string, any>> {
   const pending = async () => {
-    const listed = await h.gql('query($t: ID!) { approvals(toolId: $t, status: PENDING) { nodes { id } } }', {
-      t: toolId,
-    })
+    const listed = await h.gql(
+      'query($t: ID!) { approvals(filter: { toolId: $t, statuses: [PENDING] }) { nodes { id } } }',
+      {
+        t: toolId,
+      },
+    )
     return listed.data['approvals'].nodes[0]?.id as string | undefined
   }
   const id = (await pending()) ?? (await nextPending(h, pending))

@@ -1,4 +1,5 @@
 /** A running Gatehouse for a test, used over HTTP, sockets and SSE as clients do. */
+import { payloadOf } from './ask.ts'
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { createApp, type App, type AppParts } from '../../src/app.ts'
@@ -128,7 +129,7 @@ export function harnessOf(app: App): Harness {
     async mutate(name, input, fields, key) {
       const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
       const query = `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename
-        ... on ${type}Payload { ${fields} } ... on Error { message code } ... on ValidationError { issues { path message } } } }`
+        ... on ${payloadOf(name)} { ${fields} } ... on Error { message code } ... on ValidationError { issues { path message } } } }`
       const result = await gql(query, { input }, key)
       if (result.errors) throw new Error(`${name}: ${JSON.stringify(result.errors)}`)
       return result.data[name]

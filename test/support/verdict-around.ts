@@ -21,7 +21,7 @@ export async function decideAround(
   const read = holdResponse(h.app.services.db, which)
   const deciding = h.gql(
     `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename
-      ... on Error { code } ... on DecideApprovalPayload { approval { status votes { by } } } } }`,
+      ... on Error { code } ... on ApprovalPayload { approval { status votes { by } } } } }`,
     { input: { approvalId, verdict } },
     secret,
   )

@@ -98,7 +98,7 @@ export async function openShop({
     },
     async settle() {
       const { data } = await h.gql(
-        '{ approvals(status: PENDING, first: 100) { nodes { id generation { id } } } }',
+        '{ approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { id generation { id } } } }',
       )
       for (const { id, generation } of data['approvals'].nodes) {
         await h.mutate('decideApproval', { approvalId: id, verdict: 'REJECT' }, 'approval { id }')

@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       const { data } = await ask(
         url,
         adminKey,
-        '{ approvals(status: PENDING, first: 1) { nodes { id generation { id } } } }',
+        '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id generation { id } } } }',
       )
       const waiting = data['approvals'].nodes[0] as { id: string; generation: { id: string } }
       const run = await visit(browser, { url }, `/runs/${waiting.generation.id}`, {

@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)('the playground of an agent', { timeout: 180_000 }
   const completed = (page: Page, at: number) =>
     turn(page, at).getByRole('status').getByText('completed').waitFor()
   const runsOf = async (agentId: string) => {
-    const query = 'query($id: ID!) { generations(agentId: $id) { nodes { id threadId status } } }'
+    const query = 'query($id: ID!) { generations(filter: { agentId: $id }) { nodes { id threadId status } } }'
     return (await h.gql(query, { id: agentId })).data['generations'].nodes as Record<string, string>[]
   }
 

@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)('retries in the browser', { timeout: 180_000 }, ()
     // The operation and its variables are those of any GraphQL client.
     const query = await page.getByRole('region', { name: 'operation' }).innerText()
     const variables = JSON.parse(await page.getByRole('region', { name: 'variables' }).innerText())
-    expect((await h.gql(query, variables)).data['startGeneration'].__typename).toBe('StartGenerationPayload')
+    expect((await h.gql(query, variables)).data['startGeneration'].__typename).toBe('GenerationPayload')
     await close()
   })
 })

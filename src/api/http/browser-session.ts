@@ -10,7 +10,7 @@ import {
   type Session,
   type SessionMethod,
 } from '../../domain/access/index.ts'
-import { endSession, startSession, type SignIn } from '../../domain/sign-in/index.ts'
+import { endSessions, startSession, type SignIn } from '../../domain/sign-in/index.ts'
 
 /** Authenticates and rate-limits callers of the routes of sessions. */
 export interface SessionCallers {
@@ -80,7 +80,7 @@ export async function giveSession(
 
 /** Ends the session of this context, which may have ended meanwhile. */
 export async function endQuietly(ctx: Ctx): Promise<void> {
-  await endSession(ctx, { id: ctx.principal.sessionId! }).catch((error: unknown) => {
+  await endSessions(ctx, { id: ctx.principal.sessionId! }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
   })
 }

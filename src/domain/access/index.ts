@@ -57,6 +57,7 @@ export {
   actionsOf,
   inProject,
   ofVersion,
+  deletion,
   operation,
   operationsIn,
   type Declaration,

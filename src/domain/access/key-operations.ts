@@ -5,7 +5,7 @@ import { text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import { idOf, idShape, optional, scalar } from '../../core/shapes.ts'
+import { idOf, idShape, optional, scalar, part } from '../../core/shapes.ts'
 import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
@@ -56,6 +56,16 @@ const newRights = z
   })
   .describe('The API key to create: give exactly one of role and policy.')
 
+const payload = part('ApiKeyPayload', 'The API key, and its secret if it is new.', {
+  apiKey: ApiKey.describe('The API key after the mutation.'),
+  secret: z
+    .string()
+    .nullable()
+    .describe(
+      'The secret, sent as "Authorization: Bearer …". It cannot be read again. Null unless the mutation made it.',
+    ),
+})
+
 /**
  * Exactly one of `role` and `policy` sets its rights. A role is given by who has it, and every role by an admin, because
  * gates ask for roles by name. A key made with another key may not vote when that may not. Key, audit entry and event are
@@ -68,12 +78,7 @@ export const createApiKey = operation({
     'creates it.',
   permission: 'keys:Create',
   input: newRights,
-  payload: z
-    .object({
-      apiKey: ApiKey.describe('The API key that was created.'),
-      secret: z.string().describe('The secret, sent as "Authorization: Bearer …". It cannot be read again.'),
-    })
-    .describe('The new API key and its secret, which is shown only here.'),
+  payload,
   refuses: ['NOT_FOUND', 'LIMITED'],
   run: (ctx, given) => createKey(ctx, given, null),
 })
@@ -177,9 +182,7 @@ export const revokeApiKey = operation({
       ),
     })
     .describe('The API key to revoke.'),
-  payload: z
-    .object({ apiKey: ApiKey.describe('The API key that was revoked.') })
-    .describe('The API key that was revoked.'),
+  payload,
   refuses: ['NOT_FOUND'],
   async run(ctx, { id, keepMade }) {
     const alone = keepMade ?? false
@@ -209,7 +212,7 @@ export const revokeApiKey = operation({
         { kind: 'news', projectId: one.projectId, generationId: null, seq: null } as const,
       ]),
     )
-    return { apiKey: (await loadKeys(ctx.db, [id]))[0]! }
+    return { apiKey: (await loadKeys(ctx.db, [id]))[0]!, secret: null }
   },
 })
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import type { RefusalCode } from '../../core/errors.ts'
-import { idShape, optional } from '../../core/shapes.ts'
+import { idShape, optional, part } from '../../core/shapes.ts'
 import type { Ctx } from './context.ts'
 import type { Action } from './policy.ts'
 
@@ -82,6 +82,14 @@ export function operationsIn(module: object): Operation[] {
 export function actionsOf({ permission }: Pick<Declaration, 'permission'>): Action[] {
   return [permission].flat().filter((one): one is Action => typeof one === 'string')
 }
+
+/** What an operation returns that deletes something. */
+export const deletion = part('DeletionPayload', 'What was deleted.', {
+  deletedId: idShape(
+    'The id of what was deleted; null when there was nothing to delete, and for what has no id.',
+  ).nullable(),
+  deleted: z.boolean().describe('Whether there was anything to delete.'),
+})
 
 /** Which project is meant. */
 export const inProject = {

@@ -5,7 +5,7 @@ import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { looseningOf, fieldShapes } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
-import { idOf, resetOnNull } from '../../core/shapes.ts'
+import { idOf, resetOnNull, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -37,9 +37,9 @@ import { insertVersion, keepPresentVersion } from './version-list.ts'
 
 const name = text(100, 1)
 const { toolIds, ...others } = fieldShapes(agentFields)
-const changed = z
-  .object({ agent: Agent.describe('The agent after the mutation.') })
-  .describe('The agent after the mutation; a deleted one as it was before.')
+const changed = part('AgentPayload', 'The agent after the mutation; a deleted one as it was before.', {
+  agent: Agent.describe('The agent after the mutation.'),
+})
 
 /**
  * Its tools and agents must exist in the project and have different runtime names, and `toolChoice` and `stopConditions` must
@@ -220,14 +220,14 @@ export async function listAgents(
 ): Promise<Agent[]> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')
-  const { name: part } = check(z.object({ name }).partial(), { name: input.name ?? undefined }, [])
-  const where = part === undefined ? undefined : containsText(agents.name, part)
+  const { name: wanted } = check(z.object({ name }).partial(), { name: input.name ?? undefined }, [])
+  const where = wanted === undefined ? undefined : containsText(agents.name, wanted)
   return (await listPage(ctx.db, agents, projectId, input.page, where)).map(agentOf)
 }
 
 /** The ids of the agents of a project whose name has this part, as a subquery. Checks no permission. */
-export function agentIdsNamed(projectId: string, part: string): SQL {
-  return sql`select id from agents where project_id = ${projectId} and ${containsText(agents.name, part)}`
+export function agentIdsNamed(projectId: string, wanted: string): SQL {
+  return sql`select id from agents where project_id = ${projectId} and ${containsText(agents.name, wanted)}`
 }
 
 /** Returns the agent, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */

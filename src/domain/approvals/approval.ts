@@ -1,21 +1,28 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
 import { z } from 'zod'
 import type { JsonObject } from '../../core/json.ts'
-import { choice, entity } from '../../core/shapes.ts'
+import { choice, entity, part } from '../../core/shapes.ts'
 import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
-import type { Requirement } from '../gates/index.ts'
+import { verdictChoice, type Requirement } from '../gates/index.ts'
 import { masked } from '../tools/index.ts'
 
 /** PENDING is open; every other status is final. */
-export const approvalStatuses = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'VOIDED'] as const
-export type ApprovalStatus = (typeof approvalStatuses)[number]
+export const approvalStatus = choice(
+  'ApprovalStatus',
+  'The status of an approval. All but PENDING are final.',
+  {
+    PENDING: 'The approval waits for a verdict.',
+    APPROVED: 'The call may run; toolCall has its result.',
+    REJECTED: 'An approver rejected the call.',
+    EXPIRED: 'No verdict was given in time; the call was rejected.',
+    VOIDED: 'The approval became void; voidReason says why.',
+  },
+)
+export type ApprovalStatus = z.output<typeof approvalStatus>
 
-export const verdict = choice('Verdict', 'The verdict of a person about an approval.', {
-  APPROVE: 'The call may run once.',
-  REJECT: 'The call does not run; one rejection is enough.',
-})
-export type Verdict = z.output<typeof verdict>
+export { verdictChoice }
+export type Verdict = z.output<typeof verdictChoice>
 
 /**
  * Why an approval became VOIDED: the tool was changed or deleted after the question, the generation ended, or the
@@ -117,7 +124,10 @@ export interface Approval {
 export const Approval = entity<Approval>()('Approval')
 
 /** The payload of an operation on one approval. */
-export const changedApproval = z.object({ approval: Approval.describe('The approval after the mutation.') })
+export const approvalPayload = part('ApprovalPayload', 'The approval after the mutation.', {
+  // As in the errors, so that one document can select it in all members of the union.
+  approval: Approval.nullable().describe('The approval after the mutation, never null here.'),
+})
 
 export function approvalOf(row: typeof approvals.$inferSelect): Approval {
   const { wakeAt: _wakeAt, search: _search, ...rest } = row

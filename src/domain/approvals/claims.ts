@@ -14,7 +14,7 @@ import {
   type RequestedEvent,
   withRequester,
 } from '../events/index.ts'
-import { approvalOf, changedApproval, claimOf, type Approval } from './approval.ts'
+import { approvalOf, approvalPayload, claimOf, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow } from './open.ts'
 import { whatOf } from './read.ts'
 import { hasApproved } from './rights.ts'
@@ -32,7 +32,7 @@ export const claimApproval = operation({
     'verdict; ConflictError names the approver of an earlier one.',
   permission: 'approvals:Decide',
   input: z.object({ approvalId: idOf('approval') }).describe('The approval that the caller is deciding.'),
-  payload: changedApproval.describe('The result of a claim.'),
+  payload: approvalPayload,
   refuses: ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT'],
   async run(ctx, { approvalId }) {
     const { approval, isLate, persons } = await findDecidable(ctx, approvalId)
@@ -67,7 +67,7 @@ export const releaseApproval = operation({
   input: z
     .object({ approvalId: idOf('approval') })
     .describe('The approval that the caller is not deciding any more.'),
-  payload: changedApproval.describe('The result of giving up a claim.'),
+  payload: approvalPayload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, { approvalId }) {
     const { approval } = await findDecidable(ctx, approvalId)

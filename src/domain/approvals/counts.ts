@@ -1,62 +1,21 @@
-/** How many approvals there are: of a project, and of a list by status, tool and agent. */
+/** How many approvals a list has, by status, tool and agent. */
+import type { z } from 'zod'
+import { choice } from '../../core/shapes.ts'
 import { and } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import type { Ctx } from '../access/index.ts'
 import type { ApprovalStatus } from './approval.ts'
-import { conditionOf, listed, type ApprovalFilter, type ListedInput } from './list.ts'
-import { decides } from './read.ts'
-
-/** Numbers of approvals, each counted up to `countLimit`. */
-export interface ApprovalCounts {
-  pending: number
-  /** Settled within the last 24 hours. */
-  approved: number
-  rejected: number
-  expired: number
-}
+import { listed, type ListedInput } from './list.ts'
 
 /** Counting stops at this number, which bounds the cost of the statement. */
 const countLimit = 10_000
 
-/** Counts for a project, a tool or an agent. Action `approvals:List`. */
-export async function countApprovals(
-  ctx: Ctx,
-  input: Pick<ApprovalFilter, 'toolId' | 'agentId'> & { projectId?: string | null | undefined },
-): Promise<ApprovalCounts> {
-  const projectId = await projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'approvals:List', projectId, 'approval/*', { reached: decides(ctx) })
-  const narrow = conditionOf(input)
-  const where = narrow ? sql`and ${narrow}` : sql``
-  const rows = await query<{ status: ApprovalStatus; n: number }>(
-    ctx.db,
-    sql`
-      select 'PENDING' as status, count(*)::int as n
-      from (
-        select 1 from approvals
-        where project_id = ${projectId} and status = 'PENDING' ${where}
-        limit ${countLimit}
-      ) as open
-      union all
-      select status, count(*)::int
-      from (
-        select status from approvals
-        where project_id = ${projectId} and settled_at > now() - interval '24 hours' ${where}
-        limit ${countLimit}
-      ) as done
-      group by status`,
-  )
-  const of = (status: string) => rows.find((row) => row.status === status)?.n ?? 0
-  return {
-    pending: of('PENDING'),
-    approved: of('APPROVED'),
-    rejected: of('REJECTED'),
-    expired: of('EXPIRED'),
-  }
-}
-
-export const approvalGroupings = ['TOOL', 'AGENT'] as const
-export type ApprovalGrouping = (typeof approvalGroupings)[number]
+export const approvalGrouping = choice('ApprovalGrouping', 'What a tally of approvals is divided by.', {
+  TOOL: 'One group for each tool.',
+  AGENT: 'One group for each agent, and one for direct calls.',
+})
+export type ApprovalGrouping = z.output<typeof approvalGrouping>
 
 /** Numbers of approvals by their status. */
 export type StatusNumbers = Record<ApprovalStatus, number>
@@ -64,13 +23,14 @@ export type StatusNumbers = Record<ApprovalStatus, number>
 export interface ApprovalGroup extends StatusNumbers {
   /** The id of the tool or agent; null for calls without an agent. */
   id: string | null
-  by: ApprovalGrouping
+  /** Null for all. */
+  by: ApprovalGrouping | null
   /** A runtime name of the tool; null for an agent. */
   toolName: string | null
 }
 
 export interface ApprovalTally {
-  total: StatusNumbers
+  total: ApprovalGroup
   /** Those with the most approvals first, at most `mostGroups`; empty without a grouping. */
   groups: ApprovalGroup[]
   /** Whether all that match were counted: counting stops at `countLimit`. */
@@ -104,7 +64,7 @@ export async function tallyApprovals(
   const groups = [...byId].map(([key, own]) => ({ key, own, size: sum(own) }))
   const largest = groups.toSorted((a, b) => b.size - a.size).slice(0, mostGroups)
   return {
-    total: numbersOf(rows),
+    total: { ...numbersOf(rows), id: null, by: null, toolName: null },
     groups: by
       ? largest.map(({ key, own }) => ({
           ...numbersOf(own),

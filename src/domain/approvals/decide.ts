@@ -1,5 +1,5 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
-import { idOf, optional, part, scalar, unchecked } from '../../core/shapes.ts'
+import { idOf, optional, part, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
@@ -29,7 +29,7 @@ import {
   withAttachments,
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
-import { Approval, verdict } from './approval.ts'
+import { Approval, approvalPayload, verdictChoice } from './approval.ts'
 import { coveredBy, digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
 import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
@@ -44,9 +44,9 @@ import type { JudgedVerdict } from './write-verdict.ts'
 /** The most decisions of one request. */
 export const maxBatch = 50
 
-const decision = part('DecideApprovalInput', 'A verdict about one approval.', {
+export const decision = part('DecideApprovalInput', 'A verdict about one approval.', {
   approvalId: idOf('approval'),
-  verdict: verdict.describe('The verdict about the approval.'),
+  verdict: verdictChoice.describe('The verdict about the approval.'),
   reason: text(2000)
     .nullish()
     .describe('The reason, which the model receives with a rejection; at most 2,000 characters.'),
@@ -86,17 +86,13 @@ const decision = part('DecideApprovalInput', 'A verdict about one approval.', {
 
 export type DecideApprovalInput = z.input<typeof decision>
 
-const refuses = ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT', 'LIMITED'] as const
-
-/** Several decisions, each checked in its turn. */
-export const severalDecisions = z
-  .object({
-    decisions: z
-      .array(unchecked(decision))
-      .refine(({ length }) => length >= 1 && length <= maxBatch, `must have 1 to ${maxBatch} entries`)
-      .describe('The verdicts, 1 to 50.'),
-  })
-  .describe('Verdicts about several approvals.')
+export const refuses = [
+  'NOT_FOUND',
+  'APPROVAL_ALREADY_DECIDED',
+  'APPROVAL_EXPIRED',
+  'CONFLICT',
+  'LIMITED',
+] as const
 
 /**
  * Gives a verdict. Action `approvals:Decide` on the tool, or on the agent when the call asks one. The gate may
@@ -130,39 +126,24 @@ export const decideApproval = operation({
     'ApprovalExpiredError.',
   permission: 'approvals:Decide',
   input: decision,
-  payload: z
-    .object({
-      // As in the errors, so that one document can select it in all members of the union.
-      approval: Approval.nullable().describe('The approval after the mutation, never null here.'),
-    })
-    .describe('The result of a verdict that was accepted.'),
+  payload: approvalPayload,
   refuses,
   checksItself: true,
   run: async (ctx, input) => ({ approval: await giveVerdict(ctx, input) }),
 })
 
-/** All or none: the error of the first that fails names its index. */
-export const decideApprovals = operation({
-  name: 'decideApprovals',
-  does: 'Gives several verdicts atomically: one that is refused refuses all.',
-  permission: 'approvals:Decide',
-  input: severalDecisions,
-  payload: z
-    .object({ approvals: z.array(Approval).describe('The approvals in the order of the decisions.') })
-    .describe('The result of verdicts that were accepted.'),
-  refuses,
-  async run(ctx, { decisions }) {
-    const ready: PreparedVerdict[] = []
-    for (const [i, one] of decisions.entries()) {
-      const path = ['input', 'decisions', String(i)]
-      const made = await prepare(ctx, one, path)
-      if (ready.some((other) => other.approval.id === made.approval.id))
-        throw invalidAt([...path, 'approvalId'], 'is in this batch twice')
-      ready.push(made)
-    }
-    return { approvals: await decideAll(ctx, ready) }
-  },
-})
+/** Several decisions, all or none: the error of the first that fails names its index. Their ids, in their order. */
+export async function giveAllVerdicts(ctx: Ctx, decisions: readonly DecideApprovalInput[]): Promise<void> {
+  const ready: PreparedVerdict[] = []
+  for (const [i, one] of decisions.entries()) {
+    const path = ['input', 'decisions', String(i)]
+    const verdict = await prepare(ctx, one, path)
+    if (ready.some((other) => other.approval.id === verdict.approval.id))
+      throw invalidAt([...path, 'approvalId'], 'is in this batch twice')
+    ready.push(verdict)
+  }
+  await decideAll(ctx, ready)
+}
 
 /**
  * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked

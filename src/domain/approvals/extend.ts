@@ -10,7 +10,7 @@ import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
 import { assertStillValid, denied, entryOf, operation, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
-import { changedApproval, type Approval } from './approval.ts'
+import { approvalPayload, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow, type Decidable } from './open.ts'
 import { whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
@@ -40,7 +40,7 @@ export const extendApproval = operation({
       until: z.date().describe('The new deadline, at most 7 days after the approval was requested.'),
     })
     .describe('A later deadline for an approval.'),
-  payload: changedApproval.describe('The result of giving longer time.'),
+  payload: approvalPayload,
   refuses: ['NOT_FOUND', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT'],
   async run(ctx, { approvalId, until }) {
     const done = await withProof({

@@ -1,10 +1,10 @@
 /** The entry point of approvals. */
 export {
-  approvalStatuses,
+  approvalStatus,
   claimOf,
   decisionOf,
   shownArguments,
-  verdict,
+  verdictChoice,
   verdictWays,
   voidReasons,
   Approval,
@@ -25,16 +25,14 @@ export {
 } from './ask.ts'
 export { claimApproval, releaseApproval } from './claims.ts'
 export {
-  approvalGroupings,
-  countApprovals,
+  approvalGrouping,
   tallyApprovals,
-  type ApprovalCounts,
   type ApprovalGroup,
   type ApprovalTally,
   type StatusNumbers,
 } from './counts.ts'
-export { decideEachApproval } from './decide-each.ts'
-export { decideApproval, decideApprovals, giveVerdict } from './decide.ts'
+export { decideApprovals } from './decide-each.ts'
+export { decideApproval, giveVerdict } from './decide.ts'
 export { redoDigests } from './digest.ts'
 export { callableAsAgreed, changesOfDrift, driftOf, type Agreed, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
@@ -51,7 +49,13 @@ export {
 } from './grant-use.ts'
 export { getGrants, grantScope, isRefusal, listGrants, revokeGrant, type Grant } from './grants.ts'
 export { found as foundApprovals } from './search.ts'
-export { approvalOrders, listApprovals, type ApprovalFilter } from './list.ts'
+export {
+  approvalFilter,
+  approvalOrder,
+  listApprovals,
+  type ApprovalFilter,
+  type ApprovalOrder,
+} from './list.ts'
 export type { DecidedOwner } from './decided-run.ts'
 export {
   stateOfCall,

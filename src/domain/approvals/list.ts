@@ -1,43 +1,60 @@
 /** Lists of approvals, with their filter and orders. */
+import { choice, idShape, optional, part } from '../../core/shapes.ts'
 import { and, eq, lte } from 'drizzle-orm'
+import { z } from 'zod'
 import { writeJson } from '../../core/json.ts'
 import { invalidAt } from '../../core/errors.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import {
+  createdFields,
   createdWithin,
   isOneOf,
   listPage,
   maxPageBytes,
   timeWithin,
-  type CreatedRange,
 } from '../../store/db/keyset.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals, voters } from '../../store/db/tables/approvals.ts'
 import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
-import { approvalOf, type Approval, type ApprovalStatus, type Verdict } from './approval.ts'
+import { approvalOf, approvalStatus, verdictChoice, type Approval, type ApprovalStatus } from './approval.ts'
 import { mayDecide } from './may-decide.ts'
 import { decides } from './read.ts'
 import { found } from './search.ts'
 
-/** Which approvals of a project are listed: those that match every field that is given. */
-export interface ApprovalFilter extends CreatedRange {
-  /** Any of these; an empty list matches nothing. */
-  statuses?: readonly ApprovalStatus[] | null | undefined
-  toolId?: string | null | undefined
-  agentId?: string | null | undefined
-  /** The id of the principal for whom the call is made. */
-  requestedBy?: string | null | undefined
-  /** The id of a principal that voted. */
-  decidedBy?: string | null | undefined
-  /** With a vote like this: of `decidedBy` when that is given, else of anybody. */
-  verdict?: Verdict | null | undefined
-  settledAfter?: Date | null | undefined
-  settledBefore?: Date | null | undefined
-  /** Words of what people see, or an id: see `found`. */
-  search?: string | null | undefined
-}
+export const approvalFilter = part(
+  'ApprovalFilter',
+  'Which approvals of a project are listed: those that match all given fields.',
+  {
+    statuses: optional(
+      z.array(approvalStatus).describe('Only approvals with one of these statuses.'),
+      'any status',
+    ),
+    toolId: idShape('Only approvals for the tool with this id.').nullish(),
+    agentId: idShape('Only approvals for the agent with this id.').nullish(),
+    requestedBy: idShape('Only approvals of calls for the principal with this id.').nullish(),
+    decidedBy: idShape('Only approvals for which the principal with this id voted.').nullish(),
+    verdict: verdictChoice
+      .nullish()
+      .describe(
+        'Only approvals with a vote of this verdict, which is that of decidedBy when both are given.',
+      ),
+    search: z
+      .string()
+      .nullish()
+      .describe(
+        'Only approvals with all these words, at most 200 characters, in the name or title of the tool, the name that the ' +
+          'agent had, the shown arguments, or the votes; the last word may be a beginning, and letter case does not matter. ' +
+          'The whole id of the approval, or of its call, generation, tool, agent or requester, finds it too. ' +
+          'Approvals of earlier releases are found by the runtime name of the tool, by ids and by later votes.',
+      ),
+    ...createdFields('approvals'),
+    settledAfter: z.date().nullish().describe('Only approvals that were settled at this time or later.'),
+    settledBefore: z.date().nullish().describe('Only approvals that were settled before this time.'),
+  },
+)
+export type ApprovalFilter = z.output<typeof approvalFilter>
 
 export interface ListedInput {
   projectId?: string | null | undefined
@@ -47,8 +64,12 @@ export interface ListedInput {
   forMe?: boolean | null | undefined
 }
 
-export const approvalOrders = ['CREATED_AT', 'EXPIRES_AT', 'SETTLED_AT'] as const
-export type ApprovalOrder = (typeof approvalOrders)[number]
+export const approvalOrder = choice('ApprovalOrder', 'The order of a list of approvals.', {
+  CREATED_AT: 'The newest approval is first.',
+  EXPIRES_AT: 'The approval that expires soonest is first.',
+  SETTLED_AT: 'The approval that was settled last is first; pending ones are left out.',
+})
+export type ApprovalOrder = z.output<typeof approvalOrder>
 
 /**
  * Approvals of a project: the newest first, pending ones in the order of their deadlines, or settled ones with the newest

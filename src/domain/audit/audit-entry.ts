@@ -1,7 +1,13 @@
 /** An entry of the audit log. Pure. */
+import type { z } from 'zod'
+import { choice } from '../../core/shapes.ts'
 import type { JsonObject } from '../../core/json.ts'
 
-export const auditOutcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const
+export const auditOutcome = choice('AuditOutcome', 'The outcome of an audited action.', {
+  ALLOWED: 'The caller was allowed to do the action.',
+  DENIED: 'The caller was refused, and nothing was changed.',
+  EXECUTED: 'A tool was run, or the server acted by itself.',
+})
 
 export interface AuditEntry {
   id: string
@@ -12,7 +18,7 @@ export interface AuditEntry {
   action: string
   /** The resource that was acted on, such as `tool/tool_…`. */
   resource: string
-  outcome: (typeof auditOutcomes)[number]
+  outcome: z.output<typeof auditOutcome>
   details: JsonObject
   createdAt: Date
 }

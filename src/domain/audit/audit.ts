@@ -1,12 +1,14 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
 import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { idShape, part } from '../../core/shapes.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { createdWithin, isOneOf, listPage, type CreatedRange } from '../../store/db/keyset.ts'
+import { createdFields, createdWithin, isOneOf, listPage } from '../../store/db/keyset.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
-import type { AuditEntry } from './audit-entry.ts'
+import { auditOutcome, type AuditEntry } from './audit-entry.ts'
 import { newEntryId } from './written.ts'
 
 export type NewAuditEntry = Omit<AuditEntry, 'id' | 'createdAt'>
@@ -36,13 +38,23 @@ export function insertEntriesOf(entries: readonly { of: string; entry: NewAuditE
   return insertSelect(auditEntries, values, sql`g join ${relation} on x.row_id = g.id`)
 }
 
-/** Which entries of a project are read: those that match every field that is given. */
-export interface AuditFilter extends CreatedRange {
-  action?: string | null | undefined
-  principalId?: string | null | undefined
-  resource?: string | null | undefined
-  outcome?: AuditEntry['outcome'] | null | undefined
-}
+export const auditFilter = part(
+  'AuditFilter',
+  'Which entries of the audit are listed: those that match all given fields.',
+  {
+    action: z.string().nullish().describe('Only entries of this permission action, such as tools:Update.'),
+    principalId: idShape(
+      'Only entries of the API key or person with this id, or of the server for "system".',
+    ).nullish(),
+    resource: z
+      .string()
+      .nullish()
+      .describe('Only entries about this resource, such as tool/tool_… of a tool.'),
+    outcome: auditOutcome.nullish().describe('Only entries with this outcome.'),
+    ...createdFields('entries'),
+  },
+)
+export type AuditFilter = z.output<typeof auditFilter>
 
 /**
  * Entries of a project, newest first, all or those that match the filter. Checks no permission: `listAudit` of

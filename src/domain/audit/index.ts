@@ -1,10 +1,11 @@
 /** The entry point of the audit log. */
-export { auditOutcomes, type AuditEntry } from './audit-entry.ts'
+export { type AuditEntry } from './audit-entry.ts'
 export {
   insertEntries,
   insertEntriesOf,
   readEntries,
   record,
+  auditFilter,
   type AuditFilter,
   type NewAuditEntry,
 } from './audit.ts'

@@ -18,9 +18,9 @@ import {
   type RecalledTool,
 } from '../tools/index.ts'
 import { ToolCall } from '../tool-calls/index.ts'
-import { assertCallback, callbackSecretShape, callbackShape, secretForCallback } from '../followers/index.ts'
+import { assertCallback, callbackShape, secretForCallback } from '../followers/index.ts'
 import { createCall, type CreatedCall } from './create.ts'
-import type { CallRequest } from './request.ts'
+import { callPayload, type CallRequest } from './request.ts'
 import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
@@ -43,7 +43,7 @@ const fields = {
 }
 /** Files are checked when they are resolved. */
 const shape = z.object({ ...fields, attachments: z.unknown().optional() })
-const input = z
+const callInput = z
   .object({
     ...fields,
     attachments: attachmentsShape
@@ -54,7 +54,7 @@ const input = z
   })
   .describe('The tool call to make.')
 
-export type CallToolInput = z.input<typeof input>
+export type CallToolInput = z.input<typeof callInput>
 
 /** Time for a worker to claim a call whose lease has ended, in milliseconds. */
 const takeOverMs = 2000
@@ -66,13 +66,8 @@ export const callTool = operation({
     'Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns ' +
     'as AWAITING_APPROVAL and runs once approved.',
   permission: 'tools:Call',
-  input,
-  payload: z
-    .object({
-      toolCall: ToolCall.describe('The tool call with its result.'),
-      callbackSecret: callbackSecretShape,
-    })
-    .describe('The tool call after the mutation.'),
+  input: callInput,
+  payload: callPayload,
   refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
   isAction: ['toolCall'],
   checksItself: true,

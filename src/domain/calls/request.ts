@@ -10,7 +10,9 @@ import {
   type CallerChannel,
   type Prepared,
 } from '../tools/index.ts'
-import type { Callback } from '../followers/index.ts'
+import { callbackSecretShape, type Callback } from '../followers/index.ts'
+import { part } from '../../core/shapes.ts'
+import { ToolCall } from '../tool-calls/index.ts'
 
 /** The agent through which a call came over the bridge. */
 export interface Via {
@@ -60,3 +62,9 @@ export function requirementOf(request: CallRequest): Requirement | null {
   const policies = policiesOf(tool, via?.agentGate ? [via.agentGate] : [])
   return judgeGate(policies, gateArguments(request), tool.projectId)
 }
+
+/** What operations on one call return. */
+export const callPayload = part('ToolCallPayload', 'The tool call after the mutation.', {
+  toolCall: ToolCall.describe('The tool call after the mutation, with its result if it has one.'),
+  callbackSecret: callbackSecretShape,
+})

@@ -12,7 +12,8 @@ import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, assertReached, operation, reachable, recordChange } from '../access/index.ts'
 import { appendProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
-import { resolution, resolveCall, ToolCall, toolCallOf } from '../tool-calls/index.ts'
+import { resolution, resolveCall, toolCallOf } from '../tool-calls/index.ts'
+import { callPayload } from './request.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
@@ -36,9 +37,7 @@ export const resolveUnknownCall = operation({
   does: 'Sets the outcome of a tool call with status UNKNOWN, or runs it again; later steps of its thread see the new result.',
   permission: 'toolCalls:Resolve',
   input: shape,
-  payload: z
-    .object({ toolCall: ToolCall.describe('The tool call after the mutation.') })
-    .describe('The resolved tool call.'),
+  payload: callPayload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, given) {
     const [found] = await ctx.db.select().from(toolCalls).where(eq(toolCalls.id, given.toolCallId))
@@ -77,7 +76,7 @@ export const resolveUnknownCall = operation({
       { kind: 'news', projectId, generationId: null, seq: null },
       ...(result ? [] : [{ kind: 'work', table: 'tool_calls' } as const]),
     ])
-    return { toolCall: call }
+    return { toolCall: call, callbackSecret: null }
   },
 })
 

@@ -23,6 +23,7 @@ import {
   settleCalls,
   ToolCall,
 } from '../tool-calls/index.ts'
+import { callPayload } from './request.ts'
 
 /** NOT_FOUND for calls of other keys. An idempotent call that runs is aborted, any other is allowed to finish: its row has its outcome. */
 export const cancelCall = operation({
@@ -32,11 +33,9 @@ export const cancelCall = operation({
     'stop. Idempotent; a settled call does not change.',
   permission: 'tools:Call',
   input: z.object({ toolCallId: idOf('toolCall', 'tool call') }).describe('The tool call to withdraw.'),
-  payload: z
-    .object({ toolCall: ToolCall.describe('The tool call as it is now.') })
-    .describe('The tool call after the mutation.'),
+  payload: callPayload,
   refuses: ['NOT_FOUND'],
-  isAction: true,
+  isAction: ['toolCall'],
   async run(ctx, { toolCallId }) {
     const call = await findDirectCall(ctx, toolCallId)
     if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', toolCallId)
@@ -53,7 +52,7 @@ export const cancelCall = operation({
       return made ?? []
     })
     ctx.pubsub.publish([...hints, { kind: 'signal', name: 'cancel', id: call.id }])
-    return { toolCall: await loadCall(ctx.db, call.id) }
+    return { toolCall: await loadCall(ctx.db, call.id), callbackSecret: null }
   },
 })
 

@@ -12,13 +12,43 @@ const agent = { agentId, name: withExample(name.clone(), 'clerk'), version }
 const toolId = id('The id of the tool.', 'tool_1')
 const tool = { toolId, name, version }
 
-export const agentCreated = event('AGENT_CREATED', { ...of, about: 'An agent was created.', data: agent })
-export const agentUpdated = event('AGENT_UPDATED', { ...of, about: 'An agent was changed.', data: agent })
-export const agentDeleted = event('AGENT_DELETED', { ...of, about: 'An agent was deleted.', data: agent })
+export const agentCreated = event('AGENT_CREATED', {
+  object: 'Agent',
+  ...of,
+  about: 'An agent was created.',
+  data: agent,
+})
+export const agentUpdated = event('AGENT_UPDATED', {
+  object: 'Agent',
+  ...of,
+  about: 'An agent was changed.',
+  data: agent,
+})
+export const agentDeleted = event('AGENT_DELETED', {
+  object: 'Agent',
+  ...of,
+  about: 'An agent was deleted.',
+  data: agent,
+})
 
-export const toolCreated = event('TOOL_CREATED', { ...of, about: 'A tool was created.', data: tool })
-export const toolUpdated = event('TOOL_UPDATED', { ...of, about: 'A tool was changed.', data: tool })
-export const toolDeleted = event('TOOL_DELETED', { ...of, about: 'A tool was deleted.', data: tool })
+export const toolCreated = event('TOOL_CREATED', {
+  object: 'Tool',
+  ...of,
+  about: 'A tool was created.',
+  data: tool,
+})
+export const toolUpdated = event('TOOL_UPDATED', {
+  object: 'Tool',
+  ...of,
+  about: 'A tool was changed.',
+  data: tool,
+})
+export const toolDeleted = event('TOOL_DELETED', {
+  object: 'Tool',
+  ...of,
+  about: 'A tool was deleted.',
+  data: tool,
+})
 
 export const upstreamStatus = event('UPSTREAM_STATUS', {
   ...of,

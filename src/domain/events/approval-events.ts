@@ -57,11 +57,13 @@ export const approvalVoided = event('APPROVAL_VOIDED', {
   },
 })
 export const approvalClaimed = event('APPROVAL_CLAIMED', {
+  object: 'ApprovalClaim',
   ...claim,
   about:
     'An approver claimed an approval with claimApproval, or renewed the claim; a claim expires without an event.',
 })
 export const approvalReleased = event('APPROVAL_RELEASED', {
+  object: 'ApprovalClaim',
   ...claim,
   about: 'The claim of an approval was given up with releaseApproval.',
 })
@@ -93,10 +95,15 @@ const grant = {
 } as const
 
 export const grantCreated = event('GRANT_CREATED', {
+  object: 'Grant',
   ...grant,
   about: 'A verdict was remembered as a grant for later calls.',
 })
-export const grantRevoked = event('GRANT_REVOKED', { ...grant, about: 'A grant was revoked.' })
+export const grantRevoked = event('GRANT_REVOKED', {
+  object: 'Grant',
+  ...grant,
+  about: 'A grant was revoked.',
+})
 
 /** Of a tool, an agent or the project. */
 const gate = { target, name }

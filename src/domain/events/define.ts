@@ -54,6 +54,8 @@ interface Declaration<Data extends z.ZodRawShape, Traits> {
   data: Data
   /** Where people find it among the others. */
   group: 'approvals' | 'gates' | 'runs' | 'calls' | 'agents' | 'resources' | 'project'
+  /** The object type in GraphQL that it shares with kinds of the same data. Absent: one that is named after the kind. */
+  object?: string
   /** Only the page of its run listens to it. Absent: every page. */
   onlyInRun?: true
   /** It is never sent to webhooks. */

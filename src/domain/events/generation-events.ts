@@ -9,15 +9,18 @@ const ofNothing = { ...of, data: {} }
 const inStep = { ...of, onlyInRun: true } as const
 
 export const generationQueued = event('GENERATION_QUEUED', {
+  object: 'GenerationStatus',
   ...of,
   about: 'A generation was created.',
   data: { agentId: withFieldName(agentId.clone(), null) },
 })
 export const generationStarted = event('GENERATION_STARTED', {
+  object: 'GenerationStatus',
   ...ofNothing,
   about: 'A worker claimed the generation for the first time.',
 })
 export const generationResumed = event('GENERATION_RESUMED', {
+  object: 'GenerationStatus',
   ...ofNothing,
   about: 'A worker claimed the generation again after a pause.',
 })
@@ -122,10 +125,12 @@ export const generationFailed = event('GENERATION_FAILED', {
   data: { code: failureCode },
 })
 export const generationCancelled = event('GENERATION_CANCELLED', {
+  object: 'GenerationStatus',
   ...ofNothing,
   about: 'The generation was cancelled.',
 })
 export const generationExpired = event('GENERATION_EXPIRED', {
+  object: 'GenerationStatus',
   ...ofNothing,
   about: 'The generation reached its deadline.',
 })

@@ -12,25 +12,44 @@ export const projectUpdated = event('PROJECT_UPDATED', {
 
 const ofKey = { ...of, data: { apiKeyId: id('The id of the API key.', 'key_1') } }
 
-export const apiKeyCreated = event('API_KEY_CREATED', { ...ofKey, about: 'An API key was created.' })
+export const apiKeyCreated = event('API_KEY_CREATED', {
+  object: 'ApiKey',
+  ...ofKey,
+  about: 'An API key was created.',
+})
 export const apiKeyAccepted = event('API_KEY_ACCEPTED', {
+  object: 'ApiKey',
   ...ofKey,
   about: 'The invitation to an API key was accepted.',
 })
-export const apiKeyRevoked = event('API_KEY_REVOKED', { ...ofKey, about: 'An API key was revoked.' })
+export const apiKeyRevoked = event('API_KEY_REVOKED', {
+  object: 'ApiKey',
+  ...ofKey,
+  about: 'An API key was revoked.',
+})
 
 const webhook = { webhookId: id('The id of the webhook.', 'whk_1') }
 const ofWebhook = { ...of, data: webhook }
 /** How deliveries go is not sent to webhooks, which would cause more of these events. */
 const ofDeliveries = { ...ofWebhook, unsent: true } as const
 
-export const webhookCreated = event('WEBHOOK_CREATED', { ...ofWebhook, about: 'A webhook was created.' })
+export const webhookCreated = event('WEBHOOK_CREATED', {
+  object: 'Webhook',
+  ...ofWebhook,
+  about: 'A webhook was created.',
+})
 export const webhookUpdated = event('WEBHOOK_UPDATED', {
+  object: 'Webhook',
   ...ofWebhook,
   about: 'A webhook was changed or enabled, or its secret was rotated.',
 })
-export const webhookDeleted = event('WEBHOOK_DELETED', { ...ofWebhook, about: 'A webhook was deleted.' })
+export const webhookDeleted = event('WEBHOOK_DELETED', {
+  object: 'Webhook',
+  ...ofWebhook,
+  about: 'A webhook was deleted.',
+})
 export const webhookDisabled = event('WEBHOOK_DISABLED', {
+  object: 'Webhook',
   ...of,
   about: 'A webhook was disabled and keeps its place in the log.',
   data: {
@@ -40,22 +59,26 @@ export const webhookDisabled = event('WEBHOOK_DISABLED', {
   },
 })
 export const webhookCursorExpired = event('WEBHOOK_CURSOR_EXPIRED', {
+  object: 'Webhook',
   ...ofWebhook,
   about:
     'The event at the place of a webhook is not in the log any more; the webhook goes on with the events after it, ' +
     'and what was removed before it was sent is lost to it.',
 })
 export const webhookFailing = event('WEBHOOK_FAILING', {
+  object: 'Webhook',
   ...ofDeliveries,
   about:
     'The endpoint of a webhook is taken to be down: everything that was sent to it has failed several times in a row. ' +
     'Not sent to webhooks.',
 })
 export const webhookRecovered = event('WEBHOOK_RECOVERED', {
+  object: 'Webhook',
   ...ofDeliveries,
   about: 'The endpoint of a webhook that was failing has accepted an event. Not sent to webhooks.',
 })
 export const webhookDeliveryDead = event('WEBHOOK_DELIVERY_DEAD', {
+  object: 'Webhook',
   ...ofDeliveries,
   about:
     'A delivery of a webhook has failed for the last time and is sent again only by redeliverWebhook. At most one such ' +
@@ -65,16 +88,19 @@ export const webhookDeliveryDead = event('WEBHOOK_DELIVERY_DEAD', {
 const slack = { integrationId: id('The id of the Slack integration.', 'slk_1') }
 
 export const slackSet = event('SLACK_SET', {
+  object: 'Slack',
   ...of,
   about: 'The Slack integration of the project was set, or a Slack user was linked or unlinked.',
   data: slack,
 })
 export const slackDeleted = event('SLACK_DELETED', {
+  object: 'Slack',
   ...of,
   about: 'The Slack integration of the project was deleted.',
   data: slack,
 })
 export const slackDisabled = event('SLACK_DISABLED', {
+  object: 'Slack',
   ...of,
   about: 'The Slack integration was disabled and keeps its place in the log.',
   data: {
@@ -87,11 +113,13 @@ export const slackDisabled = event('SLACK_DISABLED', {
 const pause = { pauseId: id('The id of the pause.', 'pse_1'), target, decidedBy }
 
 export const pauseStarted = event('PAUSE_STARTED', {
+  object: 'Pause',
   ...of,
   about: 'A person paused the project, an agent or a tool: nothing of it is sent until the pause ends.',
   data: { ...pause, name },
 })
 export const pauseEnded = event('PAUSE_ENDED', {
+  object: 'Pause',
   ...of,
   about: 'A person ended a pause: what waited goes on where it stopped.',
   data: pause,
@@ -104,8 +132,14 @@ export const retentionChanged = event('RETENTION_CHANGED', {
   about: 'The retention of the project was changed.',
   data: { decidedBy: deciderId },
 })
-export const legalHoldPut = event('LEGAL_HOLD_PUT', { ...of, about: 'A legal hold was put.', data: hold })
+export const legalHoldPut = event('LEGAL_HOLD_PUT', {
+  object: 'LegalHold',
+  ...of,
+  about: 'A legal hold was put.',
+  data: hold,
+})
 export const legalHoldLifted = event('LEGAL_HOLD_LIFTED', {
+  object: 'LegalHold',
   ...of,
   about: 'A legal hold was lifted.',
   data: hold,
@@ -120,10 +154,12 @@ const ofRemoval = {
 }
 
 export const dataRemovalRequested = event('DATA_REMOVAL_REQUESTED', {
+  object: 'DataRemoval',
   ...ofRemoval,
   about: 'The removal of the data of a requester was requested.',
 })
 export const dataRemovalFinished = event('DATA_REMOVAL_FINISHED', {
+  object: 'DataRemoval',
   ...ofRemoval,
   about: 'The data of a requester was removed, except for what must stay.',
 })

@@ -14,23 +14,35 @@ const file = {
 } as const
 
 export const secretSet = event('SECRET_SET', {
+  object: 'Secret',
   ...secret,
   about: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
 })
-export const secretDeleted = event('SECRET_DELETED', { ...secret, about: 'A secret was deleted.' })
+export const secretDeleted = event('SECRET_DELETED', {
+  object: 'Secret',
+  ...secret,
+  about: 'A secret was deleted.',
+})
 
 export const providerSet = event('PROVIDER_SET', {
+  object: 'Provider',
   ...provider,
   about: 'A model provider was created or replaced.',
 })
 export const providerDeleted = event('PROVIDER_DELETED', {
+  object: 'Provider',
   ...provider,
   about: 'A model provider was deleted.',
 })
 
 export const fileCreated = event('FILE_CREATED', {
+  object: 'File',
   ...file,
   about: 'A file was announced; an upload of its bytes may follow.',
 })
-export const fileUploaded = event('FILE_UPLOADED', { ...file, about: 'The bytes of a file were uploaded.' })
-export const fileDeleted = event('FILE_DELETED', { ...file, about: 'A file was deleted.' })
+export const fileUploaded = event('FILE_UPLOADED', {
+  object: 'File',
+  ...file,
+  about: 'The bytes of a file were uploaded.',
+})
+export const fileDeleted = event('FILE_DELETED', { object: 'File', ...file, about: 'A file was deleted.' })

@@ -11,16 +11,19 @@ const missed = number(
 const of = { log: projectOnly, group: 'agents' } as const
 
 export const triggerCreated = event('TRIGGER_CREATED', {
+  object: 'Trigger',
   ...of,
   about: 'A trigger was created.',
   data: trigger,
 })
 export const triggerUpdated = event('TRIGGER_UPDATED', {
+  object: 'Trigger',
   ...of,
   about: 'A trigger was changed, enabled or disabled, or its secret was rotated.',
   data: trigger,
 })
 export const triggerDeleted = event('TRIGGER_DELETED', {
+  object: 'Trigger',
   ...of,
   about: 'A trigger was deleted; the generations that it has started stay.',
   data: trigger,

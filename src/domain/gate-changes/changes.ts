@@ -1,5 +1,5 @@
 /** Changes of gates by two people: one proposes, another confirms. */
-import { choice, entity, idOf, idShape, optional, part } from '../../core/shapes.ts'
+import { entity, idOf, idShape, optional, part } from '../../core/shapes.ts'
 import { eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
@@ -25,27 +25,17 @@ import {
   operation,
 } from '../access/index.ts'
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
-import { gateInput } from '../gates/index.ts'
+import { gateInput, verdictChoice } from '../gates/index.ts'
+import { actionGates } from '../tools/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
 import { findTarget, type GateTarget } from './target.ts'
 
 /** A proposal without a decision expires after this time, in milliseconds: seven days. */
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-const gateChangeVerdict = choice(
-  'GateChangeVerdict',
-  'The verdict of a person about a proposed gate change.',
-  {
-    APPROVE: 'The change is applied at once. Only another person than the proposer may approve.',
-    REJECT: 'The change is rejected for good.',
-  },
-)
-
-const payload = z
-  .object({
-    gateChange: entity<GateChange>()('GateChange').describe('The proposed gate change after the mutation.'),
-  })
-  .describe('The proposed gate change after the mutation.')
+const payload = part('GateChangePayload', 'The proposed gate change after the mutation.', {
+  gateChange: entity<GateChange>()('GateChange').describe('The proposed gate change after the mutation.'),
+})
 
 const proposal = z
   .object({
@@ -55,14 +45,7 @@ const proposal = z
       z.boolean().describe('Whether the gate is removed; not together with gate.'),
       'false',
     ),
-    actionGates: z
-      .array(
-        part('ProposedActionGateInput', 'The proposed gate of one action of an mcp tool.', {
-          action: text(200, 1).describe('The name of the tool at the upstream server.'),
-          gate: gateInput.describe('The policy that stops calls of the action for approval.'),
-        }),
-      )
-      .max(1000)
+    actionGates: actionGates
       .nullish()
       .describe('The gates of single actions of an mcp tool, which replace all present ones.'),
     agentsOnly: z.boolean().nullish().describe('Whether only agents may call the tool; not for an agent.'),
@@ -113,10 +96,10 @@ export const proposeGateChange = operation({
   },
 })
 
-function editOf({ gate, removeGate, actionGates, agentsOnly }: z.output<typeof proposal>): GateEdit {
+function editOf({ gate, removeGate, agentsOnly, ...given }: z.output<typeof proposal>): GateEdit {
   return {
     ...(gate ? { gate } : removeGate ? { gate: null } : {}),
-    ...(actionGates ? { actionGates } : {}),
+    ...(given.actionGates ? { actionGates: given.actionGates } : {}),
     ...(typeof agentsOnly === 'boolean' ? { agentsOnly } : {}),
   }
 }
@@ -132,7 +115,7 @@ export const decideGateChange = operation({
   input: z
     .object({
       id: idOf('gateChange', 'proposed gate change'),
-      verdict: gateChangeVerdict.describe('The verdict about the change.'),
+      verdict: verdictChoice.describe('The verdict about the change.'),
     })
     .describe('A verdict about a proposed gate change.'),
   payload,

@@ -8,6 +8,7 @@ export {
   alwaysBy,
   gateOf,
   gateSources,
+  verdictChoice,
   whenGiven,
   type GateInput,
   type GateMode,

@@ -193,3 +193,8 @@ type Allowance = (typeof allowances)[number]
 export function allowed(is: (name: Allowance) => boolean): { [Name in Allowance]?: true } {
   return Object.fromEntries(allowances.filter(is).map((name) => [name, true]))
 }
+
+export const verdictChoice = choice('Verdict', 'The verdict of a person.', {
+  APPROVE: 'The call may run once; a proposed change is applied.',
+  REJECT: 'The call does not run, and one rejection is enough; a proposed change is not applied.',
+})

@@ -10,7 +10,7 @@ import { assertMay, operation, recordChange } from '../access/index.ts'
 import { loadCallsOf } from '../tool-calls/index.ts'
 import { cancelChange } from './transaction/terminal.ts'
 import { commit, type HeldRun } from './transaction/commit.ts'
-import { Generation, isTerminal, type StoredStatus } from './generation.ts'
+import { generationPayload, isTerminal, type StoredStatus } from './generation.ts'
 import { waitsForChild } from './nesting/limits.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
@@ -29,11 +29,9 @@ export const cancelGeneration = operation({
       reason: text(1000).nullish().describe('The reason for people to read, at most 1,000 characters.'),
     })
     .describe('The generation to cancel.'),
-  payload: z
-    .object({ generation: Generation.describe('The generation after the mutation.') })
-    .describe('The generation after the mutation.'),
+  payload: generationPayload,
   refuses: ['NOT_FOUND'],
-  isAction: true,
+  isAction: ['generation'],
   async run(ctx, { generationId, reason }) {
     const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)
     await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`, { by })
@@ -44,7 +42,7 @@ export const cancelGeneration = operation({
       return asked.hints
     })
     ctx.pubsub.publish(hints)
-    return { generation: (await loadGenerations(ctx.db, [id]))[0]! }
+    return { generation: (await loadGenerations(ctx.db, [id]))[0]!, callbackSecret: null }
   },
 })
 

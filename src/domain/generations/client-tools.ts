@@ -94,7 +94,7 @@ export function insertClientTools(tools: readonly RunTool[], from: { projectId: 
     })),
     from,
   )
-  return parts.map((part, i) => sql`${sql.raw(`rt${i}`)} as (${part})`)
+  return parts.map((one, i) => sql`${sql.raw(`rt${i}`)} as (${one})`)
 }
 
 /** What the model may call; in every step, since activeToolIds and step rules are about the tools of the agent. */

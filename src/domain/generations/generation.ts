@@ -1,6 +1,8 @@
 /** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
-import { entity } from '../../core/shapes.ts'
+import type { z } from 'zod'
+import { choice, entity, part } from '../../core/shapes.ts'
+import { callbackSecretShape } from '../followers/index.ts'
 import type { TraceContext } from '../../core/telemetry/trace-context.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
@@ -14,23 +16,46 @@ import { waitsForChild } from './nesting/limits.ts'
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
 
 /** The status in the API, where WAITING is replaced by what the generation waits for. */
-export const generationStatuses = [
-  'QUEUED',
-  'RUNNING',
-  'REQUIRES_ACTION',
-  'AWAITING_APPROVAL',
-  'COMPLETED',
-  'FAILED',
-  'CANCELLED',
-  'EXPIRED',
-] as const
-export type GenerationStatus = (typeof generationStatuses)[number]
+export const generationStatus = choice(
+  'GenerationStatus',
+  'The status of a generation. COMPLETED, FAILED, CANCELLED and EXPIRED are final.',
+  {
+    QUEUED: 'The generation waits for a worker.',
+    RUNNING: 'A worker runs the generation.',
+    REQUIRES_ACTION: 'The generation waits for outputs of client tools: submitToolOutputs.',
+    AWAITING_APPROVAL: 'The generation waits for a verdict on a gated call: decideApproval.',
+    COMPLETED: 'The generation ended normally; stopReason says why.',
+    FAILED: 'The generation failed; error says why.',
+    CANCELLED: 'The generation was cancelled with cancelGeneration.',
+    EXPIRED: 'The generation reached its deadline, or a client output missed its own.',
+  },
+)
+export type GenerationStatus = z.output<typeof generationStatus>
 
-export const stopReasons = stopReason.options
-export type StopReason = (typeof stopReasons)[number]
+export const stopReasonChoice = choice('StopReason', 'Why a completed generation ended.', {
+  END_TURN: 'The model ended its turn without a tool call.',
+  STOP_CONDITION: 'A stop condition of the agent was met.',
+  MAX_STEPS: 'The generation reached maxSteps.',
+  LENGTH: "The model's response was cut at maxOutputTokens or at the model's own limit.",
+  CONTENT_FILTER: 'The content filter of the provider stopped the response.',
+  BUDGET: 'The generation or its agent used up a token budget.',
+} satisfies Record<StopReason, string>)
+export type StopReason = z.output<typeof stopReason>
 
-export const failureCodes = failureCode.options
-export type FailureCode = (typeof failureCodes)[number]
+export const failureCodeChoice = choice('GenerationFailureCode', 'Why a generation failed.', {
+  MODEL_NOT_CONFIGURED: 'The model or its provider is not configured in this installation or project.',
+  MODEL_AUTH: 'The provider refused the API key that is configured for it.',
+  MODEL_RATE_LIMITED: 'The provider refused the request for its rate limit, and refused every retry.',
+  MODEL_UNAVAILABLE: 'The provider did not respond, and every retry failed.',
+  MODEL_BAD_REQUEST: 'The provider refused the request as invalid.',
+  CONTEXT_OVERFLOW: 'The conversation does not fit the context window of the model.',
+  OUTPUT_SCHEMA_VIOLATION: 'The response did not match outputSchema, and the one repair failed too.',
+  TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text, and did so again after one repair.',
+  NOT_STORED:
+    'What the run did could not be stored: the database refused it, or no response was stored in as many tries as a step has.',
+  INTERNAL: 'The server failed unexpectedly.',
+} satisfies Record<FailureCode, string>)
+export type FailureCode = z.output<typeof failureCode>
 
 /**
  * The status in the API. WAITING is derived from the open calls of the generation and its descendants:
@@ -244,3 +269,9 @@ export function stepOf(row: typeof steps.$inferSelect): Step {
   const { model: name, modelKind: kind, ...rest } = row
   return { ...rest, model: { name, kind } } as Step
 }
+
+/** What operations on one generation return. */
+export const generationPayload = part('GenerationPayload', 'The generation after the mutation.', {
+  generation: Generation.describe('The generation after the mutation.'),
+  callbackSecret: callbackSecretShape,
+})

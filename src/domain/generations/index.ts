@@ -6,11 +6,12 @@ export { settleInterruptedCalls } from './after-restore.ts'
 export { cancelGenerations, mostCancelled } from './cancel-many.ts'
 export { cancelGeneration } from './cancel.ts'
 export {
-  failureCodes,
-  generationStatuses,
+  failureCodeChoice,
+  generationPayload,
+  generationStatus,
+  stopReasonChoice,
   isTerminal,
   shownStatus,
-  stopReasons,
   type FailedAttempt,
   Generation,
   type LeftOutTool,
@@ -27,7 +28,13 @@ export {
 } from './usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
 export { loadLeftOutOf } from './left-out-of-agents.ts'
-export { countGenerations, listDescendants, listGenerations, type GenerationFilter } from './list.ts'
+export {
+  countGenerations,
+  generationFilter,
+  listDescendants,
+  listGenerations,
+  type GenerationFilter,
+} from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited, hasOtherRuns } from './awaited.ts'
 export { ThreadMovedOnError, type BindStart } from './bind-start.ts'

@@ -1,42 +1,56 @@
 /** Lists generations: of a project with a filter, and the descendants of one. */
+import { idShape, optional, part } from '../../core/shapes.ts'
 import { and, eq, or } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
 import { searchedWords } from '../../core/words.ts'
 import { kindOfId } from '../../core/ids.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import { query } from '../../store/db/database.ts'
-import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } from '../../store/db/keyset.ts'
+import { createdFields, createdWithin, isOneOf, listPage, maxPageBytes } from '../../store/db/keyset.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
 import { hasWords } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
 import { agentIdsNamed } from '../agents/index.ts'
-import { generationOf, type Generation, type GenerationStatus, type StoredStatus } from './generation.ts'
+import {
+  generationOf,
+  generationStatus,
+  type Generation,
+  type GenerationStatus,
+  type StoredStatus,
+} from './generation.ts'
 import { treeOf } from './nesting/tree.ts'
 
-/** Which generations of a project are listed: those that match every field that is given. */
-export interface GenerationFilter extends CreatedRange {
-  /** Any of these; an empty list matches nothing. */
-  statuses?: readonly GenerationStatus[] | null | undefined
-  agentId?: string | null | undefined
-  threadId?: string | null | undefined
-  /** The id of the principal. */
-  requestedBy?: string | null | undefined
-  /** Only generations without a parent. */
-  rootOnly?: boolean | null | undefined
-  /** The whole id of a generation, thread or agent, or a part of an agent's name. */
-  text?: string | null | undefined
-  /** Words of the agent's name and of the first line that was asked; else what `text` finds, or an error code. */
-  search?: string | null | undefined
-}
-
-const textShape = z.object({ text: text(200, 1).nullish() })
+export const generationFilter = part(
+  'GenerationFilter',
+  'Which generations of a project are listed: those that match all given fields.',
+  {
+    statuses: optional(
+      z.array(generationStatus).describe('Only generations with one of these statuses.'),
+      'any status',
+    ),
+    agentId: idShape('Only generations of the agent with this id.').nullish(),
+    threadId: idShape('Only generations of the thread with this id.').nullish(),
+    requestedBy: idShape('Only generations that the principal with this id started.').nullish(),
+    rootOnly: optional(z.boolean().describe('Whether child runs are left out.'), 'false'),
+    search: z
+      .string()
+      .nullish()
+      .describe(
+        'Only generations with all these words, at most 200 characters, in the name of the agent or in the first line of the ' +
+          'first user message; the last word may be a beginning, and letter case does not matter. Found too are the whole id of a ' +
+          'generation (with the child runs below it), of a thread or of an agent, a part of the name of an agent of the project ' +
+          '(of more than 100 such agents the newest 100 count), and the code of an error. Generations of earlier releases ' +
+          'have no words.',
+      ),
+    ...createdFields('generations'),
+  },
+)
+export type GenerationFilter = z.output<typeof generationFilter>
 
 /**
- * Generations of a project, newest first, all or those that match the filter. Action `generations:List`. INVALID for a
- * text that is empty or has more than 200 characters.
+ * Generations of a project, newest first, all or those that match the filter. Action `generations:List`.
  */
 export async function listGenerations(
   ctx: Ctx,
@@ -102,7 +116,6 @@ export async function listed(
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*', { reached: true })
   const filter = input.filter ?? {}
-  check(textShape, { text: filter.text }, ['filter'])
   const g = generations
   const where = and(
     input.parentId ? eq(g.parentId, input.parentId) : undefined,
@@ -113,7 +126,6 @@ export async function listed(
     filter.rootOnly ? sql`${g.parentId} is null` : undefined,
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
-    filter.text ? matches(projectId, filter.text) : undefined,
     typeof filter.search === 'string' ? found(projectId, filter.search) : undefined,
     ownedBy(ctx, 'generation/*', g.requestedBy),
   )

@@ -17,13 +17,7 @@ import {
   operation,
 } from '../access/index.ts'
 import { attachmentsShape } from '../files/index.ts'
-import {
-  assertCallback,
-  callbackSecretShape,
-  callbackShape,
-  secretForCallback,
-  takeCallbackPlace,
-} from '../followers/index.ts'
+import { assertCallback, callbackShape, secretForCallback, takeCallbackPlace } from '../followers/index.ts'
 import {
   checkTools,
   readAgent,
@@ -36,7 +30,7 @@ import {
 import { joinAwaited } from './awaited.ts'
 import { clientToolsOf, clientToolsShape } from './client-tools.ts'
 import { followingOnly, ThreadMovedOnError, type BindStart } from './bind-start.ts'
-import { Generation } from './generation.ts'
+import { generationPayload, type Generation } from './generation.ts'
 import {
   assertThread,
   contentShape,
@@ -106,7 +100,7 @@ const shape = z
     'give at most one of threadId and externalThreadId',
   )
 
-const input = z
+const startInput = z
   .object({
     ...fields,
     attachments: attachmentsShape
@@ -127,20 +121,15 @@ const input = z
     'A new generation. Settings given here apply to this generation only and may narrow those of the agent, never loosen them.',
   )
 
-export type StartGenerationInput = z.input<typeof input>
+export type StartGenerationInput = z.input<typeof startInput>
 
 /** See beginGeneration. */
 export const startGeneration = operation({
   name: 'startGeneration',
   does: 'Starts a generation of an agent and returns at once; follow it with the subscription generationEvents.',
   permission: 'generations:Start',
-  input,
-  payload: z
-    .object({
-      generation: Generation.describe('The generation after the mutation.'),
-      callbackSecret: callbackSecretShape,
-    })
-    .describe('The generation that was started.'),
+  input: startInput,
+  payload: generationPayload,
   refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
   isAction: ['generation'],
   checksItself: true,
@@ -169,8 +158,9 @@ export async function beginGeneration(
   repeats: Repeats = {},
 ): Promise<Generation> {
   const { idempotencyKey, ...rest } = input
-  const { operation = 'generations:Start', request = rest, joins = false } = repeats
-  const key = idempotencyKey || joins ? { key: idempotencyKey || null, operation, request, joins } : null
+  const { operation: named = 'generations:Start', request = rest, joins = false } = repeats
+  const key =
+    idempotencyKey || joins ? { key: idempotencyKey || null, operation: named, request, joins } : null
   const found = repeats.bind ?? (key && rememberStart(ctx, key))
   const bind = repeats.follows ? followingOnly(repeats.follows, found) : found
   const given = check(shape, input)

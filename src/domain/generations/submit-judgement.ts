@@ -56,7 +56,7 @@ export const outputOutcome = part('OutputOutcome', 'The outcome of one submitted
     UNCHANGED: 'An identical output was submitted before; nothing changed.',
     REFUSED: 'The output was refused and the call is unchanged; error says why.',
   }).describe('Whether the output was accepted, unchanged or refused.'),
-  error: entity<{ code: ErrorCode; message: string }>()('OutputError')
+  error: entity<{ code: ErrorCode; message: string }>()('ItemError')
     .nullable()
     .describe('The reason for the refusal; null when the output was not refused.'),
 })

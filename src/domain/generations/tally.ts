@@ -17,13 +17,14 @@ export interface GenerationNumbers {
 }
 
 export interface GenerationGroup extends GenerationNumbers {
-  agentId: string
+  /** Null for all agents. */
+  id: string | null
 }
 
 export interface GenerationTally {
-  total: GenerationNumbers
+  total: GenerationGroup
   /** Those with the most generations first, at most `mostGroups`. */
-  agents: GenerationGroup[]
+  groups: GenerationGroup[]
   /** Whether all that match were counted: counting stops at `countLimit`. */
   isComplete: boolean
 }
@@ -40,7 +41,7 @@ export async function tallyGenerations(
   const g = generations
   const rows = await query<GenerationGroup>(
     ctx.db,
-    sql`select agent_id as "agentId",
+    sql`select agent_id as id,
         count(*) filter (where status = 'COMPLETED')::int as completed,
         count(*) filter (where status = 'FAILED')::int as failed,
         count(*) filter (where status = 'CANCELLED')::int as cancelled,
@@ -56,8 +57,12 @@ export async function tallyGenerations(
       order by count(*) desc, agent_id`,
   )
   const total: GenerationNumbers = { completed: 0, failed: 0, cancelled: 0, expired: 0, open: 0 }
-  for (const { agentId: _agentId, ...row } of rows)
+  for (const row of rows)
     for (const name of Object.keys(total) as (keyof GenerationNumbers)[]) total[name] += row[name]
   const counted = Object.values(total).reduce((sum, number) => sum + number, 0)
-  return { total, agents: rows.slice(0, mostGroups), isComplete: counted < countLimit }
+  return {
+    total: { id: null, ...total },
+    groups: rows.slice(0, mostGroups),
+    isComplete: counted < countLimit,
+  }
 }

@@ -1,5 +1,5 @@
 /** Every provider that the agents of a project can name, wherever it is configured, and a test of one. */
-import { optional, part } from '../../core/shapes.ts'
+import { optional, serverFault } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
@@ -59,12 +59,6 @@ export async function listUsableProviders(
   )
 }
 
-const fault = part('ProviderFault', 'The reason for which a model did not answer.', {
-  code: z
-    .string()
-    .describe('The stable code of the failure for programs, a GenerationFailureCode such as MODEL_AUTH.'),
-  message: z.string().describe('An explanation of the failure for people, without keys and addresses.'),
-})
 const providerTrial = z
   .object({
     model: z.string().describe('The model that was asked, as provider/model.'),
@@ -72,7 +66,7 @@ const providerTrial = z
     milliseconds: z
       .int()
       .describe('The time from the request until the end of the answer or the failure, in milliseconds.'),
-    error: fault
+    error: serverFault
       .nullable()
       .describe('The reason for which the model did not answer; null when it has answered.'),
   })

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { idShape, idOf } from '../../core/shapes.ts'
+import { idShape, idOf, part } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -39,9 +39,9 @@ const stopped = {
   agentId: idShape('The id of the agent to stop; not together with toolId.').nullish(),
   toolId: idShape('The id of the tool to stop.').nullish(),
 }
-const changed = z
-  .object({ pause: Pause.describe('The pause after the mutation.') })
-  .describe('The pause after the mutation.')
+const changed = part('PausePayload', 'The pause after the mutation.', {
+  pause: Pause.describe('The pause after the mutation.'),
+})
 
 /** Beyond the time in which a process may act on what it knew, in milliseconds: clocks of two machines differ. */
 const clockMarginMs = 100

@@ -5,7 +5,7 @@ import { text, whole } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { entity, idOf } from '../../core/shapes.ts'
+import { entity, idOf, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { projects } from '../../store/db/tables/access.ts'
@@ -40,9 +40,9 @@ export async function insertProject(db: Database, name: string): Promise<Project
   return row!
 }
 
-const changed = z
-  .object({ project: Project.describe('The project after the mutation.') })
-  .describe('The project after the mutation.')
+const changed = part('ProjectPayload', 'The project after the mutation.', {
+  project: Project.describe('The project after the mutation.'),
+})
 const name = text(100, 1).describe('The display name of the project, 1 to 100 characters.')
 
 /** Not idempotent: names need not be unique. Any other key belongs to its own project. */

@@ -4,7 +4,7 @@ import { text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { kindOfId, newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { entity, idOf, idShape } from '../../core/shapes.ts'
+import { entity, idOf, idShape, part } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -48,9 +48,9 @@ function holdOf(row: typeof legalHolds.$inferSelect): LegalHold {
   return { ...row, kind: kinds[kindOfId(row.target) as keyof typeof kinds] ?? 'REQUESTER' }
 }
 
-const changed = z
-  .object({ hold: LegalHold.describe('The legal hold after the mutation.') })
-  .describe('The legal hold after the mutation.')
+const changed = part('LegalHoldPayload', 'The legal hold after the mutation.', {
+  hold: LegalHold.describe('The legal hold after the mutation.'),
+})
 
 /** The most holds of a project that hold. */
 const mostHolds = 1000

@@ -21,6 +21,7 @@ import {
   recordChange,
   type Ctx,
   type Services,
+  deletion,
 } from '../access/index.ts'
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
@@ -97,25 +98,23 @@ export const deleteSecret = operation({
   input: z
     .object({ ...inProject, name: z.string().describe('The name of the secret.') })
     .describe('The secret to delete.'),
-  payload: z
-    .object({ deleted: z.boolean().describe('Whether the secret existed.') })
-    .describe('The result of the deletion.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, input) {
     const projectId = await projectOf(ctx, input.projectId)
     await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
-    const deleted = await atomically(ctx.db, async (tx) => {
+    const deletedId = await atomically(ctx.db, async (tx) => {
       const rows = await tx
         .delete(secrets)
         .where(and(eq(secrets.projectId, projectId), eq(secrets.name, input.name)))
         .returning({ id: secrets.id })
-      if (rows.length === 0) return false
+      if (rows.length === 0) return null
       await recordChange(tx, ctx, { projectId, action: 'secrets:Delete', resource: `secret/${input.name}` })
       await appendProjectEvents(tx, projectId, [secretDeleted({ name: input.name })])
-      return true
+      return rows[0]!.id
     })
-    if (deleted) publishNews(ctx, projectId)
-    return { deleted }
+    if (deletedId) publishNews(ctx, projectId)
+    return { deletedId, deleted: deletedId !== null }
   },
 })
 

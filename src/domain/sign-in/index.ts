@@ -3,7 +3,6 @@ export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export { createProvider } from './oidc-provider.ts'
 export {
   createLink,
-  endSession,
   endSessions,
   findOwnSession,
   isLocalLink,

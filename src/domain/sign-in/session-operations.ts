@@ -157,52 +157,52 @@ function announceEnd(ctx: Ctx, ids: readonly string[]): void {
 }
 
 /** Everybody may end their own without the permission. A session that has ended is not found. */
-export const endSession = operation({
-  name: 'endSession',
-  does: 'Ends a session: its requests fail at once and its sockets are closed. A caller may end its own.',
-  permission: 'sessions:End',
-  input: z.object({ id: idOf('session') }).describe('The session to end.'),
-  payload: z
-    .object({ session: Session.describe('The session that was ended.') })
-    .describe('The session that was ended.'),
-  refuses: ['NOT_FOUND'],
-  async run(ctx, { id }) {
-    const [row] = await ctx.db
-      .select()
-      .from(sessions)
-      .where(and(eq(sessions.id, id), isLive))
-    const found = reachable(ctx, row, 'session', id)
-    await assertMayEnd(ctx, found.projectId, found.principalId, `session/${id}`)
-    const [ended] = await endWhere(ctx, found.principalId, sql`id = ${id}`)
-    if (!ended) throw notFound('session', id)
-    return { session: ended }
-  },
-})
-
-/** Everybody may end their own without the permission. */
 export const endSessions = operation({
   name: 'endSessions',
-  does: 'Ends every session of an API key or person; a caller may end its own. Idempotent.',
+  does:
+    'Ends a session, or every session of an API key or person: their requests fail at once and their sockets are closed. A ' +
+    'caller may end its own.',
   permission: 'sessions:End',
   input: z
     .object({
-      principalId: idShape('The id of an API key, which begins with key_, or of a person, as in viewer.id.'),
+      id: optional(idOf('session'), 'the sessions of principalId'),
+      principalId: optional(
+        idShape('The id of an API key, which begins with key_, or of a person, as in viewer.id.'),
+        'the session with the id',
+      ),
       keepCurrent: optional(
-        z.boolean().describe('Whether the session that calls stays.'),
+        z.boolean().describe('Whether the session that calls stays; with principalId.'),
         'false, it ends too',
       ),
     })
-    .describe('Whose sessions to end.'),
+    .refine(
+      ({ id, principalId }) => Boolean(id) !== Boolean(principalId),
+      'give exactly one of id and principalId',
+    )
+    .describe('Which sessions to end: exactly one of id and principalId.'),
   payload: z
     .object({ sessions: z.array(Session).describe('The sessions that were ended, in any order.') })
     .describe('The sessions that were ended.'),
   refuses: ['NOT_FOUND'],
-  async run(ctx, { principalId, keepCurrent }) {
-    await assertMayEnd(ctx, await projectOfPrincipal(ctx, principalId), principalId, 'session/*')
+  async run(ctx, { id, principalId, keepCurrent }) {
+    if (id) return { sessions: [await endSession(ctx, id)] }
+    await assertMayEnd(ctx, await projectOfPrincipal(ctx, principalId!), principalId!, 'session/*')
     const kept = keepCurrent ? (ctx.principal.sessionId ?? null) : null
-    return { sessions: await endWhere(ctx, principalId, kept === null ? sql`true` : sql`id <> ${kept}`) }
+    return { sessions: await endWhere(ctx, principalId!, kept === null ? sql`true` : sql`id <> ${kept}`) }
   },
 })
+
+async function endSession(ctx: Ctx, id: string): Promise<Session> {
+  const [row] = await ctx.db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.id, id), isLive))
+  const found = reachable(ctx, row, 'session', id)
+  await assertMayEnd(ctx, found.projectId, found.principalId, `session/${id}`)
+  const [ended] = await endWhere(ctx, found.principalId, sql`id = ${id}`)
+  if (!ended) throw notFound('session', id)
+  return ended
+}
 
 async function assertMayEnd(
   ctx: Ctx,

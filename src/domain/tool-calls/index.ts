@@ -21,6 +21,7 @@ export {
   showCallsBetween,
   showCallsOf,
   type StepRange,
+  toolCallFilter,
   type ToolCallFilter,
 } from './read.ts'
 export {
@@ -68,6 +69,7 @@ export {
   isSettled,
   mayHaveRun,
   stateDiagram,
+  toolCallStatus,
   toolCallStatuses,
   transitions,
   type ToolCallStatus,

@@ -1,14 +1,16 @@
 /** Reads of tool calls: those of the API with permissions, those of the domain without. */
 import { and, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { idShape, optional, part } from '../../core/shapes.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { createdWithin, isOneOf, listPage, maxWholeBytes, type CreatedRange } from '../../store/db/keyset.ts'
+import { createdFields, createdWithin, isOneOf, listPage, maxWholeBytes } from '../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { notFound } from '../../core/errors.ts'
 import { assertMay, eachSeen, ownedBy, projectOf, reachable, type Ctx } from '../access/index.ts'
-import type { ToolCallStatus } from './state.ts'
+import { toolCallStatus } from './state.ts'
 import { toolCallOf, type ToolCall } from './tool-call.ts'
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
@@ -24,22 +26,38 @@ export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(T
   )
 }
 
-/** Which calls of a project are listed: those that match every field that is given. */
-export interface ToolCallFilter extends CreatedRange {
-  /** Any of these; an empty list matches nothing. */
-  statuses?: readonly ToolCallStatus[] | null | undefined
-  toolId?: string | null | undefined
-  generationId?: string | null | undefined
-  /** Calls of the generations of this agent, and calls that MCP clients made through it. */
-  agentId?: string | null | undefined
-}
+export const toolCallFilter = part(
+  'ToolCallFilter',
+  'Which tool calls of a project are listed: those that match all given fields.',
+  {
+    statuses: optional(
+      z.array(toolCallStatus).describe('Only calls with one of these statuses.'),
+      'any status',
+    ),
+    toolId: idShape('Only calls of the tool with this id.').nullish(),
+    generationId: idShape('Only calls of the generation with this id.').nullish(),
+    agentId: idShape(
+      'Only calls in generations of the agent with this id, and calls that MCP clients made through it.',
+    ).nullish(),
+    search: z
+      .string()
+      .nullish()
+      .describe(
+        'Only calls with all these words, at most 200 characters, in the name of the tool or in the approval of the call, as ' +
+          'in ApprovalFilter; ids and the code of the error are found too. Only with statuses: [UNKNOWN]. Approvals are ' +
+          'searched only for callers that may do approvals:List.',
+      ),
+    ...createdFields('calls'),
+  },
+)
+export type ToolCallFilter = z.output<typeof toolCallFilter>
 
 /** Calls of a project, newest first, all or those that match filter and condition. Action `toolCalls:List`. */
 export async function listToolCalls(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined
-    filter?: ToolCallFilter | null | undefined
+    filter?: Omit<ToolCallFilter, 'search'> | null | undefined
     where?: SQL | undefined
     page: Page
   },

@@ -1,23 +1,33 @@
 /** The states of a tool call, and every transition between them. Pure. */
+import type { z } from 'zod'
+import { choice } from '../../core/shapes.ts'
 import type { SettledStatus } from '../events/index.ts'
 
 /** The first five are open, the others are settled. */
-export const toolCallStatuses = [
-  'PROPOSED',
-  'AWAITING_APPROVAL',
-  'APPROVED',
-  'EXECUTING',
-  'AWAITING_CLIENT',
-  'SUCCEEDED',
-  'ERRORED',
-  'INVALID',
-  'UNKNOWN',
-  'REJECTED',
-  'EXPIRED',
-  'SKIPPED',
-  'CANCELLED',
-] as const
-export type ToolCallStatus = (typeof toolCallStatuses)[number]
+export const toolCallStatus = choice(
+  'ToolCallStatus',
+  'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are ' +
+    'open, the others final, except that a person may resolve UNKNOWN.',
+  {
+    PROPOSED: 'The call is accepted and not sent yet.',
+    AWAITING_APPROVAL: 'The gate stopped the call until it is approved; see approval.',
+    APPROVED: 'The call is approved and not sent yet.',
+    EXECUTING: 'The call was sent and has no result yet.',
+    AWAITING_CLIENT: 'The call waits for the output of a client: submitToolOutputs.',
+    SUCCEEDED: 'The call returned a result without error.',
+    ERRORED: 'The call failed, or was refused with a reason.',
+    INVALID: 'The arguments do not match the schema; the call was not sent.',
+    UNKNOWN:
+      'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken ' +
+      'effect and is not repeated.',
+    REJECTED: 'An approver rejected the call; it was not sent.',
+    EXPIRED: 'No approver approved the call in time; it was not sent.',
+    SKIPPED: 'The generation ended with the step of the call; it was not sent.',
+    CANCELLED: 'The generation ended, or the caller withdrew the call, before it had a result.',
+  },
+)
+export const toolCallStatuses = toolCallStatus.options
+export type ToolCallStatus = z.output<typeof toolCallStatus>
 
 export const openStatuses: readonly ToolCallStatus[] = [
   'PROPOSED',

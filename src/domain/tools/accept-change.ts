@@ -25,7 +25,7 @@ export const acceptUpstreamChange = operation({
       hash: text(200, 1).describe('HeldChange.hash of the change that was read.'),
     })
     .describe('The change to accept, as ToolAction.heldChange shows it.'),
-  payload: toolOfUpstream.describe('The tool, whose server is believed.'),
+  payload: toolOfUpstream,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, { toolId, action, hash }) {
     const { id, projectId, name } = await findTool(ctx, toolId)

@@ -6,7 +6,7 @@ import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { looseningOf, fieldShapes } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
-import { idOf, resetOnNull } from '../../core/shapes.ts'
+import { idOf, resetOnNull, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -36,9 +36,9 @@ import { Tool } from './tool.ts'
 import { insertVersion, recordToolChange, saveVersion, storedDefinition, toolOf } from './versions.ts'
 
 const { name, config, ...others } = fieldShapes(toolFields)
-const changed = z
-  .object({ tool: Tool.describe('The tool after the mutation.') })
-  .describe('The tool after the mutation; a deleted one as it was before.')
+const changed = part('ToolPayload', 'The tool after the mutation; a deleted one as it was before.', {
+  tool: Tool.describe('The tool after the mutation.'),
+})
 
 /**
  * Saves a new tool as version 1. INVALID lists every fault; NAME_TAKEN when the project has a tool of that name. Writes tool,
@@ -182,10 +182,10 @@ export async function listTools(
 ): Promise<Tool[]> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')
-  const { name: part } = check(partShape, { name: input.name ?? undefined }, [])
+  const { name: wanted } = check(partShape, { name: input.name ?? undefined }, [])
   const where = and(
     input.kind ? eq(tools.kind, input.kind) : undefined,
-    part === undefined ? undefined : containsText(tools.name, part),
+    wanted === undefined ? undefined : containsText(tools.name, wanted),
   )
   return (await listPage(ctx.db, tools, projectId, input.page, where)).map(toolOf)
 }

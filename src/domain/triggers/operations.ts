@@ -5,11 +5,11 @@ import { text } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { idShape, keepOnNull, idOf, optional } from '../../core/shapes.ts'
+import { keepOnNull, idOf, optional, part } from '../../core/shapes.ts'
 import { atomically, query, timeOf, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { triggers } from '../../store/db/tables/triggers.ts'
-import { assertMay, ofVersion, operation, recordChange, type Ctx } from '../access/index.ts'
+import { assertMay, ofVersion, operation, recordChange, type Ctx, deletion } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { appendProjectEvents, triggerCreated, triggerDeleted, triggerUpdated } from '../events/index.ts'
 import { newSecret, sealSecret } from '../followers/index.ts'
@@ -37,19 +37,16 @@ const fields = {
   timeZone: optional(text(100, 1).describe('The IANA time zone in which cron is read.'), 'UTC'),
 }
 
-const changed = z
-  .object({ trigger: Trigger.describe('The trigger after the mutation.') })
-  .describe('The trigger after the mutation.')
-const withSecret = changed
-  .extend({
-    secret: z
-      .string()
-      .nullable()
-      .describe(
-        'The signing secret, which is shown only now; it begins with whsec_. Null for a schedule, which has none.',
-      ),
-  })
-  .describe('The trigger and its signing secret.')
+const payload = part('TriggerPayload', 'The trigger, and its signing secret if that is new.', {
+  trigger: Trigger.describe('The trigger after the mutation.'),
+  secret: z
+    .string()
+    .nullable()
+    .describe(
+      'The signing secret, which is shown only now; it begins with whsec_. Null for a schedule, which has none, and unless ' +
+        'the mutation made one.',
+    ),
+})
 
 /** Not idempotent. LIMITED beyond 200 triggers in the project. */
 export const createTrigger = operation({
@@ -59,7 +56,7 @@ export const createTrigger = operation({
     'with the rights that the caller has at that time.',
   permission: ['triggers:Create', 'generations:Start'],
   input: z.object({ agentId: idOf('agent'), ...fields }).describe('The trigger to create.'),
-  payload: withSecret,
+  payload,
   refuses: ['NOT_FOUND', 'LIMITED'],
   async run(ctx, given) {
     const { projectId } = await findAgent(ctx, given.agentId)
@@ -109,7 +106,7 @@ export const updateTrigger = operation({
       ...keepOnNull({ ...fields, enabled: z.boolean().describe('Whether the trigger starts generations.') }),
     })
     .describe('The changes to make.'),
-  payload: changed,
+  payload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, given) {
     const found = await findTrigger(ctx.db, ctx, given.triggerId)
@@ -157,7 +154,7 @@ export const updateTrigger = operation({
       return triggerOf(row!, ctx)
     })
     wake(ctx, trigger.projectId)
-    return { trigger }
+    return { trigger, secret: null }
   },
 })
 
@@ -166,9 +163,7 @@ export const deleteTrigger = operation({
   does: 'Deletes a trigger; the generations that it has started stay.',
   permission: 'triggers:Delete',
   input: z.object({ triggerId: idOf('trigger') }).describe('The trigger to delete.'),
-  payload: z
-    .object({ deletedId: idShape('The id of the deleted trigger.') })
-    .describe('The trigger that was deleted.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, { triggerId }) {
     const found = await findTrigger(ctx.db, ctx, triggerId)
@@ -183,7 +178,7 @@ export const deleteTrigger = operation({
       await told(tx, ctx, row, 'triggers:Delete')
     })
     wake(ctx, found.projectId)
-    return { deletedId: triggerId }
+    return { deletedId: triggerId, deleted: true }
   },
 })
 
@@ -193,7 +188,7 @@ export const rotateTriggerSecret = operation({
   does: 'Sets a new signing secret of a URL; for 24 hours messages may be signed with the previous one too.',
   permission: 'triggers:Update',
   input: z.object({ triggerId: idOf('trigger') }).describe('The trigger whose secret is replaced.'),
-  payload: withSecret,
+  payload,
   refuses: ['NOT_FOUND'],
   async run(ctx, { triggerId }) {
     const found = await findTrigger(ctx.db, ctx, triggerId)

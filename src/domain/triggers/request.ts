@@ -5,7 +5,7 @@ import { jsonTooBig } from '../../core/json.ts'
 import { idOf, json } from '../../core/shapes.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, operation } from '../access/index.ts'
-import { Generation } from '../generations/index.ts'
+import { generationPayload } from '../generations/index.ts'
 import { startRun } from './start.ts'
 import { fillTemplate } from './template.ts'
 import { findTrigger, resourceOf } from './trigger.ts'
@@ -25,9 +25,7 @@ export const startTrigger = operation({
         .describe('What the template of a URL gets in place of the body of a message. Default: {}.'),
     })
     .describe('The trigger to start.'),
-  payload: z
-    .object({ generation: Generation.describe('The generation that was started.') })
-    .describe('The generation that was started.'),
+  payload: generationPayload,
   refuses: ['NOT_FOUND', 'CONFLICT', 'LIMITED'],
   async run(ctx, { triggerId, body = {} }) {
     const row = await findTrigger(ctx.db, ctx, triggerId)
@@ -43,6 +41,6 @@ export const startTrigger = operation({
       still: sql`true`,
       lost: () => new AppError('CONFLICT', 'This trigger was deleted meanwhile.', { conflictingId: row.id }),
     })
-    return { generation }
+    return { generation, callbackSecret: null }
   },
 })

@@ -1,19 +1,26 @@
 /** Operations that people run on upstreams: refresh one now, and test a configuration before it is saved. */
 import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
-import { idOf, idShape, optional } from '../../core/shapes.ts'
+import { idShape, optional, serverFault } from '../../core/shapes.ts'
 import { assertMay, operation, projectOf, reachable } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { checkUpstreamConfig, secretsOf, connectionFields, withoutSecrets } from './config.ts'
 import { refreshUpstream } from './catalog/refresh.ts'
-import { era, loadRows, toolOfUpstream, upstreamError, upstreamStatus, upstreamTransport } from './state.ts'
+import {
+  eraChoice,
+  loadRows,
+  ofUpstream,
+  toolOfUpstream,
+  upstreamStatusChoice,
+  upstreamTransportChoice,
+} from './state.ts'
 import { tryConfig } from './trial.ts'
 
 export const refreshUpstreamNow = operation({
   name: 'refreshUpstream',
   does: 'Reads the lists of the server behind an mcp tool now; a failure shows in its status.',
   permission: 'tools:Connect',
-  input: z.object({ toolId: idOf('tool', 'mcp tool') }).describe('The mcp tool whose server is read.'),
+  input: ofUpstream,
   payload: toolOfUpstream,
   refuses: ['NOT_FOUND'],
   async run(ctx, { toolId }) {
@@ -42,10 +49,10 @@ export const tryUpstream = operation({
   payload: z
     .object({
       ok: z.boolean().describe('Whether the server responded as an MCP server.'),
-      status: upstreamStatus.describe('The status that an mcp tool with this connection would have.'),
-      error: upstreamError.nullable().describe('The failure; null when the test succeeded.'),
-      era: era.nullable().describe('The protocol that the server speaks; null when it is unknown.'),
-      transport: upstreamTransport
+      status: upstreamStatusChoice.describe('The status that an mcp tool with this connection would have.'),
+      error: serverFault.nullable().describe('The failure; null when the test succeeded.'),
+      era: eraChoice.nullable().describe('The protocol that the server speaks; null when it is unknown.'),
+      transport: upstreamTransportChoice
         .nullable()
         .describe('The transport to the server; null when it is unknown.'),
       tools: z.array(z.string()).describe('The names of the tools of the server.'),

@@ -1,46 +1,54 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
 import { z } from 'zod'
 import { readJson } from '../../core/json.ts'
-import { choice, part, reference } from '../../core/shapes.ts'
+import { choice, idOf, part, reference } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { emptyCatalog, type Catalog } from './catalog/catalog.ts'
 import type { UpstreamConfig } from './config.ts'
 
-export const upstreamStatus = choice('UpstreamStatus', 'The connection status of an upstream MCP server.', {
-  PENDING: 'The server has not been discovered yet.',
-  CONNECTED: 'The server responded at the last discovery.',
-  DEGRADED: 'The server does not respond; its list of tools is from an earlier discovery.',
-  UNREACHABLE: 'The server does not respond and has never returned a list of tools.',
-  AUTHORIZATION_REQUIRED: 'The server requires authorization: see the error, or connectUpstream.',
-})
-export type UpstreamStatus = z.output<typeof upstreamStatus>
+export const upstreamStatusChoice = choice(
+  'UpstreamStatus',
+  'The connection status of an upstream MCP server.',
+  {
+    PENDING: 'The server has not been discovered yet.',
+    CONNECTED: 'The server responded at the last discovery.',
+    DEGRADED: 'The server does not respond; its list of tools is from an earlier discovery.',
+    UNREACHABLE: 'The server does not respond and has never returned a list of tools.',
+    AUTHORIZATION_REQUIRED: 'The server requires authorization: see the error, or connectUpstream.',
+  },
+)
+export type UpstreamStatus = z.output<typeof upstreamStatusChoice>
 
-export const era = choice('UpstreamEra', 'The family of MCP revisions that an upstream server speaks.', {
-  modern: 'MCP 2026-07-28 and later: requests without sessions.',
-  legacy: 'MCP 2024-11-05 to 2025-11-25: sessions that begin with initialize.',
-})
-export type Era = z.output<typeof era>
+export const eraChoice = choice(
+  'UpstreamEra',
+  'The family of MCP revisions that an upstream server speaks.',
+  {
+    modern: 'MCP 2026-07-28 and later: requests without sessions.',
+    legacy: 'MCP 2024-11-05 to 2025-11-25: sessions that begin with initialize.',
+  },
+)
+export type Era = z.output<typeof eraChoice>
 
-export const upstreamTransport = choice('UpstreamTransport', 'The MCP transport to an upstream server.', {
-  'streamable-http': 'The Streamable HTTP transport.',
-  sse: 'The older HTTP with SSE transport.',
-})
-export type UpstreamTransport = z.output<typeof upstreamTransport>
+export const upstreamTransportChoice = choice(
+  'UpstreamTransport',
+  'The MCP transport to an upstream server.',
+  {
+    'streamable-http': 'The Streamable HTTP transport.',
+    sse: 'The older HTTP with SSE transport.',
+  },
+)
+export type UpstreamTransport = z.output<typeof upstreamTransportChoice>
 
-export const upstreamError = part('UpstreamFault', 'The failure of a request to an upstream MCP server.', {
-  code: z
-    .string()
-    .describe('The stable code of the failure for programs, such as `timeout` or `unreachable`.'),
-  message: z.string().describe('An explanation of the failure for people.'),
+/** Which upstream is meant. */
+export const ofUpstream = part('UpstreamInput', 'The mcp tool whose server is meant.', {
+  toolId: idOf('tool', 'mcp tool'),
 })
 
 /** The tool of an upstream after a mutation, as far as the caller may read it. */
-export const toolOfUpstream = z
-  .object({
-    tool: reference('Tool').nullable().describe('The mcp tool; null when it is hidden from this API key.'),
-  })
-  .describe('The tool after the mutation, with its upstream.')
+export const toolOfUpstream = part('UpstreamPayload', 'The tool after the mutation, with its upstream.', {
+  tool: reference('Tool').nullable().describe('The mcp tool; null when it is hidden from this API key.'),
+})
 
 export interface UpstreamState {
   id: string

@@ -1,4 +1,5 @@
 /** Pages of a project's list for every table, ordered by (created_at, id), newest first. */
+import { z } from 'zod'
 import { and, eq } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Page } from '../../core/page.ts'
@@ -11,6 +12,12 @@ export interface CreatedRange {
   createdAfter?: Date | null | undefined
   createdBefore?: Date | null | undefined
 }
+
+/** The fields of a range of time in the filter of a list. */
+export const createdFields = (entries: string) => ({
+  createdAfter: z.date().nullish().describe(`Only ${entries} that were created at this time or later.`),
+  createdBefore: z.date().nullish().describe(`Only ${entries} that were created before this time.`),
+})
 
 /** The condition of a range, which the index of the list serves; undefined without one. */
 export function createdWithin(

@@ -180,7 +180,7 @@ describe('a text that is too long', () => {
   const long = 'ECHOED'.repeat(100_000)
   test.each(places(['String']))('is refused in %s', async (_name, root, path) => {
     const { code, paths, text } = await send(root, argumentsWith(root, own(), path, long))
-    expect(code, text.slice(0, 500)).toMatch(/^(INVALID|DeleteSecretPayload|DeleteProviderPayload)$/)
+    expect(code, text.slice(0, 500)).toMatch(/^(INVALID|DeletionPayload|DeletionPayload)$/)
     if (code === 'INVALID') expect(paths[0]).toContain(String(path[1]))
     expect(text).not.toContain('ECHOEDECHOED')
     expect(await rows()).toBe(before)

@@ -12,7 +12,7 @@ type Untyped = Record<string, any>
 const authorization = `Bearer ${adminKey}`
 const createAgent = `mutation($input: CreateAgentInput!) { createAgent(input: $input) {
   __typename
-  ... on CreateAgentPayload { agent { id name } }
+  ... on AgentPayload { agent { id name } }
   ... on Error { code message }
 } }`
 const gates = `{ tools(first: 5) { nodes { id name gate { source quorum } } } }`

@@ -469,7 +469,7 @@ describe('characters that cannot be stored', () => {
       'query($t: ID!) { tool(id: $t) { id } }',
       'query($t: ID!) { node(id: $t) { id } }',
       'query($t: ID!) { tools(projectId: $t) { nodes { id } } }',
-      'query($t: ID!) { generations(agentId: $t) { nodes { id } } }',
+      'query($t: ID!) { generations(filter: { agentId: $t }) { nodes { id } } }',
     ]) {
       for (const id of [text, `tool_${text}`, `proj_${text}`]) {
         const { status, errors } = await h.gql(query, { t: id })

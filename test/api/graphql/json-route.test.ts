@@ -200,10 +200,10 @@ test.each([...Object.values(spelledForYoga), ...Object.keys(spelledForYoga)])(
   'fields come in the order of the selection, whichever resolves first, asked for %s',
   async (accept) => {
     const query =
-      '{ agents(first: 1) { nodes { name } } viewer { project { name } id } approvalCounts { pending } again: viewer { id } }'
+      '{ agents(first: 1) { nodes { name } } viewer { project { name } id } approvalTally { total { pending } } again: viewer { id } }'
     const { body } = await post(h, JSON.stringify({ query }), { accept })
     const { data } = JSON.parse(body) as { data: Record<string, any> }
-    expect(Object.keys(data)).toEqual(['agents', 'viewer', 'approvalCounts', 'again'])
+    expect(Object.keys(data)).toEqual(['agents', 'viewer', 'approvalTally', 'again'])
     expect(Object.keys(data['viewer'])).toEqual(['project', 'id'])
   },
 )

@@ -218,7 +218,11 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
       'threadId toolCalls { id } steps { id }',
     )
     const ids = { ...project.ids, gen_: id, thr_: threadId, call_: toolCalls[0].id, step_: steps[0].id }
-    const gated = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id } } }', {}, project.key)
+    const gated = await h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id } } }',
+      {},
+      project.key,
+    )
     await query(
       h.app.services.db,
       sql`update approvals set requested_by = ${bound.id} where id = ${gated.data['approvals'].nodes[0].id}`,

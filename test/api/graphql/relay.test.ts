@@ -23,7 +23,7 @@ graphql\`fragment Tools_page on Query @refetchable(queryName: "ToolsPageQuery")
   tools(first: $first, after: $after) @connection(key: "Tools_tools") { edges { node { ...Tools_tool } } } }\`
 graphql\`fragment Tools_tool on Tool @refetchable(queryName: "ToolsToolQuery") { id name }\`
 graphql\`mutation ToolsCreateMutation($input: CreateAgentInput!) { createAgent(input: $input) {
-  __typename ... on CreateAgentPayload { agent { id name } } ... on Error { code message } } }\`
+  __typename ... on AgentPayload { agent { id name } } ... on Error { code message } } }\`
 graphql\`subscription ToolsEventsSubscription { projectEvents(after: "0") { __typename cursor } }\`
 `
 

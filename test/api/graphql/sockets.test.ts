@@ -184,7 +184,7 @@ describe('an acknowledged socket', () => {
       }),
     )
     expect(await socket.next((m) => m.id === 'm')).toMatchObject({
-      payload: { data: { createProject: { __typename: 'CreateProjectPayload' } } },
+      payload: { data: { createProject: { __typename: 'ProjectPayload' } } },
     })
     socket.ws.close()
   })

@@ -32,7 +32,7 @@ const makeFile = async (key: string = adminKey): Promise<string> => {
   return (await h.mutate('presignUpload', upload, 'file { id }', key))['file'].id
 }
 const query = `subscription($after: String) { projectEvents(after: $after, types: [FILE_CREATED]) { type cursor
-  ... on FileCreatedEvent { fileId } } }`
+  ... on FileEvent { fileId } } }`
 
 /** A client as programs write them: it keeps the cursor of each item, and subscribes again from there when it is cut. */
 type Open = (

@@ -33,7 +33,7 @@ test('a new tool names each placeholder that neither its schema nor a preset has
   ])
   expect(refused['issues'][0].message).toContain('{order_id}, which is not a property of inputSchema: add')
   const preset = await create({ ...http('/orders/{id}?lang={lang}'), presetParameters: { lang: 'de' } })
-  expect(preset['__typename']).toBe('CreateToolPayload')
+  expect(preset['__typename']).toBe('ToolPayload')
   const moved = await h.mutate(
     'updateTool',
     { id: preset['tool'].id, ...http('/v2/{id}/{lang}/{page}') },

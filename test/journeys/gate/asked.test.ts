@@ -177,7 +177,9 @@ test('an approval of another project does not exist', async () => {
 test('a list of approvals reads what led to them in as many statements as one approval does', async () => {
   const tool = await gate.gated({ autoApprove: false })
   const list = () =>
-    h.gql(`{ approvals(toolId: "${tool.id}", first: 50) { nodes { ${askedFields} summary { text } } } }`)
+    h.gql(
+      `{ approvals(filter: { toolId: "${tool.id}" }, first: 50) { nodes { ${askedFields} summary { text } } } }`,
+    )
   const count = async () =>
     (await statementsDuring(h.app.services.db, list)).filter((text) =>
       /with recursive chain|lateral/.test(text),

@@ -223,7 +223,7 @@ describe.each(gateDatabases)('on %s', (database, answers) => {
       await written.done
       expect(await gate.approval(first.approvalId)).toMatchObject({ votes: [{ by: key.id }] })
       written.release()
-      expect((await deciding).data).toEqual({ decideApproval: { __typename: 'DecideApprovalPayload' } })
+      expect((await deciding).data).toEqual({ decideApproval: { __typename: 'ApprovalPayload' } })
 
       const read = holdRead(second.approvalId)
       const late = decide(second.approvalId)

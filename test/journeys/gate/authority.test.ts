@@ -38,7 +38,7 @@ interface Attempt {
 const decide = (input: object, key: string): Promise<Attempt> =>
   h.gql(
     `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) { __typename
-      ... on Error { code message } ... on DecideApprovalPayload { approval { status } } } }`,
+      ... on Error { code message } ... on ApprovalPayload { approval { status } } } }`,
     { input },
     key,
   )
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
       edit(approvalId),
       () => decide({ approvalId, verdict: 'APPROVE' }, keys.approver.secret),
     ])
-    expect(answerOf(edited!)).toBe('DecideApprovalPayload')
+    expect(answerOf(edited!)).toBe('ApprovalPayload')
     expect(agreed!.data!['decideApproval']).toMatchObject({
       code: 'CONFLICT',
       message: expect.stringContaining('Read the approval again'),
@@ -141,7 +141,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
     const rejected = decide({ approvalId: approval!['id'], verdict: 'REJECT' }, keys.approver.secret)
     await held.waiting(2)
     await held.release()
-    expect(answerOf(await edited)).toBe('DecideApprovalPayload')
+    expect(answerOf(await edited)).toBe('ApprovalPayload')
     expect(answerOf(await rejected)).toBe('FORBIDDEN')
     expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'PENDING' })
     const { data } = await h.gql(

@@ -84,7 +84,7 @@ describe.skipIf(!hasPostgres)('on two replicas', () => {
     )
     for (const [extended, decided] of answers) {
       expect(decided!['approval']).toMatchObject({ status: 'APPROVED' })
-      expect(['ExtendApprovalPayload', 'ApprovalAlreadyDecidedError']).toContain(extended!['__typename'])
+      expect(['ApprovalPayload', 'ApprovalAlreadyDecidedError']).toContain(extended!['__typename'])
     }
     await Promise.all(all.map(({ callId }) => gate.untilCall(callId, ['SUCCEEDED'])))
     expect(gate.paid(all[0]!.tool.name)).toHaveLength(all.length)
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgres)('on two replicas', () => {
       }),
     )
     for (const [i, { id, callId }] of all.entries()) {
-      const wasExtended = answers[i]!['__typename'] === 'ExtendApprovalPayload'
+      const wasExtended = answers[i]!['__typename'] === 'ApprovalPayload'
       if (!wasExtended) {
         expect(answers[i]).toMatchObject({ __typename: 'ApprovalExpiredError' })
         expect(await told('APPROVAL_EXTENDED', id)).toHaveLength(0)

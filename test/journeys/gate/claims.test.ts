@@ -75,7 +75,7 @@ describe('a claim', () => {
     })
     const told = await gate.feed(
       ['APPROVAL_CLAIMED'],
-      '... on ApprovalClaimedEvent { name claimedBy approval { id claim { byName } } toolCall { id } }',
+      '... on ApprovalClaimEvent { name claimedBy approval { id claim { byName } } toolCall { id } }',
       (events) => events.some((event) => event['approval'].id === id),
     )
     expect(told.at(-1)).toMatchObject({
@@ -102,7 +102,7 @@ describe('a claim', () => {
     expect(await audited()).toMatchObject({ details: { approvalId: id, claimed: false } })
     const told = await gate.feed(
       ['APPROVAL_RELEASED'],
-      '... on ApprovalReleasedEvent { claimedBy approval { id } }',
+      '... on ApprovalClaimEvent { claimedBy approval { id } }',
       (events) => events.some((event) => event['approval'].id === id),
     )
     expect(told.at(-1)).toMatchObject({ claimedBy: keys.one.id })

@@ -126,7 +126,7 @@ test('open client calls and open approvals are both listed, and the client comes
     approvals: [{ toolName: tool.name }],
   })
   const listed = async (status: string) =>
-    (await h.gql(`{ generations(status: ${status}, first: 100) { nodes { id } } }`)).data[
+    (await h.gql(`{ generations(filter: { statuses: [${status}] }, first: 100) { nodes { id } } }`)).data[
       'generations'
     ].nodes.some((node: { id: string }) => node.id === id)
   expect([await listed('REQUIRES_ACTION'), await listed('AWAITING_APPROVAL')]).toEqual([true, false])

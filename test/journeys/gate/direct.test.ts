@@ -55,7 +55,9 @@ test('a repeat with the same key joins the call, pending or settled, and request
       approval: { id: first['approval'].id },
     })
   expect(await gate.call(tool.id, { amount: 8 }, key)).toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' })
-  const { data } = await h.gql('query($id: ID) { approvals(toolId: $id) { nodes { id } } }', { id: tool.id })
+  const { data } = await h.gql('query($id: ID) { approvals(filter: { toolId: $id }) { nodes { id } } }', {
+    id: tool.id,
+  })
   expect(data['approvals'].nodes).toHaveLength(1)
   await gate.decide(first['approval'].id, 'APPROVE')
   // Joins the call, running or settled, and returns its result.

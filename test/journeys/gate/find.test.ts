@@ -62,7 +62,7 @@ describe.each(kinds)('on %s', (kind) => {
       'approval { status }',
       key,
     )
-    expect(decided['__typename'], JSON.stringify(decided)).toBe('DecideApprovalPayload')
+    expect(decided['__typename'], JSON.stringify(decided)).toBe('ApprovalPayload')
   }
   const keyOf = async (input: object) =>
     (await h.mutate('createApiKey', input, 'secret apiKey { id }')) as {
@@ -276,16 +276,16 @@ describe.each(kinds)('on %s', (kind) => {
 
     const listUnknown = (filter: object, key?: string) =>
       h.gql(
-        `query($filter: UnknownToolCallFilter) {
-          unknownToolCalls(filter: $filter) { nodes { id summary { text } approval { summary { text } } } }
+        `query($filter: ToolCallFilter) {
+          toolCalls(filter: $filter) { nodes { id summary { text } approval { summary { text } } } }
         }`,
-        { filter },
+        { filter: { statuses: ['UNKNOWN'], ...filter } },
         key,
       )
     const unknown = async (filter: object, key?: string): Promise<string[]> => {
       const { data, errors } = await listUnknown(filter, key)
       expect(errors?.filter(({ path }) => path?.[3] !== 'approval') ?? []).toEqual([])
-      return data['unknownToolCalls'].nodes.map(({ id }: { id: string }) => id)
+      return data['toolCalls'].nodes.map(({ id }: { id: string }) => id)
     }
     for (const text of ['lighthouse', 'KEEPER wire', 'ledger', 'wire mon', one.id, one.callId, asked])
       expect([text, await unknown({ search: text })]).toEqual([text, [one.callId]])
@@ -297,7 +297,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await unknown({ search: 'wire', toolId: asked })).toEqual([one.callId])
     expect(await unknown({ search: 'wire', createdBefore: '2020-01-01T00:00:00Z' })).toEqual([])
     expect((await listUnknown({ search: '& |' })).errors?.[0]?.extensions).toMatchObject({ code: 'INVALID' })
-    const { nodes } = (await listUnknown({ search: 'wire' })).data['unknownToolCalls']
+    const { nodes } = (await listUnknown({ search: 'wire' })).data['toolCalls']
     expect(nodes.map((call: any) => call.summary.text)).toEqual([
       'plain_wire: to Oslo, note unasked',
       'wire_money: note Lighthouse keeper',
@@ -310,11 +310,11 @@ describe.each(kinds)('on %s', (kind) => {
     const { secret } = await keyOf({ name: 'calls only', policy: allow('toolCalls:*') })
     const short = async (text: string) => {
       const { data } = await h.gql(
-        'query($s: String) { unknownToolCalls(filter: { search: $s }) { nodes { id } } }',
+        'query($s: String) { toolCalls(filter: { statuses: [UNKNOWN], search: $s }) { nodes { id } } }',
         { s: text },
         secret,
       )
-      return data['unknownToolCalls'].nodes.length
+      return data['toolCalls'].nodes.length
     }
     expect([await short('ledger'), await short('lighthouse'), await short('wire')]).toEqual([0, 0, 2])
     const foreign = await h.mutate('createProject', { name: `unknown ${kind}` }, 'project { id }')

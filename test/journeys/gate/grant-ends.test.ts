@@ -50,7 +50,7 @@ test('a grant ends at once when it is revoked, once, with an event and an audit 
   expect(await grants.of(tool, true)).toEqual([])
   const told = await gate.feed(
     ['GRANT_CREATED', 'GRANT_REVOKED'],
-    '... on GrantCreatedEvent { name grant { id } approval { id } } ... on GrantRevokedEvent { name grant { id revokedAt } }',
+    '... on GrantEvent { name grant { id } approval { id } } ... on GrantEvent { name grant { id revokedAt } }',
     (events) => events.some((event) => event['type'] === 'GRANT_REVOKED' && event['grant'].id === id),
   )
   expect(told.filter((event) => event['grant'].id === id)).toMatchObject([

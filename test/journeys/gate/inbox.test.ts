@@ -165,7 +165,7 @@ describe.each(kinds)('on %s', (kind) => {
     await h.mutate('decideApproval', { approvalId: decided, verdict: 'REJECT' }, 'approval { id }')
     const verdict = (approvalId: string, more: object = {}) => ({ approvalId, verdict: 'APPROVE', ...more })
     const made = await h.mutate(
-      'decideEachApproval',
+      'decideApprovals',
       {
         decisions: [
           verdict(first),
@@ -189,13 +189,13 @@ describe.each(kinds)('on %s', (kind) => {
     ])
     const viewer = await newKey({ role: 'VIEWER' })
     const all = h.mutate(
-      'decideEachApproval',
+      'decideApprovals',
       { decisions: [verdict(first)] },
       'outcomes { approvalId }',
       viewer,
     )
     await expect(all).rejects.toThrow(/FORBIDDEN/)
-    const none = await h.mutate('decideEachApproval', { decisions: [] }, 'outcomes { approvalId }')
+    const none = await h.mutate('decideApprovals', { decisions: [] }, 'outcomes { approvalId }')
     expect(none['issues']).toEqual([{ path: ['input', 'decisions'], message: 'must have 1 to 50 entries' }])
   })
 

@@ -13,7 +13,7 @@ test('the payload and both errors select the approval under one name', async () 
   const approvalId = called['toolCall'].approval.id as string
   const document = `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) {
     __typename
-    ... on DecideApprovalPayload { approval { id status } }
+    ... on ApprovalPayload { approval { id status } }
     ... on ApprovalAlreadyDecidedError { approval { id status } }
     ... on ApprovalExpiredError { approval { id status } } } }`
   const { secret } = await h.mutate('createApiKey', { name: 'k', role: 'APPROVER' }, 'secret')
@@ -23,6 +23,6 @@ test('the payload and both errors select the approval under one name', async () 
     return data['decideApproval']
   }
   const approval = { id: approvalId, status: 'REJECTED' }
-  expect(await decide()).toEqual({ __typename: 'DecideApprovalPayload', approval })
+  expect(await decide()).toEqual({ __typename: 'ApprovalPayload', approval })
   expect(await decide()).toEqual({ __typename: 'ApprovalAlreadyDecidedError', approval })
 })

@@ -33,7 +33,7 @@ describe('evaluateGate', () => {
       requirement: { quorum: 2, timeoutSeconds: 300, approvers: [['ADMIN']] },
     })
     const { data } = await h.gql(
-      'query($id: ID) { toolCalls(toolId: $id) { nodes { id } } approvals(toolId: $id) { nodes { id } } }',
+      'query($id: ID) { toolCalls(filter: { toolId: $id }) { nodes { id } } approvals(filter: { toolId: $id }) { nodes { id } } }',
       { id: tool.id },
     )
     expect([data['toolCalls'].nodes, data['approvals'].nodes, gate.paid(tool.name)]).toEqual([[], [], []])

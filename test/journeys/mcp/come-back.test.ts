@@ -54,7 +54,7 @@ async function resultOf(url: string, name: string, args: object, more: Record<st
 const callIdOf = (result: Record<string, any>): string => result['_meta']['gatehouse/call_id']
 
 const questions = async (): Promise<{ id: string }[]> => {
-  const { data } = await h.gql('{ approvals(status: PENDING, first: 100) { nodes { id } } }')
+  const { data } = await h.gql('{ approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { id } } }')
   return data['approvals'].nodes
 }
 async function approve(): Promise<void> {

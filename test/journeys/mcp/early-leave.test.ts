@@ -79,7 +79,7 @@ test('an older client that cancels while its call is being committed ends its wa
   await rpc(url, callerKey, cancel, session)
   release()
   await call
-  const fields = '{ approvals(status: PENDING) { nodes { toolCall { status arguments } } } }'
+  const fields = '{ approvals(filter: { statuses: [PENDING] }) { nodes { toolCall { status arguments } } } }'
   const { data } = await h.gql(fields)
   expect(data['approvals'].nodes).toMatchObject([
     { toolCall: { status: 'AWAITING_APPROVAL', arguments: { word: 'taken back' } } },

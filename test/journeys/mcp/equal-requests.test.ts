@@ -26,7 +26,7 @@ async function resultOf(name: string, args: object, more: Record<string, string>
 const idOf = (result: Record<string, any>): string => result['structuredContent'].call_id
 
 const questions = async (): Promise<string[]> => {
-  const { data } = await h.gql('{ approvals(status: PENDING, first: 100) { nodes { id } } }')
+  const { data } = await h.gql('{ approvals(filter: { statuses: [PENDING] }, first: 100) { nodes { id } } }')
   return data['approvals'].nodes.map(({ id }: { id: string }) => id)
 }
 

@@ -49,7 +49,7 @@ async function callOf(id: string): Promise<Record<string, any>> {
 
 /** Waits for the pending approval of a call with this word. */
 async function pendingWith(word: string): Promise<Record<string, any>> {
-  const all = '{ approvals(status: PENDING) { nodes { id toolCall { id arguments } } } }'
+  const all = '{ approvals(filter: { statuses: [PENDING] }) { nodes { id toolCall { id arguments } } } }'
   const find = async () =>
     (await h.gql(all)).data['approvals'].nodes.find((one: any) => one.toolCall?.arguments.word === word)
   const asked = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
@@ -188,7 +188,9 @@ describe('a modern client', () => {
     const params = { name: 'pay', arguments: fresh() }
     const { requestState } = (await modern('tools/call', params)).body['result']
     const disconnect = await hold({ ...params, requestState })
-    const pending = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id toolCall { id } } } }')
+    const pending = await h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id toolCall { id } } } }',
+    )
     const [approval] = pending.data['approvals'].nodes
     disconnect()
     await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall?.id === approval.toolCall.id)
@@ -321,14 +323,14 @@ describe('a legacy client', () => {
         }
       }
       await until((seconds) => seconds <= 300)
-      const { data } = await h.gql('{ approvals(status: PENDING) { nodes { id } } }')
+      const { data } = await h.gql('{ approvals(filter: { statuses: [PENDING] }) { nodes { id } } }')
       const approvalId = data['approvals'].nodes[0].id
       const extended = await h.mutate(
         'extendApproval',
         { approvalId, until: new Date(Date.now() + 7_200_000).toISOString() },
         'approval { expiresAt }',
       )
-      expect(extended['__typename']).toBe('ExtendApprovalPayload')
+      expect(extended['__typename']).toBe('ApprovalPayload')
       await until((seconds) => seconds > 7000)
       const before = agent.paid()
       await agent.decide()

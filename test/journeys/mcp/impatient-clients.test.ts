@@ -72,7 +72,7 @@ test('a run that waits at the gate is not cancelled either', () =>
     const before = agent.paid()
     await expect(calls('teller', { message }, 1500)).rejects.toMatchObject(givesUp)
     await agent.decide()
-    const query = 'query($a: ID!) { generations(agentId: $a, first: 1) { nodes { id } } }'
+    const query = 'query($a: ID!) { generations(filter: { agentId: $a }, first: 1) { nodes { id } } }'
     const { data } = await h.gql(query, { a: agent.agentId })
     const ended = await h.until(data['generations'].nodes[0].id, ['CANCELLED', 'COMPLETED', 'FAILED'])
     expect(ended['status']).toBe('COMPLETED')
@@ -83,7 +83,7 @@ test('what runs, and no gate has stopped, is cancelled', () =>
   impatient(async (calls) => {
     const message = 'slow 1s\nsay one two three four five six seven eight nine ten eleven twelve'
     await expect(calls('teller', { message }, 1000)).rejects.toMatchObject(givesUp)
-    const query = 'query($a: ID!) { generations(agentId: $a, first: 1) { nodes { id } } }'
+    const query = 'query($a: ID!) { generations(filter: { agentId: $a }, first: 1) { nodes { id } } }'
     const { data } = await h.gql(query, { a: agent.agentId })
     const ended = await h.until(data['generations'].nodes[0].id, ['CANCELLED', 'COMPLETED', 'FAILED'])
     expect(ended['status']).toBe('CANCELLED')

@@ -201,7 +201,7 @@ describe.each(eras)('%s', (era, open) => {
 })
 
 async function pending(): Promise<string> {
-  const read = 'query($t: ID!) { approvals(toolId: $t, status: PENDING) { nodes { id } } }'
+  const read = 'query($t: ID!) { approvals(filter: { toolId: $t, statuses: [PENDING] }) { nodes { id } } }'
   for (;;) {
     const { data } = await h.gql(read, { t: gatedId })
     const id = data['approvals'].nodes[0]?.id

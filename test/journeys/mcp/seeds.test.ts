@@ -237,7 +237,7 @@ describe('running the agent', () => {
     const other = await callRaw(url, adminKey, 'demo', { message: 'again' })
     expect(second.body['result']._meta['gatehouse/conversation_id']).toBe(conversation)
     expect(other.body['result']._meta['gatehouse/conversation_id']).not.toBe(conversation)
-    const threads = await h.gql('query($t: ID!) { generations(threadId: $t) { nodes { id } } }', {
+    const threads = await h.gql('query($t: ID!) { generations(filter: { threadId: $t }) { nodes { id } } }', {
       t: conversation,
     })
     expect(threads.data['generations'].nodes).toHaveLength(2)

@@ -45,9 +45,12 @@ test('a disconnect cancels the run in the modern protocol', async () => {
   const { url, callerKey } = agent
   const response = await openModern(url, callerKey, 'tools/call', params, connection.signal)
   await response.body!.getReader().read()
-  const { data } = await h.gql('query($a: ID!) { generations(agentId: $a, first: 1) { nodes { id } } }', {
-    a: agent.agentId,
-  })
+  const { data } = await h.gql(
+    'query($a: ID!) { generations(filter: { agentId: $a }, first: 1) { nodes { id } } }',
+    {
+      a: agent.agentId,
+    },
+  )
   connection.abort()
   const ended = await h.until(data['generations'].nodes[0].id, ['CANCELLED', 'COMPLETED', 'FAILED'])
   expect(ended['status']).toBe('CANCELLED')

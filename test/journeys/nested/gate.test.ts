@@ -46,7 +46,7 @@ test('a stopped call three levels down appears at the root: its feed, its status
   expect(question).toMatchObject({ generationId: root, descendantId: third!['id'] })
   expect(waiting['requiredAction'].approvals).toEqual([{ id: question.approval.id }])
   const listed = async (status: string) =>
-    (await h.gql(`{ generations(status: ${status}, first: 100) { nodes { id } } }`)).data[
+    (await h.gql(`{ generations(filter: { statuses: [${status}] }, first: 100) { nodes { id } } }`)).data[
       'generations'
     ].nodes.map((node: { id: string }) => node.id)
   expect(await listed('AWAITING_APPROVAL')).toEqual(expect.arrayContaining([root, third!['id']]))

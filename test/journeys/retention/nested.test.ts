@@ -168,7 +168,9 @@ describe.each(kinds)('on %s', (kind) => {
     await r.h.until(id, ['AWAITING_APPROVAL'])
     const calls = slack.calls.length
     await slack.until(() => slack.calls.length > calls || calls > 1)
-    const waiting = (await r.h.gql('{ approvals(status: PENDING) { nodes { id } } }')).data['approvals'].nodes
+    const waiting = (await r.h.gql('{ approvals(filter: { statuses: [PENDING] }) { nodes { id } } }')).data[
+      'approvals'
+    ].nodes
     await r.h.mutate('decideApproval', { approvalId: waiting[0].id, verdict: 'APPROVE' }, 'approval { id }')
     await r.h.until(id, ['COMPLETED'])
     await r.sweep(31)

@@ -85,7 +85,9 @@ export async function leaveTraces(
     return generation.id
   }
   const decide = async (how: object, by = key) => {
-    const { data } = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id toolName } } }')
+    const { data } = await h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id toolName } } }',
+    )
     const [{ id: approvalId, toolName }] = data['approvals'].nodes
     const edited = toolName === ownTool.name ? { arguments: { [mark]: 'edited' } } : {}
     await mutate('claimApproval', { approvalId }, 'approval { id }', by)

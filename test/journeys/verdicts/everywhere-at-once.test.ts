@@ -62,7 +62,7 @@ describe.each(kinds)('on %s', (kind) => {
         expect(approval['status']).toBe(verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED')
         expect(approval['votes']).toHaveLength(1)
         const ways = {
-          page: page['__typename'] === 'DecideApprovalPayload',
+          page: page['__typename'] === 'ApprovalPayload',
           link: link.status === 200,
           ...(verdict === 'APPROVE' ? { slack: slack.ephemeral.length === told } : {}),
         }

@@ -147,7 +147,7 @@ test('only an operator names recipients other than itself, and the list cannot b
   expect(
     await h.mutate('setWebhookRecipients', own, 'webhook { recipients { address } }', developer.secret),
   ).toEqual({
-    __typename: 'SetWebhookRecipientsPayload',
+    __typename: 'WebhookPayload',
     webhook: { recipients: [{ address: 'me' }] },
   })
   await h.mutate('deleteWebhook', { webhookId: own.webhookId }, 'deletedId')

@@ -54,12 +54,12 @@ const feedDocument = graphql(`
           id
         }
       }
-      ... on ApprovalClaimedEvent {
+      ... on ApprovalClaimEvent {
         approval {
           id
         }
       }
-      ... on ApprovalReleasedEvent {
+      ... on ApprovalClaimEvent {
         approval {
           id
         }

@@ -6,8 +6,10 @@ import { numberText, t } from '../texts/texts.tsx'
 
 const countsQuery = graphql(`
   query Counts($projectId: ID) {
-    approvalCounts(projectId: $projectId) {
-      pending
+    approvalTally(projectId: $projectId, filter: { statuses: [PENDING] }) {
+      total {
+        pending
+      }
     }
   }
 `)
@@ -20,7 +22,7 @@ interface Badged {
 /** The number of pending approvals; null while it is unknown. */
 export function usePending(): number | null {
   const { data } = useQuery(countsQuery, {}, { eventTypes: approvalTypes })
-  const pending = data?.approvalCounts.pending ?? null
+  const pending = data?.approvalTally.total.pending ?? null
   useEffect(() => {
     const app = navigator as Badged
     if (pending) void app.setAppBadge?.(pending).catch(() => {})

@@ -48,7 +48,7 @@ const shownEntities: Readonly<Record<string, string>> = {
   Generation: shown.generation,
   ToolCall: shown.toolCall,
   Approval: shown.approval,
-  OutputError: '{ code message }',
+  ItemError: '{ code message }',
 }
 
 /** The selection set of a connection. */

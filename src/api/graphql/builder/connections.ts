@@ -86,3 +86,7 @@ export function listCost(args: ConnectionArgs) {
 export function hasPrefix(value: unknown, prefix: string): boolean {
   return typeof value === 'object' && value !== null && 'id' in value && String(value.id).startsWith(prefix)
 }
+
+/** The description of the argument of lists that are searched by name. */
+export const nameDescription = (entries: string) =>
+  `Only ${entries} whose name contains this text, upper and lower case alike, 1 to 100 characters.`

@@ -48,7 +48,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
 
   /** The input type of an object. */
   function input<Shape extends z.ZodObject>(name: string, shape: Shape): InputRef<z.input<Shape>> {
-    return partOf(name, descriptionOf(shape), shape, false) as InputRef<z.input<Shape>>
+    return partOf(name, aboutOf(shape), shape, false) as InputRef<z.input<Shape>>
   }
 
   /** The input type of a part of inputs, which has a name. */
@@ -91,7 +91,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     shape: Shape,
   ): ObjectRef<BuilderTypes, z.output<Shape>> {
     return builder.objectRef<z.output<Shape>>(name).implement({
-      description: descriptionOf(shape),
+      description: aboutOf(shape),
       fields: (t) => fields(t, shape),
     })
   }
@@ -202,6 +202,12 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
   }
 
   return { choice, part, object, input, inputFields, payload, fields, storedFields, outputOptions }
+}
+
+/** The description of an object type. */
+function aboutOf(shape: z.core.$ZodType): string {
+  const naming = namingOf(shape)
+  return naming?.as === 'object' ? naming.about : descriptionOf(shape)
 }
 
 /** What is made of each value of a record; a fault names its place. */

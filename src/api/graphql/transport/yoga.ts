@@ -30,7 +30,7 @@ const firstQuery = `# A browser that is signed in to the dashboard needs no key:
 {
   viewer { name project { name } }
   agents(first: 5) { nodes { id name } }
-  approvals(status: PENDING, first: 5) { nodes { id toolName arguments expiresAt } }
+  approvals(filter: { statuses: [PENDING] }, first: 5) { nodes { id toolName arguments expiresAt } }
 }
 `
 

@@ -2,8 +2,7 @@
 import * as agents from '../../../domain/agents/index.ts'
 import { actionMark, listOf, shown } from '../builder/action-mark.ts'
 import { addAgentType } from './agent-objects.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { nameDescription } from '../builder/filters.ts'
+import { connectionOf, listCost, nameDescription, page } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 

@@ -1,12 +1,12 @@
 /** The object type of approvals and their votes, and their enums. */
 import {
-  approvalStatuses,
+  approvalStatus,
   claimOf,
   decisionOf,
   extendableUntil,
   shownArguments,
   summaryOf,
-  verdict,
+  verdictChoice,
   verdictWays,
   voidReasons,
   type AskedTool,
@@ -23,17 +23,8 @@ import type { Refs } from '../builder/refs.ts'
 
 function addEnums({ builder, shapes }: Refs) {
   return {
-    Status: builder.enumType('ApprovalStatus', {
-      description: 'The status of an approval. All but PENDING are final.',
-      values: described(approvalStatuses, {
-        PENDING: 'The approval waits for a verdict.',
-        APPROVED: 'The call may run; toolCall has its result.',
-        REJECTED: 'An approver rejected the call.',
-        EXPIRED: 'No verdict was given in time; the call was rejected.',
-        VOIDED: 'The approval became void; voidReason says why.',
-      }),
-    }),
-    Verdict: shapes.choice(verdict),
+    Status: shapes.choice(approvalStatus),
+    Verdict: shapes.choice(verdictChoice),
     Way: builder.enumType('VerdictWay', {
       description: 'How a vote was given.',
       values: described(verdictWays, {

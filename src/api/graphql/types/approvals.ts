@@ -5,17 +5,14 @@ import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addApprovals(refs: Refs, gates: GateTypes): void {
-  addApprovalQueries(refs, addApprovalType(refs, gates))
+  addApprovalType(refs, gates)
+  addApprovalQueries(refs)
   addErrors(refs)
 }
 
 function addErrors({ builder, ...refs }: Refs): void {
-  refs.DecisionError.implement({
-    description: 'The reason for which one verdict was refused.',
-    interfaces: [refs.Error],
-  })
-  refs.OutputError.implement({
-    description: 'The reason for which one output was refused.',
+  refs.ItemError.implement({
+    description: 'The reason for which one item of several was refused.',
     interfaces: [refs.Error],
   })
   for (const name of ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'ConflictError'] as const)

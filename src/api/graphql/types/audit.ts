@@ -1,9 +1,7 @@
 /** The audit in GraphQL. */
 import { listAudit } from '../../../domain/access/index.ts'
-import { auditOutcomes } from '../../../domain/audit/index.ts'
+import { auditFilter } from '../../../domain/audit/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
-import { described } from '../builder/described.ts'
-import { createdFields } from '../builder/filters.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addAudit(refs: Refs): void {
@@ -38,7 +36,10 @@ export function addAudit(refs: Refs): void {
       description: 'The audit of a project, newest first. Permission: audit:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        filter: t.arg({ type: filterInput(refs), description: 'Only entries that match all given fields.' }),
+        filter: t.arg({
+          type: refs.shapes.part(auditFilter),
+          description: 'Only entries that match all given fields.',
+        }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -46,27 +47,4 @@ export function addAudit(refs: Refs): void {
         page(args, (p) => listAudit(ctx, { projectId, filter, page: p })),
     }),
   )
-}
-
-function filterInput({ builder }: Refs) {
-  const Outcome = builder.enumType('AuditOutcome', {
-    description: 'The outcome of an audited action.',
-    values: described(auditOutcomes, {
-      ALLOWED: 'The caller was allowed to do the action.',
-      DENIED: 'The caller was refused, and nothing was changed.',
-      EXECUTED: 'A tool was run, or the server acted by itself.',
-    }),
-  })
-  return builder.inputType('AuditFilter', {
-    description: 'Which entries of the audit are listed: those that match all given fields.',
-    fields: (t) => ({
-      action: t.string({ description: 'Only entries of this permission action, such as tools:Update.' }),
-      principalId: t.id({
-        description: 'Only entries of the API key or person with this id, or of the server for "system".',
-      }),
-      resource: t.string({ description: 'Only entries about this resource, such as tool/tool_… of a tool.' }),
-      outcome: t.field({ type: Outcome, description: 'Only entries with this outcome.' }),
-      ...createdFields(t, 'entries'),
-    }),
-  })
 }

@@ -1,7 +1,7 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import type { InterfaceRef, ObjectRef } from '@pothos/core'
 import { z } from 'zod'
-import { idShape } from '../../../core/shapes.ts'
+import { descriptionOf, idShape } from '../../../core/shapes.ts'
 import {
   eventKinds,
   fieldNameOf,
@@ -16,40 +16,67 @@ import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/
 
 export type EventTypes = ReturnType<typeof addEvents>
 
-/** The name of the object type of an event: TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
+/** The name of the object type of an event: TOOL_CALL_SETTLED is a ToolCallSettledEvent, unless kinds share a type. */
 function nameOf({ type }: { type: string }): string {
+  const shared = (eventKinds as Record<string, { facts: EventFacts } | undefined>)[type]?.facts.object
   const words = type.split('_').map((word) => word[0] + word.slice(1).toLowerCase())
-  return `${words.join('')}Event`
+  return `${shared ?? words.join('')}Event`
 }
 
 export function addEvents(refs: Refs) {
   const interfaces = addInterfaces(refs)
   const { GenerationEvent, ProjectEvent } = interfaces
+  const kinds = new Map<string, Kind[]>()
   for (const kind of Object.values(eventKinds))
-    addEvent(refs, kind, kind.traits.inGeneration ? [GenerationEvent, ProjectEvent] : [ProjectEvent])
+    kinds.set(nameOf(kind), [...(kinds.get(nameOf(kind)) ?? []), kind])
+  for (const [name, same] of kinds)
+    addEvent(
+      refs,
+      name,
+      same,
+      same[0]!.traits.inGeneration ? [GenerationEvent, ProjectEvent] : [ProjectEvent],
+    )
   addDelta(refs, interfaces)
   addStart(refs, interfaces)
   return interfaces
 }
 
-/** A kind as an object type: the fields of the data, and the objects that they name. */
+type Kind = { type: string; traits: { copiedToRoot: boolean; inGeneration: boolean }; facts: EventFacts }
+
+/** A kind, or several that share a type, as an object type: the fields of the data, and the objects that they name. */
 export function addEvent(
   refs: Refs,
-  { type, traits, facts }: { type: string; traits: { copiedToRoot: boolean }; facts: EventFacts },
+  name: string,
+  kinds: readonly Kind[],
   interfaces: InterfaceRef<BuilderTypes, EventShape>[],
 ): void {
-  const shapes = { ...facts.data.shape, ...(traits.copiedToRoot && { descendantId }) }
-  refs.builder.objectRef<Fact>(nameOf({ type })).implement({
-    description: facts.about,
+  const shapes = Object.assign({}, ...kinds.map(shownShapes)) as Record<string, z.ZodType>
+  const isInAll = (field: string) => kinds.every((kind) => field in shownShapes(kind))
+  const options = (field: string, shape: z.ZodType) =>
+    isInAll(field)
+      ? refs.shapes.outputOptions(shape)
+      : refs.shapes.outputOptions(shape, `${descriptionOf(shape)} Null for other types.`, true)
+  refs.builder.objectRef<Fact>(name).implement({
+    description: kinds
+      .map(({ type, facts: { about } }) => (kinds[1] ? `${type}: ${about}` : about))
+      .join(' '),
     interfaces,
     fields: (t) => {
-      const own = Object.entries(shapes).flatMap(([name, shape]) => {
-        const valueOf = (event: Fact) => (event.data as Record<string, unknown>)[name]
-        const as = fieldNameOf(shape, name)
+      const own = Object.entries(shapes).flatMap(([key, shape]) => {
+        const valueOf = (event: Fact) => (event.data as Record<string, unknown>)[key]
+        const as = fieldNameOf(shape, key)
         const relation = relationOf(shape)
         return [
           ...(as
-            ? [[as, t.field({ ...refs.shapes.outputOptions(shape), resolve: valueOf as never })] as const]
+            ? [
+                [
+                  as,
+                  t.field({
+                    ...options(key, shape),
+                    resolve: ((event: Fact) => valueOf(event) ?? null) as never,
+                  }),
+                ] as const,
+              ]
             : []),
           ...(relation
             ? [[relation.as, t.field(relatedField(refs, shape, relation, valueOf))] as const]
@@ -60,6 +87,11 @@ export function addEvent(
     },
   })
 }
+
+const shownShapes = ({ facts: { data }, traits }: Kind): Record<string, z.ZodType> => ({
+  ...data.shape,
+  ...(traits.copiedToRoot && { descendantId }),
+})
 
 /** Copies alone have it. */
 const descendantId = idShape(

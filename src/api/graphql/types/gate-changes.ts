@@ -1,5 +1,5 @@
 /** Proposed gate changes in GraphQL, which another person confirms or rejects. */
-import * as changes from '../../../domain/gate-changes/index.ts'
+import { gateChangeStatuses, listGateChanges } from '../../../domain/gate-changes/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -13,7 +13,7 @@ function addType(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('GateChangeStatus', {
     description: 'The status of a proposed gate change. All but PENDING are final.',
-    values: described(changes.gateChangeStatuses, {
+    values: described(gateChangeStatuses, {
       PENDING: 'The change waits for another person to confirm it.',
       CONFIRMED: 'Another person confirmed the change, and it was applied.',
       REJECTED: 'The change was rejected, or withdrawn by its proposer.',
@@ -97,7 +97,7 @@ function addQueries(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, pending, ...args }, { ctx }) =>
-        page(args, (p) => changes.listGateChanges(ctx, { projectId, pending, page: p })),
+        page(args, (p) => listGateChanges(ctx, { projectId, pending, page: p })),
     }),
   )
 }

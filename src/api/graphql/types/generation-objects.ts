@@ -1,6 +1,9 @@
 /** The object types of generations and of pages of their events. */
 import { encodeGenerationCursor } from '../../../domain/events/index.ts'
 import {
+  failureCodeChoice,
+  generationStatus,
+  stopReasonChoice,
   inputLineOf,
   isTerminal,
   lineOf,
@@ -16,25 +19,22 @@ import { hasPrefix } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
-import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
 import type { Fact, Refs } from '../builder/refs.ts'
 import { addSteps, type StepTypes } from './step-objects.ts'
 
-/** Implements Generation and Step with the types that only they use; returns the enums, which queries need too. */
-export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
-  const enums = addGenerationEnums(refs)
-  addGenerationType(refs, enums, addSteps(refs))
+/** Implements Generation and Step with the types that only they use. */
+export function addGenerationTypes(refs: Refs, events: EventTypes): void {
+  addGenerationType(refs, addSteps(refs))
   addLog(refs, events)
-  return enums
 }
 
-function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }: StepTypes): void {
-  const { builder } = refs
+function addGenerationType(refs: Refs, { Model, Usage }: StepTypes): void {
+  const { builder, shapes } = refs
   const GenerationError = builder.objectRef<NonNullable<Generation['error']>>('GenerationError').implement({
     description: 'The failure that ended a generation.',
     fields: (t) => ({
       code: t.expose('code', {
-        type: Status.failure,
+        type: shapes.choice(failureCodeChoice),
         description: 'The stable code of the failure, for programs.',
       }),
       message: t.exposeString('message', { description: 'An explanation of the failure for people.' }),
@@ -78,7 +78,7 @@ function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the generation; it begins with gen_.' }),
       status: t.field({
-        type: Status.status,
+        type: shapes.choice(generationStatus),
         description: 'The status of the generation.',
         resolve: async (generation, _args, { loaders }) => {
           const { storedStatus } = generation
@@ -89,7 +89,7 @@ function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }
         },
       }),
       stopReason: t.expose('stopReason', {
-        type: Status.stopReason,
+        type: shapes.choice(stopReasonChoice),
         nullable: true,
         description: 'Why the generation ended; null unless the status is COMPLETED.',
       }),

@@ -1,5 +1,6 @@
 /** Numbers of generations in GraphQL: of all that a list has, and of each agent in it. */
 import {
+  generationFilter,
   tallyGenerations,
   type GenerationGroup,
   type GenerationNumbers,
@@ -7,7 +8,6 @@ import {
 } from '../../../domain/generations/index.ts'
 import type { BuilderTypes } from '../builder/builder.ts'
 import type { Refs } from '../builder/refs.ts'
-import type { GenerationFilterRef } from './generation-filter.ts'
 
 function numbers<Row extends GenerationNumbers>(t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Row>) {
   const of = (name: keyof GenerationNumbers, what: string) =>
@@ -21,21 +21,21 @@ function numbers<Row extends GenerationNumbers>(t: PothosSchemaTypes.ObjectField
   }
 }
 
-export function addGenerationTally(refs: Refs, Filter: GenerationFilterRef): void {
+export function addGenerationTally(refs: Refs): void {
   const { builder } = refs
-  const Numbers = builder.objectRef<GenerationNumbers>('GenerationNumbers').implement({
-    description: 'Numbers of generations by what has become of them.',
-    fields: numbers,
-  })
   const Group = builder.objectRef<GenerationGroup>('GenerationGroup').implement({
-    description: 'Numbers of generations of one agent.',
+    description: 'Numbers of generations by what has become of them, of one agent or of all.',
     fields: (t) => ({
-      agentId: t.exposeID('agentId', { description: 'The id of the agent, which may be deleted by now.' }),
+      id: t.exposeID('id', {
+        nullable: true,
+        description: 'The id of the agent, which may be deleted by now; null for all agents.',
+      }),
       agent: t.field({
         type: refs.Agent,
         nullable: true,
-        description: 'The agent; null when it was deleted or is hidden from this API key.',
-        resolve: ({ agentId }, _args, { loaders }) => loaders.agents.load(agentId),
+        description:
+          'The agent; null for all agents, and when it was deleted or is hidden from this API key.',
+        resolve: ({ id }, _args, { loaders }) => (id === null ? null : loaders.agents.load(id)),
       }),
       ...numbers(t),
     }),
@@ -43,10 +43,10 @@ export function addGenerationTally(refs: Refs, Filter: GenerationFilterRef): voi
   const Tally = builder.objectRef<GenerationTally>('GenerationTally').implement({
     description: 'How many generations a list has.',
     fields: (t) => ({
-      total: t.expose('total', { type: Numbers, description: 'The generations of the list.' }),
-      agents: t.expose('agents', {
+      total: t.expose('total', { type: Group, description: 'The generations of the list.' }),
+      groups: t.expose('groups', {
         type: [Group],
-        description: 'The numbers of each agent, those with the most generations first.',
+        description: 'The groups, those with the most generations first.',
       }),
       isComplete: t.exposeBoolean('isComplete', {
         description: 'Whether everything was counted: counting stops at 10,000 generations.',
@@ -60,7 +60,10 @@ export function addGenerationTally(refs: Refs, Filter: GenerationFilterRef): voi
         'How many generations a list has, by what has become of them and by agent. Permission: generations:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        filter: t.arg({ type: Filter, description: 'Only generations that match all given fields.' }),
+        filter: t.arg({
+          type: refs.shapes.part(generationFilter),
+          description: 'Only generations that match all given fields.',
+        }),
       },
       resolve: (_root, args, { ctx }) => tallyGenerations(ctx, args),
     }),

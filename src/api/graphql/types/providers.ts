@@ -1,5 +1,5 @@
 /** Model providers in GraphQL. */
-import * as models from '../../../domain/models/index.ts'
+import { listProviders, providerKind } from '../../../domain/models/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 
@@ -13,7 +13,7 @@ export function addProviders(refs: Refs): void {
         description: 'The name of the provider: the part before the slash in provider/model.',
       }),
       kind: t.field({
-        type: refs.shapes.choice(models.providerKind),
+        type: refs.shapes.choice(providerKind),
         description: 'The API that the provider has.',
         resolve: (provider) => provider.kind,
       }),
@@ -52,7 +52,7 @@ export function addProviders(refs: Refs): void {
       },
       complexity: listCost,
       resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => models.listProviders(ctx, { projectId, page: p })),
+        page(args, (p) => listProviders(ctx, { projectId, page: p })),
     }),
   )
 }

@@ -44,7 +44,7 @@ import { addStatistics } from './statistics.ts'
 import { addUsableProviders } from './usable-providers.ts'
 import { addPrincipals } from './principals.ts'
 import { addOperations } from '../builder/operations.ts'
-import { declareRefs, type Refs } from '../builder/refs.ts'
+import { declareRefs } from '../builder/refs.ts'
 import { addScalars } from '../builder/scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSessions } from './sessions.ts'
@@ -101,8 +101,7 @@ function build(): GraphQLSchema {
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  const generations = addGenerations(refs, events)
-  addThreads(refs, { ...generations, ...addGenerationInput(refs) })
+  addThreads(refs, { ...addGenerations(refs, events), ...addGenerationInput(refs) })
   addTriggers(refs)
   addDataRemovals(refs, addRetention(refs))
   addLegalHolds(refs)
@@ -112,28 +111,26 @@ function build(): GraphQLSchema {
   addUsableProviders(refs)
   addStatistics(refs)
   addLimits(refs)
-  addMutations(refs)
+  addOperations(
+    refs,
+    access,
+    agents,
+    approvals,
+    calls,
+    files,
+    followers,
+    gateChanges,
+    generations,
+    models,
+    pauses,
+    projects,
+    retention,
+    secrets,
+    signIn,
+    threads,
+    tools,
+    triggers,
+    upstream,
+  )
   return meterAnswers(boundLists(builder.toSchema()))
-}
-
-/** Every operation of the domain is a mutation. */
-function addMutations(refs: Refs): void {
-  addOperations(refs, access)
-  addOperations(refs, agents)
-  addOperations(refs, approvals)
-  addOperations(refs, calls)
-  addOperations(refs, files)
-  addOperations(refs, followers)
-  addOperations(refs, gateChanges)
-  addOperations(refs, generations)
-  addOperations(refs, models)
-  addOperations(refs, pauses)
-  addOperations(refs, projects)
-  addOperations(refs, retention)
-  addOperations(refs, secrets)
-  addOperations(refs, signIn)
-  addOperations(refs, threads)
-  addOperations(refs, tools)
-  addOperations(refs, triggers)
-  addOperations(refs, upstream)
 }

@@ -1,30 +1,16 @@
 /** Tool calls in GraphQL: the object type and the queries. */
 import { summaryOf } from '../../../domain/approvals/index.ts'
+import { listCalls } from '../../../domain/calls/index.ts'
 import { masked } from '../../../domain/tools/index.ts'
-import {
-  listToolCalls,
-  resolution,
-  toolCallStatuses,
-  type ToolCallFilter,
-  type ToolCallStatus,
-} from '../../../domain/tool-calls/index.ts'
+import { resolution, toolCallFilter, toolCallStatus } from '../../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from '../builder/action-mark.ts'
-import type { EnumOf } from '../builder/builder.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
-import { described } from '../builder/described.ts'
-import { joined, toolCallFilter } from '../builder/filters.ts'
 import type { Refs } from '../builder/refs.ts'
 import { attemptType } from './tool-call-ledger.ts'
-import { addUnknownCalls } from './unknown-calls.ts'
 
 export function addToolCalls(refs: Refs): void {
   const { builder } = refs
-  const Status = builder.enumType('ToolCallStatus', {
-    description:
-      'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are ' +
-      'open, the others final, except that a person may resolve UNKNOWN.',
-    values: described(toolCallStatuses, statusDescriptions),
-  })
+  const Status = refs.shapes.choice(toolCallStatus)
   const Source = builder.enumType('ToolCallSource', {
     description: 'The origin of a tool call.',
     values: {
@@ -219,12 +205,11 @@ export function addToolCalls(refs: Refs): void {
       }),
     }),
   })
-  addQueries(refs, Status)
+  addQueries(refs)
 }
 
-function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
+function addQueries(refs: Refs): void {
   const { builder } = refs
-  const Filter = toolCallFilter(refs, Status)
   const connection = connectionOf(refs.ToolCall, 'ToolCall')
   builder.queryField('toolCall', (t) =>
     t.field({
@@ -239,7 +224,6 @@ function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
       resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
     }),
   )
-  addUnknownCalls(refs, connection)
   builder.queryField('toolCalls', (t) =>
     t.field({
       ...actionMark(listOf(shown.toolCall)),
@@ -248,35 +232,15 @@ function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
         'The tool calls of a project, newest first, those of generations and direct ones. Permission: toolCalls:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        status: t.arg({ type: Status, description: 'Only calls with this status.' }),
-        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
-        filter: t.arg({ type: Filter, description: 'Only calls that match all given fields.' }),
+        filter: t.arg({
+          type: refs.shapes.part(toolCallFilter),
+          description: 'Only calls that match all given fields.',
+        }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, status, toolId, filter, ...args }, { ctx }) =>
-        page(args, (p) => {
-          const all = joined<ToolCallFilter>(filter, { toolId, statuses: status ? [status] : null })
-          return listToolCalls(ctx, { projectId, filter: all, page: p })
-        }),
+      resolve: (_root, { projectId, filter, ...args }, { ctx }) =>
+        page(args, (p) => listCalls(ctx, { projectId, filter, page: p })),
     }),
   )
-}
-
-const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
-  PROPOSED: 'The call is accepted and not sent yet.',
-  AWAITING_APPROVAL: 'The gate stopped the call until it is approved; see approval.',
-  APPROVED: 'The call is approved and not sent yet.',
-  EXECUTING: 'The call was sent and has no result yet.',
-  AWAITING_CLIENT: 'The call waits for the output of a client: submitToolOutputs.',
-  SUCCEEDED: 'The call returned a result without error.',
-  ERRORED: 'The call failed, or was refused with a reason.',
-  INVALID: 'The arguments do not match the schema; the call was not sent.',
-  UNKNOWN:
-    'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken ' +
-    'effect and is not repeated.',
-  REJECTED: 'An approver rejected the call; it was not sent.',
-  EXPIRED: 'No approver approved the call in time; it was not sent.',
-  SKIPPED: 'The generation ended with the step of the call; it was not sent.',
-  CANCELLED: 'The generation ended, or the caller withdrew the call, before it had a result.',
 }

@@ -1,9 +1,8 @@
 /** Tools in GraphQL. */
 import * as tools from '../../../domain/tools/index.ts'
 import { actionMark, listOf, shown } from '../builder/action-mark.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf, listCost, nameDescription, page } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
-import { nameDescription } from '../builder/filters.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addToolKinds } from './tool-kinds.ts'
 import { addToolTypes } from './tool-objects.ts'

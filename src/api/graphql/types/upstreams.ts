@@ -1,8 +1,16 @@
 /** Upstreams in GraphQL: the status and catalog of the server behind an mcp tool, and the mutations that connect it. */
-import * as upstreams from '../../../domain/upstream/index.ts'
+import { serverFault } from '../../../core/shapes.ts'
+import {
+  type Catalog,
+  type UpstreamState,
+  type UpstreamTool,
+  eraChoice,
+  upstreamStatusChoice,
+  upstreamTransportChoice,
+} from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 
-type Upstream = upstreams.UpstreamState & { catalog: upstreams.Catalog }
+type Upstream = UpstreamState & { catalog: Catalog }
 
 /** Adds the type and the mutations of upstreams. */
 export function addUpstreams(refs: Refs): void {
@@ -11,7 +19,7 @@ export function addUpstreams(refs: Refs): void {
 
 function addUpstreamType(refs: Refs): void {
   const { builder, shapes } = refs
-  const UpstreamTool = builder.objectRef<upstreams.UpstreamTool>('UpstreamTool').implement({
+  const UpstreamTool = builder.objectRef<UpstreamTool>('UpstreamTool').implement({
     description: 'A tool as its upstream server describes it, without invisible characters.',
     fields: (t) => ({
       name: t.exposeString('name', { description: 'The name of the tool at the server.' }),
@@ -31,7 +39,7 @@ function addUpstreamType(refs: Refs): void {
       'The server behind an mcp tool as of the last discovery. Reading it sends no request to the server.',
     fields: (t) => ({
       status: t.expose('status', {
-        type: shapes.choice(upstreams.upstreamStatus),
+        type: shapes.choice(upstreamStatusChoice),
         description: 'The connection status of the server.',
       }),
       lastSeenAt: t.expose('lastSeenAt', {
@@ -67,17 +75,17 @@ function addUpstreamType(refs: Refs): void {
           (await loaders.connections.load(id))?.expiresAt ?? null,
       }),
       error: t.expose('error', {
-        type: shapes.object(upstreams.upstreamError),
+        type: shapes.object(serverFault),
         nullable: true,
         description: 'The failure of the last discovery; null when it succeeded.',
       }),
       era: t.expose('era', {
-        type: shapes.choice(upstreams.era),
+        type: shapes.choice(eraChoice),
         nullable: true,
         description: 'The protocol that the server speaks; null before the first discovery.',
       }),
       transport: t.expose('transport', {
-        type: shapes.choice(upstreams.upstreamTransport),
+        type: shapes.choice(upstreamTransportChoice),
         nullable: true,
         description: 'The transport to the server; null before the first discovery.',
       }),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { asText, type JsonObject } from '../../../core/json.ts'
-import { idShape, optional } from '../../../core/shapes.ts'
+import { optional } from '../../../core/shapes.ts'
 import { shortText } from '../../../core/text.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -17,6 +17,7 @@ import {
   projectOf,
   recordChange,
   type Ctx,
+  deletion,
 } from '../../access/index.ts'
 import {
   appendProjectEvents,
@@ -205,9 +206,7 @@ export const deleteSlackIntegration = operation({
     'decide nothing.',
   permission: 'slack:Delete',
   input: z.object(inProject).describe('The project whose Slack integration is deleted.'),
-  payload: z
-    .object({ deletedId: idShape('The id of the deleted integration.') })
-    .describe('The Slack integration that was deleted.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, input) {
     const projectId = await projectOf(ctx, input.projectId)
@@ -221,7 +220,7 @@ export const deleteSlackIntegration = operation({
       await tx.delete(slackUsers).where(eq(slackUsers.projectId, projectId))
       await tx.delete(slackMessages).where(eq(slackMessages.integrationId, row.id))
       await told(tx, ctx, projectId, 'slack:Delete', [slackDeleted({ integrationId: row.id })], {})
-      return { deletedId: row.id }
+      return { deletedId: row.id, deleted: true }
     }).finally(() => wake(ctx, projectId))
   },
 })

@@ -10,7 +10,7 @@ import type { Position } from '../../../store/events/position.ts'
 import { assertMay, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { webhookCreated } from '../../events/index.ts'
 import { givenPlace } from './given-place.ts'
-import { assertUrl, description, sentTypes, settings, urlShape, withSecret } from './input.ts'
+import { assertUrl, description, sentTypes, settings, urlShape, webhookPayload } from './input.ts'
 import { told, wake } from './operations.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf } from './webhook.ts'
@@ -35,7 +35,7 @@ export const createWebhook = operation({
       ),
     })
     .describe('The webhook to create.'),
-  payload: withSecret,
+  payload: webhookPayload,
   refuses: ['NOT_FOUND', 'LIMITED'],
   async run(ctx, { after, types, ...given }) {
     const projectId = await projectOf(ctx, given.projectId)

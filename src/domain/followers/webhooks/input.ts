@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
-import { idOf, optional, scalar } from '../../../core/shapes.ts'
+import { idOf, optional, scalar, part } from '../../../core/shapes.ts'
 import { assertMay, assertSpeaksFor, type Ctx } from '../../access/index.ts'
 import { eventKinds, isSent, type EventType } from '../../events/index.ts'
 import { Webhook, type Recipient } from './webhook.ts'
@@ -27,18 +27,16 @@ export const urlShape = text(2000, 1)
 /** The webhook that is meant. */
 export const ofWebhook = { webhookId: idOf('webhook') }
 
-/** What a mutation returns. */
-export const changed = z
-  .object({ webhook: Webhook.describe('The webhook after the mutation.') })
-  .describe('The webhook after the mutation.')
-
-/** What a mutation returns that makes a secret. */
-export const withSecret = z
-  .object({
-    ...changed.shape,
-    secret: z.string().describe('The signing secret, which is shown only now; it begins with whsec_.'),
-  })
-  .describe('The webhook and its signing secret.')
+/** What a mutation of a webhook returns. */
+export const webhookPayload = part('WebhookPayload', 'The webhook, and its signing secret if that is new.', {
+  webhook: Webhook.describe('The webhook after the mutation.'),
+  secret: z
+    .string()
+    .nullable()
+    .describe(
+      'The signing secret, which is shown only now; it begins with whsec_. Null unless the mutation made one.',
+    ),
+})
 
 /** What people say about an endpoint. */
 export const description = text(500).describe('What the endpoint is for, at most 500 characters.')

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AppError } from '../../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../../core/json.ts'
 import type { Page } from '../../../core/page.ts'
-import { idShape, keepOnNull, optional, resetOnNull } from '../../../core/shapes.ts'
+import { keepOnNull, optional, resetOnNull } from '../../../core/shapes.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { listPage } from '../../../store/db/keyset.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -21,6 +21,7 @@ import {
   reachable,
   recordChange,
   type Ctx,
+  deletion,
 } from '../../access/index.ts'
 import {
   appendProjectEvents,
@@ -35,13 +36,12 @@ import {
   assertRecipients,
   assertUrl,
   assertVersion,
-  changed,
   description,
   ofWebhook,
   sentTypes,
   settings,
   urlShape,
-  withSecret,
+  webhookPayload,
 } from './input.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
@@ -72,7 +72,7 @@ export const updateWebhook = operation({
       ),
     })
     .describe('The changes to make.'),
-  payload: changed,
+  payload: webhookPayload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, { webhookId, types, ...given }) {
     const found = await findWebhook(ctx, webhookId)
@@ -114,7 +114,7 @@ export const updateWebhook = operation({
       return webhookOf(row!, ctx)
     })
     wake(ctx, webhook.projectId)
-    return { webhook }
+    return { webhook, secret: null }
   },
 })
 
@@ -149,9 +149,7 @@ export const deleteWebhook = operation({
   does: 'Deletes a webhook and its deliveries; nothing more is sent.',
   permission: 'webhooks:Delete',
   input: z.object(ofWebhook).describe('The webhook to delete.'),
-  payload: z
-    .object({ deletedId: idShape('The id of the deleted webhook.') })
-    .describe('The webhook that was deleted.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, { webhookId }) {
     const found = await findWebhook(ctx, webhookId)
@@ -165,7 +163,7 @@ export const deleteWebhook = operation({
       await told(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
     })
     wake(ctx, found.projectId)
-    return { deletedId: webhookId }
+    return { deletedId: webhookId, deleted: true }
   },
 })
 
@@ -174,7 +172,7 @@ export const rotateWebhookSecret = operation({
   does: 'Sets a new signing secret; for 24 hours deliveries are signed with the previous one too.',
   permission: 'webhooks:Update',
   input: z.object(ofWebhook).describe('The webhook whose secret is replaced.'),
-  payload: withSecret,
+  payload: webhookPayload,
   refuses: ['NOT_FOUND'],
   async run(ctx, { webhookId }) {
     const found = await findWebhook(ctx, webhookId)

@@ -8,7 +8,7 @@ import { atomically, type Database } from '../../../store/db/database.ts'
 import { webhooks } from '../../../store/db/tables/webhooks.ts'
 import { ofVersion, operation } from '../../access/index.ts'
 import { webhookUpdated } from '../../events/index.ts'
-import { assertRecipients, assertVersion, changed, ofWebhook } from './input.ts'
+import { assertRecipients, assertVersion, webhookPayload, ofWebhook } from './input.ts'
 import { findWebhook, lockWebhook, nextVersion, told, wake } from './operations.ts'
 import { webhookOf, type Recipient } from './webhook.ts'
 
@@ -48,7 +48,7 @@ export const setWebhookRecipients = operation({
         .describe('All recipients, at most 20; an empty list removes them.'),
     })
     .describe('The recipients of a webhook.'),
-  payload: changed,
+  payload: webhookPayload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(ctx, { webhookId, recipients, expectedVersion }) {
     const found = await findWebhook(ctx, webhookId)
@@ -71,7 +71,7 @@ export const setWebhookRecipients = operation({
       return webhookOf(row!, ctx)
     })
     wake(ctx, webhook.projectId)
-    return { webhook }
+    return { webhook, secret: null }
   },
 })
 

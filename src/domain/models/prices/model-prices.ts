@@ -14,13 +14,14 @@ import {
   recordChange,
   inProject,
   operation,
+  deletion,
 } from '../../access/index.ts'
 import { appendProjectEvents, providerSet } from '../../events/index.ts'
 import { listedAt, listPriceOf } from './list-prices.ts'
 
 const rateOf = (what: string) => `The price in USD for a million tokens that ${what}.`
 const rate = z.number('must be a number').min(0, 'must not be negative').max(1_000_000)
-const rates = {
+const rateFields = {
   input: rate.describe(rateOf('the model reads')),
   cachedInput: rate.describe(rateOf('the provider reads from its cache')),
   output: rate.describe(rateOf('the model writes')),
@@ -32,7 +33,7 @@ const modelName = text(265, 1)
 
 export const modelPrice = part('ModelPrice', 'The price of one model in a project.', {
   model: modelName,
-  ...rates,
+  ...rateFields,
   source: choice('ModelPriceSource', 'The origin of the price of a model.', {
     LIST: 'The price is on the list of vendors that Gatehouse has.',
     PROJECT: 'The price was set for the project.',
@@ -77,8 +78,8 @@ export const setModelPrice = operation({
     .object({
       ...inProject,
       model: modelName,
-      ...rates,
-      cachedInput: optional(rates.cachedInput, 'the price of tokens that the model reads'),
+      ...rateFields,
+      cachedInput: optional(rateFields.cachedInput, 'the price of tokens that the model reads'),
     })
     .describe('The price of a model, at most 1,000,000 USD for a million tokens.'),
   payload: z
@@ -120,9 +121,7 @@ export const deleteModelPrice = operation({
   does: 'Deletes the price that was set for a model: its list price counts again, or it has none. Idempotent.',
   permission: 'providers:Set',
   input: z.object({ ...inProject, model: modelName }).describe('The model whose price to delete.'),
-  payload: z
-    .object({ deleted: z.boolean().describe('Whether the project had a price for the model.') })
-    .describe('The result of the deletion.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, { model, ...given }) {
     const projectId = await projectOf(ctx, given.projectId)
@@ -141,7 +140,7 @@ export const deleteModelPrice = operation({
       return true
     })
     if (wasThere) publishNews(ctx, projectId)
-    return { deleted: wasThere }
+    return { deletedId: null, deleted: wasThere }
   },
 })
 

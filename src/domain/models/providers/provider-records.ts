@@ -21,6 +21,7 @@ import {
   type Services,
   inProject,
   operation,
+  deletion,
 } from '../../access/index.ts'
 import { appendProjectEvents, providerDeleted, providerSet } from '../../events/index.ts'
 import { faultOfUse, openSecrets, SecretRefusedError } from '../../secrets/index.ts'
@@ -269,27 +270,25 @@ export const deleteProvider = operation({
   input: z
     .object({ ...inProject, name: z.string().describe('The name of the provider.') })
     .describe('The provider to delete.'),
-  payload: z
-    .object({ deleted: z.boolean().describe('Whether the provider existed.') })
-    .describe('The result of the deletion.'),
+  payload: deletion,
   refuses: ['NOT_FOUND'],
   async run(ctx, given) {
     const { name } = given
     const projectId = await projectOf(ctx, given.projectId)
     await assertMay(ctx, 'providers:Delete', projectId, `provider/${name}`)
-    const wasThere = await atomically(ctx.db, async (tx) => {
+    const deletedId = await atomically(ctx.db, async (tx) => {
       const rows = await tx
         .delete(providers)
         .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
         .returning({ id: providers.id })
       const resource = `provider/${name}`
-      if (rows.length === 0) return false
+      if (rows.length === 0) return null
       await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
       await appendProjectEvents(tx, projectId, [providerDeleted({ name })])
-      return true
+      return rows[0]!.id
     })
-    if (wasThere) publishNews(ctx, projectId)
-    return { deleted: wasThere }
+    if (deletedId) publishNews(ctx, projectId)
+    return { deletedId, deleted: deletedId !== null }
   },
 })
 

@@ -6,7 +6,6 @@ import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
 import { AppError } from '../../../core/errors.ts'
-import { idOf } from '../../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -28,7 +27,7 @@ import {
 } from './login-row.ts'
 import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from '../save.ts'
-import { loadRows, toolOfUpstream, type UpstreamRow } from '../state.ts'
+import { loadRows, ofUpstream, toolOfUpstream, type UpstreamRow } from '../state.ts'
 import { targetOf } from '../target.ts'
 import { databaseTokenStore } from './tokens.ts'
 
@@ -42,7 +41,7 @@ export const connectUpstream = operation({
   name: 'connectUpstream',
   does: 'Starts a login of a person at the authorization server of an upstream.',
   permission: 'tools:Connect',
-  input: z.object({ toolId: idOf('tool', 'mcp tool') }).describe('The mcp tool to log in for.'),
+  input: ofUpstream,
   payload: z
     .object({
       url: z
@@ -144,9 +143,7 @@ export const disconnectUpstream = operation({
   name: 'disconnectUpstream',
   does: 'Deletes the OAuth tokens, the client registration and the pending logins of an upstream.',
   permission: 'tools:Connect',
-  input: z
-    .object({ toolId: idOf('tool', 'mcp tool') })
-    .describe('The mcp tool whose server is disconnected.'),
+  input: ofUpstream,
   payload: toolOfUpstream,
   refuses: ['NOT_FOUND'],
   async run(ctx, { toolId }) {

@@ -531,7 +531,9 @@ describe('reconnects', () => {
     const generationId = chat.lastMessage!.id.replace('msg_', 'gen_')
     const outputs = [{ toolCallId: ask.toolCallId, output: { code: 1 }, isError: true }]
     await h.mutate('submitToolOutputs', { generationId, outputs }, '__typename')
-    const { data } = await h.gql('{ approvals(status: PENDING, first: 50) { nodes { id toolName } } }')
+    const { data } = await h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }, first: 50) { nodes { id toolName } } }',
+    )
     const question = data['approvals'].nodes.find((one: { toolName: string }) => one.toolName === 'sign')
     await h.mutate('decideApproval', { approvalId: question.id, verdict: 'APPROVE' }, '__typename')
     await chat.resumeStream()

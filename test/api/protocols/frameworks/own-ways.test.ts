@@ -61,7 +61,9 @@ describe.skipIf(!hasPeers)('@openai/agents', () => {
     const agent = new Agent({ name: 'assistant', model: 'gated' })
     const asked = runner.run(agent, acting('unseen'))
     await expect(asked).rejects.toThrow('MCP server (gatehouse) not found')
-    const pending = await agents.h.gql('{ approvals(status: PENDING) { nodes { arguments } } }')
+    const pending = await agents.h.gql(
+      '{ approvals(filter: { statuses: [PENDING] }) { nodes { arguments } } }',
+    )
     expect(pending.data['approvals'].nodes).toEqual([{ arguments: { word: 'unseen' } }])
   })
 

@@ -110,7 +110,7 @@ test('a person who decides elsewhere with other arguments: the call runs with th
     model: modelOf('gated', secret),
     prompt: 'call act {"word": "a"}\nthen\nsay ok',
   })
-  const list = 'query { approvals(status: PENDING) { nodes { id } } }'
+  const list = 'query { approvals(filter: { statuses: [PENDING] }) { nodes { id } } }'
   const waiting = async () => (await h.gql(list)).data['approvals'].nodes[0]?.id as string | undefined
   await expect.poll(waiting).toBeDefined()
   const verdict = { approvalId: await waiting(), verdict: 'APPROVE', arguments: { word: 'b' } }

@@ -157,7 +157,7 @@ test('a key that may not decide waits for a person, and sees the call as it ran'
   })
   const seen: string[] = []
   let decided: Promise<unknown> | null = null
-  const list = 'query { approvals(status: PENDING) { nodes { id } } }'
+  const list = 'query { approvals(filter: { statuses: [PENDING] }) { nodes { id } } }'
   for await (const event of events) {
     seen.push(event.type)
     if (event.type !== 'response.in_progress') continue
@@ -172,7 +172,7 @@ test('a key that may not decide waits for a person, and sees the call as it ran'
       )
     })
   }
-  expect(await decided).toMatchObject({ __typename: 'DecideApprovalPayload' })
+  expect(await decided).toMatchObject({ __typename: 'ApprovalPayload' })
   expect(seen.at(-1)).toBe('response.completed')
   expect(seen).not.toContain('response.mcp_approval_request')
 })

@@ -118,7 +118,7 @@ export const decideMutation = graphql(
     mutation Decide($input: DecideApprovalInput!) {
       decideApproval(input: $input) {
         __typename
-        ... on DecideApprovalPayload {
+        ... on ApprovalPayload {
           approval {
             ...Question
           }

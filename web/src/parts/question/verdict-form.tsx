@@ -258,7 +258,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
     if (decided.__typename === 'ApprovalAlreadyDecidedError')
       toast(lostWords(verdict, decided.approval), { tone: 'bad', href: `/approvals/${question.id}` })
     // A decision by somebody else comes with the question as it is now.
-    if (decided.__typename !== 'DecideApprovalPayload' || !decided.approval) return reload()
+    if (decided.__typename !== 'ApprovalPayload' || !decided.approval) return reload()
     const { toolName } = question
     toast(wordsFor(decided.approval.status, toolName), {
       tone: isApproval ? 'good' : 'plain',
@@ -266,7 +266,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
     })
     onDecided(decided.approval)
   }
-  const refused = result && result.__typename !== 'DecideApprovalPayload' ? result : null
+  const refused = result && result.__typename !== 'ApprovalPayload' ? result : null
   return {
     give,
     isRunning,

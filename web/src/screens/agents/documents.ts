@@ -148,7 +148,7 @@ export const createAgentMutation = graphql(
     mutation CreateAgent($input: CreateAgentInput!) {
       createAgent(input: $input) {
         __typename
-        ... on CreateAgentPayload {
+        ... on AgentPayload {
           agent {
             ...AgentDetail
           }
@@ -165,7 +165,7 @@ export const updateAgentMutation = graphql(
     mutation UpdateAgent($input: UpdateAgentInput!) {
       updateAgent(input: $input) {
         __typename
-        ... on UpdateAgentPayload {
+        ... on AgentPayload {
           agent {
             ...AgentDetail
           }
@@ -184,7 +184,7 @@ export const startMutation = graphql(
     mutation StartTrial($input: StartGenerationInput!) {
       startGeneration(input: $input) {
         __typename
-        ... on StartGenerationPayload {
+        ... on GenerationPayload {
           generation {
             id
             threadId

@@ -56,7 +56,7 @@ export const createTriggerMutation = graphql(
     mutation CreateTrigger($input: CreateTriggerInput!) {
       createTrigger(input: $input) {
         __typename
-        ... on CreateTriggerPayload {
+        ... on TriggerPayload {
           secret
           trigger {
             ...TriggerRow
@@ -74,7 +74,7 @@ export const rotateMutation = graphql(
     mutation RotateTriggerSecret($input: RotateTriggerSecretInput!) {
       rotateTriggerSecret(input: $input) {
         __typename
-        ... on RotateTriggerSecretPayload {
+        ... on TriggerPayload {
           secret
         }
         ...Faults

@@ -31,7 +31,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
     const answer = (await mutate({ input: { ...asked, idempotencyKey: own.key } }))?.startGeneration
     if (!answer) return
     press.current = null
-    if (answer.__typename !== 'StartGenerationPayload') return
+    if (answer.__typename !== 'GenerationPayload') return
     setTurns([...turns, answer.generation])
     setWaiting(true)
     // Whoever went on writing meanwhile keeps it.

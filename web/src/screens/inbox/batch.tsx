@@ -160,7 +160,7 @@ async function decideOne(question: Question, verdict: Verdict, reason: string): 
         ...(reason === '' ? {} : { reason }),
       },
     })
-    if (decideApproval.__typename !== 'DecideApprovalPayload') return decideApproval.message
+    if (decideApproval.__typename !== 'ApprovalPayload') return decideApproval.message
     const status = decideApproval.approval?.status
     if (!status) return t('taken')
     return status === 'PENDING' ? t('your vote counts, more are needed') : wordsOf(status)

@@ -7,14 +7,7 @@ import { question } from '../../parts/question/documents.ts'
 export const pendingQuery = graphql(
   `
     query Pending($projectId: ID, $filter: ApprovalFilter, $after: String) {
-      approvals(
-        projectId: $projectId
-        status: PENDING
-        filter: $filter
-        orderBy: EXPIRES_AT
-        first: 100
-        after: $after
-      ) {
+      approvals(projectId: $projectId, filter: $filter, orderBy: EXPIRES_AT, first: 100, after: $after) {
         nodes {
           ...Question
         }

@@ -37,7 +37,10 @@ interface Shown {
  * others.
  */
 export function useQuestions(chosen: string | null, isHeld: boolean, search: string): Questions {
-  const filter = useMemo(() => (search.trim() === '' ? null : { search }), [search])
+  const filter = useMemo(
+    () => ({ statuses: ['PENDING' as const], ...(search.trim() === '' ? {} : { search }) }),
+    [search],
+  )
   const { nodes: read, ...pages } = usePages(pendingQuery, { filter }, (data) => data.approvals, {
     eventTypes: questionTypes,
   })

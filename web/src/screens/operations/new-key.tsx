@@ -16,7 +16,7 @@ const createMutation = graphql(
     mutation CreateKey($input: CreateApiKeyInput!) {
       createApiKey(input: $input) {
         __typename
-        ... on CreateApiKeyPayload {
+        ... on ApiKeyPayload {
           secret
         }
         ...Faults
@@ -42,7 +42,7 @@ const inviteMutation = graphql(
   [faults],
 )
 
-type Made = { secret: string } | { link: string; oneTimeCode: string }
+type Made = { secret: string | null } | { link: string; oneTimeCode: string }
 
 export function NewKey({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
@@ -63,7 +63,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
   if (made && 'link' in made) return <Invited name={name} {...made} onClose={onClose} />
   if (made)
     return (
-      <SecretOnce title={t('The secret of the key')} secret={made.secret} onClose={onClose}>
+      <SecretOnce title={t('The secret of the key')} secret={made.secret ?? ''} onClose={onClose}>
         {t('Whoever has it can do what the key may.')}
       </SecretOnce>
     )

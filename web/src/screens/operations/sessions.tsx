@@ -72,7 +72,7 @@ const allQuery = graphql(
   [sessionRow],
 )
 
-const endMutation = command('endSession')
+const endMutation = command('endSessions')
 
 const endAllMutation = graphql(`
   mutation EndSessions($input: EndSessionsInput!) {

@@ -24,6 +24,7 @@ const nothing = { q: null, tool: null, agent: null, since: null, from: null, to:
 function filterOf(given: URLSearchParams) {
   const word = (name: string) => given.get(name)?.trim() || null
   return {
+    statuses: ['UNKNOWN' as const],
     search: word('q'),
     toolId: word('tool'),
     agentId: word('agent'),
@@ -35,7 +36,7 @@ export function UnknownCalls() {
   const { params, go, replace } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(new URLSearchParams(search)), [search])
-  const pages = usePages(unknownQuery, { filter }, (data) => data.unknownToolCalls, {
+  const pages = usePages(unknownQuery, { filter }, (data) => data.toolCalls, {
     eventTypes: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
   })
   usePlace(`/operations/unknown?${search}`, pages.nodes.length, pages)

@@ -4,8 +4,8 @@ import { voteParts } from '../../parts/votes.tsx'
 
 export const unknownQuery = graphql(
   `
-    query UnknownCalls($projectId: ID, $filter: UnknownToolCallFilter, $after: String) {
-      unknownToolCalls(projectId: $projectId, filter: $filter, first: 50, after: $after) {
+    query UnknownCalls($projectId: ID, $filter: ToolCallFilter, $after: String) {
+      toolCalls(projectId: $projectId, filter: $filter, first: 50, after: $after) {
         nodes {
           id
           name
@@ -53,4 +53,4 @@ export const unknownQuery = graphql(
   [voteParts],
 )
 
-export type UnknownRow = ResultOf<typeof unknownQuery>['unknownToolCalls']['nodes'][number]
+export type UnknownRow = ResultOf<typeof unknownQuery>['toolCalls']['nodes'][number]

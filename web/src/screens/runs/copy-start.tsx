@@ -39,7 +39,7 @@ function Texts({ run }: { run: Run }) {
 const operation = `mutation($input: StartGenerationInput!) {
   startGeneration(input: $input) {
     __typename
-    ... on StartGenerationPayload { generation { id status } }
+    ... on GenerationPayload { generation { id status } }
     ... on Error { code message }
   }
 }`

@@ -87,7 +87,7 @@ export const startMutation = graphql(
     mutation StartRun($input: StartGenerationInput!) {
       startGeneration(input: $input) {
         __typename
-        ... on StartGenerationPayload {
+        ... on GenerationPayload {
           generation {
             id
           }
@@ -103,7 +103,7 @@ export const cancelMutation = graphql(`
   mutation CancelRun($input: CancelGenerationInput!) {
     cancelGeneration(input: $input) {
       __typename
-      ... on CancelGenerationPayload {
+      ... on GenerationPayload {
         generation {
           id
           status

@@ -21,8 +21,8 @@ const tallyQuery = graphql(`
         expired
         open
       }
-      agents {
-        agentId
+      groups {
+        id
         agent {
           name
         }
@@ -84,7 +84,7 @@ export function RunTally({ filter, input, isCounted, onChange }: Props) {
         <output className="mute">{tally && totalText(tally)}</output>
       </div>
       {error !== null && !tally && <Failure error={error} retry={reload} />}
-      {tally && filter.by === 'agent' && tally.agents.length > 0 && (
+      {tally && filter.by === 'agent' && tally.groups.length > 0 && (
         <Agents tally={tally} onNarrow={(agentId) => onChange({ ...filter, agentId })} />
       )}
       {tally && filter.by === 'outcome' && (
@@ -107,16 +107,16 @@ function totalText({ total, isComplete }: Tally): string {
     : t('More than 10,000; of 10,000 counted: {parts}', { parts: parts.join(', ') })
 }
 
-function Agents({ tally: { agents }, onNarrow }: { tally: Tally; onNarrow(agentId: string): void }) {
+function Agents({ tally: { groups }, onNarrow }: { tally: Tally; onNarrow(agentId: string): void }) {
   return (
     <Table
       label={t('By agent')}
       columns={[t('Agent'), t('Completed'), t('Failed'), t('Cancelled'), t('Expired'), t('Open|runs')]}
     >
-      {agents.map(({ agentId, agent, ...numbers }) => (
-        <tr key={agentId}>
+      {groups.map(({ id, agent, ...numbers }) => (
+        <tr key={id}>
           <td>
-            <button type="button" className="quiet" onClick={() => onNarrow(agentId)}>
+            <button type="button" className="quiet" onClick={() => id && onNarrow(id)}>
               {agent ? <Foreign text={agent.name} max={80} /> : t('deleted agent')}
             </button>
           </td>

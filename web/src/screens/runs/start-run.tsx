@@ -46,7 +46,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
     const input = { agentId: chosen, prompt, idempotencyKey: key, ...(threadId ? { threadId } : {}) }
     const result = (await mutate({ input }))?.startGeneration
     if (!result) return
-    if (result.__typename !== 'StartGenerationPayload') {
+    if (result.__typename !== 'GenerationPayload') {
       const issues = result.__typename === 'ValidationError' ? result.issues : []
       return setRefusal(
         [result.message, ...issues.map(({ path, message }) => `${path.join('.')} ${message}`)].join(' '),

@@ -72,7 +72,7 @@ export const callToolMutation = graphql(
     mutation CallTool($input: CallToolInput!) {
       callTool(input: $input) {
         __typename
-        ... on CallToolPayload {
+        ... on ToolCallPayload {
           toolCall {
             ...Call
           }

@@ -192,7 +192,7 @@ export const createToolMutation = graphql(
     mutation CreateTool($input: CreateToolInput!) {
       createTool(input: $input) {
         __typename
-        ... on CreateToolPayload {
+        ... on ToolPayload {
           tool {
             ...ToolDetail
           }
@@ -209,7 +209,7 @@ export const updateToolMutation = graphql(
     mutation UpdateTool($input: UpdateToolInput!) {
       updateTool(input: $input) {
         __typename
-        ... on UpdateToolPayload {
+        ... on ToolPayload {
           tool {
             ...ToolDetail
           }

@@ -158,7 +158,7 @@ function useTry() {
     if (!answer) return
     press.current = null
     setResult(answer.callTool)
-    setCallId(answer.callTool.__typename === 'CallToolPayload' ? answer.callTool.toolCall.id : null)
+    setCallId(answer.callTool.__typename === 'ToolCallPayload' ? answer.callTool.toolCall.id : null)
   }
   return {
     run,

@@ -145,7 +145,7 @@ export const createWebhookMutation = graphql(
     mutation CreateWebhook($input: CreateWebhookInput!) {
       createWebhook(input: $input) {
         __typename
-        ... on CreateWebhookPayload {
+        ... on WebhookPayload {
           secret
           webhook {
             id
@@ -163,7 +163,7 @@ export const updateWebhookMutation = graphql(
     mutation UpdateWebhook($input: UpdateWebhookInput!) {
       updateWebhook(input: $input) {
         __typename
-        ... on UpdateWebhookPayload {
+        ... on WebhookPayload {
           webhook {
             ...WebhookRow
           }
@@ -183,7 +183,7 @@ export const rotateMutation = graphql(`
   mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
     rotateWebhookSecret(input: $input) {
       __typename
-      ... on RotateWebhookSecretPayload {
+      ... on WebhookPayload {
         secret
       }
       ... on Error {

@@ -112,7 +112,7 @@ function NewWebhook({ onClose }: { onClose(): void }) {
   const form = useMutation(createWebhookMutation)
   const create = async () => {
     const answer = await form.send({ input: { ...createInputOf(draft), projectId } })
-    if (answer) setMade({ id: answer.webhook.id, secret: answer.secret })
+    if (answer?.secret) setMade({ id: answer.webhook.id, secret: answer.secret })
   }
   if (made)
     return (

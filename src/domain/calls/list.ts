@@ -1,43 +1,35 @@
-/** The calls of a project whose outcome is unknown, as people search them. */
+/** The calls of a project, and the search among those whose outcome is unknown. */
+import { invalidAt } from '../../core/errors.ts'
 import { eq, or } from 'drizzle-orm'
 import { kindOfId, type IdKind } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { searchedWords } from '../../core/words.ts'
-import type { CreatedRange } from '../../store/db/keyset.ts'
 import { hasWords, vectorOfIdentifier } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import { foundApprovals } from '../approvals/index.ts'
-import { listToolCalls, type ToolCall } from '../tool-calls/index.ts'
-
-/** Which unknown calls are listed: those that match every field that is given. */
-export interface UnknownCallFilter extends CreatedRange {
-  toolId?: string | null | undefined
-  agentId?: string | null | undefined
-  /** Words of the tool's name and of the question about the call, an id, or an error code. */
-  search?: string | null | undefined
-}
+import { listToolCalls, type ToolCall, type ToolCallFilter } from '../tool-calls/index.ts'
 
 /**
- * Unknown calls of a project, newest first. Action `toolCalls:List`; what was asked and said about calls is searched only
- * for callers with `approvals:List`. INVALID for a search of more than 200 characters, or without a letter or digit.
+ * Calls of a project, newest first, all or those that match the filter. Action `toolCalls:List`; what was asked and said about
+ * calls is searched only for callers with `approvals:List`. INVALID for a search among other calls than unknown ones, of more
+ * than 200 characters, or without a letter or digit.
  */
-export function listUnknownCalls(
+export async function listCalls(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined
-    filter?: UnknownCallFilter | null | undefined
+    filter?: ToolCallFilter | null | undefined
     page: Page
   },
 ): Promise<ToolCall[]> {
   const { search, ...filter } = input.filter ?? {}
-  return listToolCalls(ctx, {
-    projectId: input.projectId,
-    page: input.page,
-    filter: { ...filter, statuses: ['UNKNOWN'] },
-    where: typeof search === 'string' ? found(ctx, search) : undefined,
-  })
+  if (typeof search !== 'string') return listToolCalls(ctx, { ...input, filter })
+  // Each is judged by itself: unknown calls are few.
+  if (filter.statuses?.length !== 1 || filter.statuses[0] !== 'UNKNOWN')
+    throw invalidAt(['filter', 'search'], 'goes with statuses: [UNKNOWN] only')
+  return listToolCalls(ctx, { ...input, filter, where: found(ctx, search) })
 }
 
 /** The columns that have an id of this kind. */
@@ -51,7 +43,7 @@ const columnsById: Partial<Record<IdKind, keyof typeof toolCalls.$inferSelect>> 
   person: 'requestedBy',
 }
 
-/** The condition of a search. It is judged for the unknown calls one by one: they are few, and wait for a person. */
+/** The condition of a search. */
 function found({ principal }: Ctx, search: string): SQL {
   const t = toolCalls
   const words = searchedWords(search)
