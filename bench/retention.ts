@@ -3,7 +3,7 @@
  * `--runs=n`: how many in all rounds together.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sweepProject } from '../src/domain/retention/sweep.ts'
+import { sweepProject } from '../src/domain/retention/worker.ts'
 import { AppError } from '../src/core/errors.ts'
 import { connect } from '../src/store/db/connect.ts'
 import { query, type Database } from '../src/store/db/database.ts'

@@ -1,6 +1,6 @@
 /** Subscriptions over WebSockets (graphql-ws): each is opened with its first subscription and closed after its last. */
 import { createClient } from 'graphql-ws/client'
-import { exactSocket, packed, unpacked } from '../src/core/exact-json.ts'
+import { exactSocket, packValue, unpackValue } from '../src/core/exact-json.ts'
 import type { ServerError } from './errors.ts'
 import type { Server } from './server.ts'
 import { keyRefused, type Listener, type Transport } from './transport.ts'
@@ -79,10 +79,10 @@ function oneSocket(server: Server, { pingMs, pongMs }: typeof defaultTimes): Tra
         tell()
       }
       const stop = client.subscribe<Record<string, unknown>>(
-        { query, variables: packed(variables) },
+        { query, variables: packValue(variables) },
         {
           next: (result) => {
-            if (!isOver) listener.next(unpacked(result) as never)
+            if (!isOver) listener.next(unpackValue(result) as never)
           },
           error: (error) => end(() => tellEnd(error, listener)),
           complete: () => end(() => listener.completed()),

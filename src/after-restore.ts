@@ -8,8 +8,7 @@ import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 import { localPubSub } from './store/pubsub/pubsub.ts'
-import { beginIncarnation } from './store/db/incarnation.ts'
-import { endEveryLease } from './store/db/end-leases.ts'
+import { beginIncarnation, endEveryLease } from './store/db/incarnation.ts'
 
 /**
  * Begins another incarnation of the event log, so that cursors of events after the backup are refused with

@@ -3,14 +3,12 @@ import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fingerprintOfKey, parts, writeManifest, type Manifest } from './backup-manifest.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
-import { presentKey } from './paths.ts'
+import { presentKey, version } from './paths.ts'
 import { contentOf, copyFolder } from './store/db/copy-folder.ts'
 import { connect } from './store/db/connect.ts'
 import { readHistory } from './store/db/incarnation.ts'
-import { newestApplied } from './store/db/journal.ts'
-import { knownMigrations } from './store/db/migrations.ts'
+import { newestApplied, knownMigrations } from './store/db/migrations.ts'
 import { dumpDatabase, type SchemaAt } from './store/db/postgres/programs.ts'
-import { version } from './version.ts'
 
 /**
  * Makes a backup in a folder that is new or empty. It is whole or not there: until the end its name goes on with `.partial-`,

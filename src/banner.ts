@@ -1,7 +1,7 @@
 /** The text that the server prints when it has started. */
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
-import { isLoopback } from './core/host-names.ts'
+import { isLoopback } from './core/addresses.ts'
 import { writeJson } from './core/json.ts'
 import type { App } from './app.ts'
 import type { Config } from './config.ts'

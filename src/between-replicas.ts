@@ -1,5 +1,8 @@
-/** What replicas share beside their tables: hints and rate limits. The client of Redis is loaded only where it is used. */
-import type { Config } from './config.ts'
+/**
+ * What replicas share beside their tables: hints, rate limits and the bytes of files. The client of Redis is loaded
+ * only where it is used.
+ */
+import { type Config, ConfigError } from './config.ts'
 import type { Log } from './core/log.ts'
 import type { Connection } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
@@ -8,6 +11,10 @@ import { postgresPubSub } from './store/pubsub/postgres-pubsub.ts'
 import { localPubSub, type PubSub } from './store/pubsub/pubsub.ts'
 import { postgresBuckets } from './store/rates/postgres-buckets.ts'
 import type { BucketStore } from './store/rates/shared-buckets.ts'
+import { resolve } from 'node:path'
+import { BucketFaultError, type BlobStore, type Bucket, storeOf } from './store/blobs/blobs.ts'
+import { diskBlobs, dropAbandoned } from './store/blobs/disk.ts'
+import { s3Bucket, probeBucket } from './store/blobs/s3/bucket.ts'
 
 /** Carries hints: over Redis, over PostgreSQL, or within the process that is alone on its database. */
 export async function openPubSub(
@@ -40,4 +47,40 @@ async function redisPrefix(connection: Connection): Promise<string> {
   )
   const { schema } = connection
   return `gatehouse:${rows[0]!.id}${schema === 'public' ? '' : `:${schema}`}`
+}
+
+/** How often the folder is searched for what lost processes have left, in milliseconds. */
+const tidyMs = 3_600_000
+
+/**
+ * Tries the bucket first. Throws ConfigError when its settings, its rights or the clock must be changed. While it does not
+ * answer the server starts all the same, and what needs the bytes of files is UNAVAILABLE.
+ */
+export async function openBlobs(
+  { blobDir, s3 }: Pick<Config, 'blobDir' | 's3'>,
+  log: Log,
+  closers: (() => Promise<unknown>)[],
+): Promise<BlobStore> {
+  const folder = resolve(blobDir)
+  const onDiskFault = (error: unknown) =>
+    log.error({ err: error }, 'the disk of files takes no bytes; uploads are refused')
+  const disk = diskBlobs(folder, onDiskFault)
+  const tidy = setInterval(() => void dropAbandoned(folder), tidyMs).unref()
+  closers.push(async () => clearInterval(tidy))
+  void dropAbandoned(folder)
+  if (!s3) return storeOf(disk, null)
+  const bucket = s3Bucket(s3, { draftFolder: folder, onDiskFault })
+  closers.push(() => bucket.close())
+  await tryBucket(bucket, log)
+  return storeOf(disk, bucket)
+}
+
+async function tryBucket(bucket: Bucket, log: Log): Promise<void> {
+  try {
+    await probeBucket(bucket)
+  } catch (error) {
+    if (!(error instanceof BucketFaultError)) throw error
+    if (error.isLasting) throw new ConfigError([error.message])
+    log.error({ err: error }, 'the bucket of files does not answer; files are unavailable until it does')
+  }
 }

@@ -7,9 +7,9 @@ import type { ContextOf } from './api/graphql/transport/http-route.ts'
 import type { Credentials } from './api/mcp/handler.ts'
 import type { Config } from './config.ts'
 import { cookieName, isOwnOrigin, readCookie } from './core/cookies.ts'
-import { clientAddress, connectionName, countedAddress, networksOf } from './core/client-address.ts'
+import { clientAddress, connectionName, countedAddress, networksOf } from './core/addresses.ts'
 import { AppError } from './core/errors.ts'
-import { traceContextOf } from './core/telemetry/trace-context.ts'
+import { traceContextOf } from './core/telemetry/unit.ts'
 import {
   assertUnbound,
   createAuthenticator,

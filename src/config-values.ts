@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
-import { hostNameOf, hostPortOf } from './core/host-names.ts'
+import { hostNameOf, hostPortOf } from './core/addresses.ts'
 import { AddressError, readAddress } from './store/db/postgres/address.ts'
 
 /** One of these words. */

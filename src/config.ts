@@ -2,8 +2,15 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readEnvironment, type Environment } from './config-environment.ts'
-import { oidcConflicts, oidcOf, oidcShapes, type OidcConfig } from './config-oidc.ts'
-import { s3Conflicts, s3Of, s3Shapes } from './config-s3.ts'
+import {
+  oidcConflicts,
+  oidcOf,
+  oidcShapes,
+  type OidcConfig,
+  s3Conflicts,
+  s3Of,
+  s3Shapes,
+} from './config-oidc-s3.ts'
 import {
   databaseUrl,
   flag,
@@ -21,9 +28,9 @@ import {
   schemaName,
   url,
 } from './config-values.ts'
-import { networksOf } from './core/client-address.ts'
-import { defaultFileTypes } from './core/default-media.ts'
-import type { S3Settings } from './store/blobs/s3/settings.ts'
+import { networksOf } from './core/addresses.ts'
+import { defaultFileTypes } from './core/content.ts'
+import type { S3Settings } from './store/blobs/s3/requests.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ConfigError, loadConfig, type Config } from './config.ts'
-import { systemClock } from './core/clock.ts'
+import { systemClock } from './core/time.ts'
 import { AppError, type ErrorCode } from './core/errors.ts'
 import { isJsonObject, type JsonObject } from './core/json.ts'
 import { createKeyOnMachine, type KeyOnMachine } from './domain/access/index.ts'
@@ -11,8 +11,7 @@ import { addressOf } from './paths.ts'
 import { connect, type Connection } from './store/db/connect.ts'
 import type { Database } from './store/db/database.ts'
 import { readHistory } from './store/db/incarnation.ts'
-import { newestApplied } from './store/db/journal.ts'
-import { knownMigrations, refuseNewerSchema } from './store/db/migrations.ts'
+import { newestApplied, knownMigrations, refuseNewerSchema } from './store/db/migrations.ts'
 import { UnusableDatabaseError } from './store/db/storage-error.ts'
 
 /** A new key with its secret, as the command prints it. */
@@ -80,7 +79,7 @@ async function assertCurrent(db: Database): Promise<void> {
 }
 
 async function keyOfServer(directory: string, key: KeyOnMachine): Promise<LocalKey> {
-  const { askOwner } = await import('./store/db/pglite/ask-owner.ts')
+  const { askOwner } = await import('./store/db/pglite/processes.ts')
   const { made, error } = await askOwner(directory, { createKey: key as unknown as JsonObject })
   if (isJsonObject(made)) return made as unknown as LocalKey
   const { code, message } = isJsonObject(error) ? error : ({} as JsonObject)

@@ -1,9 +1,8 @@
 /** The log of the process: JSON lines; of an error only what `loggable` returns. */
 import { writeJson } from './core/json.ts'
-import { BoundedMap } from './core/bounded-map.ts'
+import { BoundedMap } from './core/bounded.ts'
 import { pino, type DestinationStream } from 'pino'
-import { silentLog, type Log } from './core/log.ts'
-import { loggable } from './core/loggable.ts'
+import { silentLog, type Log, loggable } from './core/log.ts'
 
 /** Logs to standard output, or to `destination`. The level `silent` logs nothing. */
 export function createLog(level: string, destination?: DestinationStream): Log {

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isInLayer, openFolders } from '../src/data-dir.ts'
+import { isInLayer, openFolders } from '../src/paths.ts'
 
 const overlay =
   '1217 1015 0:155 / / rw,relatime master:371 - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A:/B\n' +

@@ -8,6 +8,7 @@ import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 import { tableTraits } from '../src/store/db/tables/all-traits.ts'
 import { traitsOf, type TableTraits } from '../src/store/db/tables/traits.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
+import { participleRule } from './file-rules.ts'
 import { clientRules } from './client-rules.ts'
 import { testRules } from './test-rules.ts'
 import { webRules } from './web-rules.ts'
@@ -63,6 +64,10 @@ test.each(webRules)('finds a planted violation in web of: $name', ({ violations,
 test.each(webRules)('web: $name', ({ violations }) => {
   expect(web.length).toBeGreaterThan(20)
   expect(violations(web)).toEqual([])
+})
+
+test(`web: ${participleRule.name}`, () => {
+  expect(participleRule.violations(web)).toEqual([])
 })
 
 /** The client and the command line. */
@@ -137,7 +142,7 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
       'core/errors.ts',
       'api/graphql/builder/errors.ts',
       'api/protocols/segments/answers.ts',
-      'domain/approvals/open.ts',
+      'domain/approvals/read.ts',
     ],
   },
 }

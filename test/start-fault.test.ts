@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
-import { namingSettings } from '../src/listen-fault.ts'
+import { namingSettings, startFault } from '../src/start-fault.ts'
 import { masterKeyOf, presentKey } from '../src/paths.ts'
-import { startFault } from '../src/start-fault.ts'
 
 let folder: string
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'gatehouse-start-'))))

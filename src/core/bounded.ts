@@ -1,8 +1,24 @@
-/** Synchronous work on untrusted input, stopped from outside when it holds the event loop too long. */
-import { BoundedMap } from './bounded-map.ts'
+/** What is bounded: synchronous work on untrusted input in time, and maps in the number of their entries. */
 import { createContext, Script } from 'node:vm'
 
-export type Bounded<Result> = { ok: true; value: Result } | { ok: false }
+/** A map that keeps at most `most` entries: setting a key puts it last, and beyond the limit the first one is dropped. */
+export class BoundedMap<Key, Value> extends Map<Key, Value> {
+  readonly #most: number
+
+  constructor(most: number) {
+    super()
+    this.#most = most
+  }
+
+  override set(key: Key, value: Value): this {
+    this.delete(key)
+    super.set(key, value)
+    if (this.size > this.#most) this.delete(this.keys().next().value!)
+    return this
+  }
+}
+
+export type BoundedRun<Result> = { ok: true; value: Result } | { ok: false }
 
 /** The CPU time that this process has used so far, all threads together, in milliseconds. */
 export type CpuClock = () => number
@@ -31,11 +47,11 @@ const mostTries = 3
  * CPU time and three times `ms` of wall-clock time. Errors that the work throws are thrown. Costs about 70 microseconds.
  * Inside other bounded work only the outermost limit counts.
  */
-export function bounded<Result>(
+export function runBounded<Result>(
   ms: number,
   work: () => Result,
   cpuNow: CpuClock = processCpu,
-): Bounded<Result> {
+): BoundedRun<Result> {
   if (sandbox.work) return { ok: true, value: work() }
   const start = cpuNow()
   let limitMs = ms
@@ -48,7 +64,7 @@ export function bounded<Result>(
   }
 }
 
-function runOnce<Result>(limitMs: number, work: () => Result): Bounded<Result> {
+function runOnce<Result>(limitMs: number, work: () => Result): BoundedRun<Result> {
   sandbox.work = work
   try {
     return { ok: true, value: script.runInContext(sandbox, { timeout: limitMs }) as Result }
@@ -70,16 +86,16 @@ const leastMs = 25
 const losses = new BoundedMap<string, { ms: number; at: number }>(10_000)
 
 /**
- * `bounded` for work that untrusted clients can request as often as they like. After stopped work of a project, all
+ * `runBounded` for work that untrusted clients can request as often as they like. After stopped work of a project, all
  * further work of the same project gets a shorter limit for a while, so that many requests together do not hold the
  * event loop either. No project shortens another's limit.
  */
-export function boundedFor<Result>(projectId: string, ms: number, work: () => Result): Bounded<Result> {
+export function runBoundedFor<Result>(projectId: string, ms: number, work: () => Result): BoundedRun<Result> {
   const start = performance.now()
   const cpuBefore = processCpu()
   const lost = losses.get(projectId)
   const lostMs = lost ? Math.max(0, lost.ms - (start - lost.at) * repaidShare) : 0
-  const done = bounded(Math.max(leastMs, Math.floor(Math.min(ms, budgetMs - lostMs))), work)
+  const done = runBounded(Math.max(leastMs, Math.floor(Math.min(ms, budgetMs - lostMs))), work)
   if (lost && (lostMs === 0 || !done.ok)) losses.delete(projectId)
   if (done.ok) return done
   // CPU time: a busy machine costs nobody its budget.

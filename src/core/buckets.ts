@@ -1,5 +1,8 @@
-/** Token buckets by name for rate limits, in the memory of this process and bounded in number. */
-import { BoundedMap } from './bounded-map.ts'
+/**
+ * Token buckets by name for rate limits, in the memory of this process and bounded in number, and the headers that
+ * tell of them.
+ */
+import { BoundedMap } from './bounded.ts'
 
 /** A bucket holds `capacity` tokens and refills evenly with `perMs` tokens each millisecond. */
 export interface BucketRule {
@@ -55,5 +58,23 @@ export function createBuckets(maxNames: number): Buckets {
     },
     left: (name, rule, now) => Math.max(0, refill(name, rule, now).left),
     size: () => buckets.size,
+  }
+}
+
+/**
+ * `RateLimit-Policy` and `RateLimit` of one limit: the quota and its window in seconds, how much is left, and the
+ * seconds until the quota is full again. Integers: the remainder is rounded down, times are rounded up.
+ */
+export function rateHeaders(
+  name: string,
+  { capacity, perMs }: BucketRule,
+  left: number,
+): Record<string, string> {
+  const windowSeconds = Math.max(1, Math.ceil(capacity / perMs / 1000))
+  const rest = Math.max(0, Math.floor(left))
+  const fullSeconds = Math.ceil((capacity - rest) / perMs / 1000)
+  return {
+    'ratelimit-policy': `"${name}";q=${Math.floor(capacity)};w=${windowSeconds}`,
+    ratelimit: `"${name}";r=${rest};t=${fullSeconds}`,
   }
 }

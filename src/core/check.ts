@@ -1,7 +1,9 @@
-/** Validation of inputs with zod; faults become an AppError with code INVALID. */
+/**
+ * Validation of inputs with zod; faults become an AppError with code INVALID. What is searched for is such an input.
+ */
 import { z } from 'zod'
 import { shortText } from './text.ts'
-import { invalid, type Issue } from './errors.ts'
+import { invalid, type Issue, invalidAt } from './errors.ts'
 import { isJsonObject, type JsonObject, jsonTooBig, NumberRangeError, packText, readJson } from './json.ts'
 import { scalar } from './shapes.ts'
 
@@ -80,4 +82,35 @@ export function jsonObject(maxBytes: number, maxDepth: number): z.ZodType<JsonOb
     if (fault) at.addIssue({ code: 'custom', message: fault })
   })
   return scalar('JSONObject', shape)
+}
+
+/** Characters of scripts that write words without spaces: each is a word. */
+const single = '\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff'
+const pattern = new RegExp(`[${single}]|(?:(?![${single}])[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+
+/** The length at which a word is cut, in characters: for a search as well as for what is searched. */
+const longestWord = 64
+
+/**
+ * The words of a text in its order: letters and digits in lower case; everything else separates them, so no word has a
+ * meaning in a query language.
+ */
+export function wordsOf(said: string): string[] {
+  const words = said.normalize('NFKC').toLowerCase().match(pattern) ?? []
+  return words.map((word) => (word.length > longestWord ? cut(word) : word))
+}
+
+/** Never inside a character: no database holds half of one. */
+function cut(word: string): string {
+  return word.slice(0, longestWord).replace(/[\ud800-\udbff]$/, '')
+}
+
+const searchShape = z.object({ search: text(200) })
+
+/** The words of the field `search` of a filter. INVALID for more than 200 characters, and without a letter or digit. */
+export function searchedWords(search: string): string[] {
+  check(searchShape, { search }, ['filter'])
+  const words = wordsOf(search)
+  if (words.length > 0) return words
+  throw invalidAt(['filter', 'search'], 'must have a letter or a digit: other characters are not searched')
 }

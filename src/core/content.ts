@@ -1,4 +1,4 @@
-/** The result of a tool: content blocks in the shapes of MCP (specification, server/tools, "Tool Result"). */
+/** Contents: the blocks of a tool result in the shapes of MCP, and bytes as data URLs and downloads have them. */
 import { type Json, type JsonObject, writeJson } from './json.ts'
 
 export interface TextBlock {
@@ -55,3 +55,41 @@ export function errorResult(code: string, message: string, more: JsonObject = {}
 export function textResult(text: string): ToolResult {
   return { content: [{ type: 'text', text }], isError: false }
 }
+
+/** The header `content-disposition` of a file with this name (RFC 6266). */
+export function attachmentNamed(filename: string): string {
+  // These are characters of the syntax; encodeURIComponent leaves them.
+  const codeOf = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+  return `attachment; filename*=UTF-8''${encodeURIComponent(filename).replace(/['()*]/g, codeOf)}`
+}
+
+/** The bytes of standard base64 with its padding; null for any other text. */
+export function fromBase64(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? bytes : null
+}
+
+/** The type and the base64 of a data URL; null for any other text. */
+export function partsOfDataUrl(url: string): { contentType: string; base64: string } | null {
+  const comma = url.indexOf(',')
+  const head = /^data:([^;,]{1,100});base64$/i.exec(url.slice(0, Math.max(0, comma)))
+  return head ? { contentType: head[1]!, base64: url.slice(comma + 1) } : null
+}
+
+/** Those that are accepted by default: without HTML and scripts, which a browser could run on the origin of this server. */
+export const defaultFileTypes = [
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'audio/*',
+  'video/*',
+  'text/plain',
+  'text/csv',
+  'text/markdown',
+  'application/pdf',
+  'application/json',
+  'application/zip',
+  'application/octet-stream',
+  'application/vnd.*',
+]

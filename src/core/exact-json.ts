@@ -99,7 +99,7 @@ export function readForeignJson(text: string): unknown {
 
 function read(text: string, beyond: Beyond): unknown {
   if (!needsCare.test(text)) return JSON.parse(text) as unknown
-  return unpacked(JSON.parse(packText(text)), beyond)
+  return unpackValue(JSON.parse(packText(text)), beyond)
 }
 
 type Beyond = (path: readonly string[], token: string) => unknown
@@ -142,7 +142,7 @@ function mark(token: string): string {
 }
 
 /**
- * A text of JSON for a parser that is not ours: `unpacked` makes the value of what that reads. With `keepsText` only numbers
+ * A text of JSON for a parser that is not ours: `unpackValue` makes the value of what that reads. With `keepsText` only numbers
  * are packed: a stream of pieces may have the halves of one character in two of them.
  */
 export function packText(text: string, keepsText = false): string {
@@ -189,7 +189,7 @@ function canonicalEscape(found: string): string {
 }
 
 /**
- * Puts back what was packed into a text of JSON that a serializer made of a `packed` value, also in JSON that is inside its
+ * Puts back what was packed into a text of JSON that a serializer made of a `packValue` value, also in JSON that is inside its
  * strings.
  */
 export function unpackText(text: string): string {
@@ -197,7 +197,7 @@ export function unpackText(text: string): string {
 }
 
 /** The value for a serializer that is not ours, whose text `unpackText` completes; the same one when nothing would be lost. */
-export function packed<Value>(value: Value): Value {
+export function packValue<Value>(value: Value): Value {
   return has(value, proto) ? (mapped(value, mark) as Value) : value
 }
 
@@ -242,13 +242,13 @@ function mapped(value: unknown, pack: ((token: string) => string) | null): unkno
  * Puts back what was packed into a value that a parser made of a packed text, in place. `beyond` returns what stands for a
  * number beyond what is kept; without it, that is its text.
  */
-export function unpacked(root: unknown, beyond: Beyond = (_path, token) => token): unknown {
+export function unpackValue(root: unknown, beyond: Beyond = (_path, token) => token): unknown {
   const holder: Record<string, unknown> = { root }
   const open: { at: Record<string, unknown>; path: readonly string[] }[] = [{ at: holder, path: [] }]
   for (let next = open.pop(); next; next = open.pop()) {
     const { at, path } = next
     const keys = Object.keys(at)
-    if (keys.includes(markedProto)) return unpacked(withProto(root), beyond)
+    if (keys.includes(markedProto)) return unpackValue(withProto(root), beyond)
     for (const key of keys) {
       const one = at[key]
       const own = at === holder ? path : [...path, key]
@@ -281,8 +281,8 @@ interface MessageSocket {
 }
 
 /**
- * The class of sockets for graphql-ws, which parses and serializes natively: messages come in packed, for `unpacked`, and
- * variables that are `packed` go out with all digits.
+ * The class of sockets for graphql-ws, which parses and serializes natively: messages come in packed, for `unpackValue`, and
+ * variables that are `packValue` go out with all digits.
  */
 export function exactSocket<Base extends new (...given: never[]) => object>(base: Base): Base {
   const plain = base as unknown as new (...given: unknown[]) => MessageSocket

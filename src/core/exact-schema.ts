@@ -6,7 +6,7 @@ import type { Ajv } from 'ajv'
 import { canonicalJson, ExactNumber, isJsonObject, type Json } from './json.ts'
 
 /** A copy with doubles, and the exact number of each member that was rounded, by its holder in the copy and its name. */
-export interface Rounded {
+export interface RoundedCopy {
   value: unknown
   exact: Places
   holder: Root
@@ -20,7 +20,7 @@ interface Root {
 }
 
 /** Puts a double in the place of every exact number: a near one if it is whole, else one that is not whole either. */
-export function rounded(value: unknown): Rounded {
+export function roundNumbers(value: unknown): RoundedCopy {
   const exact: Places = new WeakMap()
   const holder: Root = { root: value }
   const copy = (from: object): object => {
@@ -45,10 +45,10 @@ function doubleFor({ digits }: ExactNumber): number {
 }
 
 /** What is judged at the moment: validation is synchronous. */
-let judged: Rounded | null = null
+let judged: RoundedCopy | null = null
 
 /** Runs a validation of `value.value` by a compiler with `exactRules`. */
-export function judgingExactly<Result>(value: Rounded, work: () => Result): Result {
+export function judgingExactly<Result>(value: RoundedCopy, work: () => Result): Result {
   const before = judged
   judged = value
   try {

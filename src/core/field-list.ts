@@ -56,7 +56,7 @@ export interface Bundle<Shape extends z.ZodType = z.ZodType, Kept extends object
 export type FieldList = Readonly<Record<string, Field | Bundle>>
 
 /** A field that must be given. */
-export const required = <Shape extends z.ZodType>(
+export const requiredField = <Shape extends z.ZodType>(
   shape: Shape,
   traits: Traits<NonNullable<z.output<Shape>>>,
 ): Field<Shape, NonNullable<z.output<Shape>>> => ({

@@ -2,10 +2,9 @@
  * Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values.
  */
 import { shortText } from './text.ts'
-import { judgingExactly, rounded } from './exact-schema.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { judgingExactly, roundNumbers } from './exact-schema.ts'
+import { BoundedMap, runBoundedFor, createCooldown, type Cooldown } from './bounded.ts'
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { boundedFor, createCooldown, type Cooldown } from './bounded.ts'
 import type { Issue } from './errors.ts'
 import {
   canonicalJson,
@@ -15,9 +14,9 @@ import {
   jsonTooBig,
   writeJson,
 } from './json.ts'
-import { localRefs } from './local-refs.ts'
+import { localRefs } from './schema-refs.ts'
 import { compilerFor, type Compiler } from './schema-compiler.ts'
-import { weighSchema, weighValue, type SchemaWeight } from './schema-weight.ts'
+import { weighSchema, weighValue, type SchemaWeight } from './schema-walk.ts'
 
 /**
  * A schema above these limits is refused when it is saved. Compiling takes up to a third of a millisecond for each
@@ -119,7 +118,7 @@ function compile(schema: unknown, projectId: string): Compiled {
   try {
     const local = withLocalRefs(plain)
     const weight = weighSchema(local)
-    const near = (one: JsonObject) => (hasExactNumbers(one) ? (rounded(one).value as JsonObject) : one)
+    const near = (one: JsonObject) => (hasExactNumbers(one) ? (roundNumbers(one).value as JsonObject) : one)
     const work = () => {
       const error = compiler.fault(near(plain))
       return error ? { error } : { all: compiler.compile(near(local), true) }
@@ -127,7 +126,7 @@ function compile(schema: unknown, projectId: string): Compiled {
     const done =
       isQuick(weight) || ours.has(schema)
         ? { ok: true as const, value: work() }
-        : boundedFor(projectId, compileMs, work)
+        : runBoundedFor(projectId, compileMs, work)
     if (!done.ok) {
       const cooldown = createCooldown()
       cooldown.start()
@@ -176,13 +175,13 @@ function judgeOf(
   let first: ValidateFunction | undefined
   let exact: ValidateFunction | undefined
   const compiledFirst = () => (first ??= compiler.compile(schema, false))
-  const compiledExactly = () => (exact ??= compiler.compileExactly(rounded(schema)))
+  const compiledExactly = () => (exact ??= compiler.compileExactly(roundNumbers(schema)))
   const cooldown = createCooldown()
   /** The time limit is the value's: a schema that compiles quickly is compiled before, as in `compile`. */
   const within = (compiled: () => ValidateFunction, work: () => Judgement): Judgement => {
     if (cooldown.isActive()) return tooCostly
     if (isQuick(weight)) compiled()
-    const done = boundedFor(projectId, checkMs, work)
+    const done = runBoundedFor(projectId, checkMs, work)
     if (done.ok) return done.value
     cooldown.start()
     return tooCostly
@@ -190,7 +189,7 @@ function judgeOf(
   return (value) => {
     if (isExact || hasExactNumbers(value))
       return within(compiledExactly, () => {
-        const near = rounded(value)
+        const near = roundNumbers(value)
         return judgingExactly(near, () => run(compiledExactly(), near.value))
       })
     const small = isSmall(weight, value)

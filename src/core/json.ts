@@ -1,10 +1,9 @@
 /**
- * JSON values: read and written, their types, a canonical form for hashing, and limits for untrusted documents. Nothing else
- * in src calls JSON.parse or JSON.stringify: they lose digits.
+ * JSON values: read and written, their types, a canonical form for hashing, differences, and limits for untrusted
+ * documents. Nothing else in src reads JSON.
  */
 import { createHash } from 'node:crypto'
-import { ExactNumber, isObject, readForeignJson, readJson, writeJson } from './exact-json.ts'
-
+import { ExactNumber, isObject, readForeignJson, readJson, writeJson, packText } from './exact-json.ts'
 export {
   copyJson,
   exactNumber,
@@ -12,11 +11,11 @@ export {
   hasExactNumbers,
   isJsonNumber,
   NumberRangeError,
-  packed,
+  packValue,
   packText,
   readForeignJson,
   readJson,
-  unpacked,
+  unpackValue,
   unpackText,
   writeJson,
 } from './exact-json.ts'
@@ -244,4 +243,86 @@ export function hasMember(value: Json | undefined, key: string): value is JsonOb
 /** The JSON Pointer (RFC 6901) of a path. */
 export function pointerOf(path: readonly string[]): string {
   return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
+/** A place whose value differs; a side is undefined where the place does not exist. */
+export interface JsonChange {
+  /** A JSON Pointer (RFC 6901); empty for the whole value. */
+  path: string
+  before: Json | undefined
+  after: Json | undefined
+}
+
+/** The places that differ, the deepest ones, in the order of the later value; at most `max`. */
+export function changesBetween(before: Json, after: Json, max: number): JsonChange[] {
+  const found: JsonChange[] = []
+  const walk = (path: readonly string[], from: Json | undefined, to: Json | undefined): void => {
+    if (found.length >= max || from === to || isSameNumber(from, to)) return
+    const keys = keysOf(from, to)
+    if (keys === null) found.push({ path: pointerOf(path), before: from, after: to })
+    else for (const key of keys) walk([...path, key], memberOf(from, key), memberOf(to, key))
+  }
+  walk([], before, after)
+  return found
+}
+
+function isSameNumber(a: Json | undefined, b: Json | undefined): boolean {
+  return a instanceof ExactNumber && b instanceof ExactNumber && a.digits === b.digits
+}
+
+/** The members of two objects or two lists; null when the values are not both of one of these. */
+function keysOf(from: Json | undefined, to: Json | undefined): string[] | null {
+  if (Array.isArray(from) && Array.isArray(to))
+    return Array.from({ length: Math.max(from.length, to.length) }, (_, i) => String(i))
+  if (isJsonObject(from) && isJsonObject(to)) return [...new Set([...Object.keys(to), ...Object.keys(from)])]
+  return null
+}
+
+function memberOf(value: Json | undefined, key: string): Json | undefined {
+  if (Array.isArray(value)) return value[Number(key)]
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+/**
+ * A body of JSON, or of server-sent events whose data is JSON, with its numbers packed: `unpacked` makes the values of what a
+ * parser reads from it. What is complete passes at once: JSON has no end of a line inside a number or a string. With
+ * `keepsText` texts stay as they are, for events that carry pieces of them. `change` is called with each line of data.
+ */
+export function packingStream({
+  isEvents,
+  keepsText = false,
+  change = (line) => line,
+}: {
+  isEvents: boolean
+  keepsText?: boolean
+  change?: (line: string) => string
+}): TransformStream<Uint8Array, Uint8Array> {
+  const pack = (bytes: Buffer): Buffer => {
+    const text = bytes.toString()
+    const written = isEvents ? packEvents(text, keepsText, change) : packText(text, keepsText)
+    return written === text ? bytes : Buffer.from(written)
+  }
+  let rest: Buffer[] = []
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      const end = Math.max(bytes.lastIndexOf(lineFeed), bytes.lastIndexOf(carriageReturn)) + 1
+      if (end === 0) return void rest.push(bytes)
+      controller.enqueue(pack(Buffer.concat([...rest, bytes.subarray(0, end)])))
+      rest = end < bytes.length ? [bytes.subarray(end)] : []
+    },
+    flush(controller) {
+      if (rest.length > 0) controller.enqueue(pack(Buffer.concat(rest)))
+    },
+  })
+}
+
+const lineFeed = 10
+
+function packEvents(text: string, keepsText: boolean, change: (line: string) => string): string {
+  // An id may be a number that is not JSON.
+  return text
+    .split(/(?<=[\n\r])/)
+    .map((line) => (line.startsWith('data:') ? change(packText(line, keepsText)) : line))
+    .join('')
 }

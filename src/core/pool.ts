@@ -1,11 +1,11 @@
 /** Keeps resources that are costly to open under a key: leased to callers, closed when idle, too old or too many. */
 
-export interface Pooled {
+export interface PoolResource {
   close(): Promise<void>
 }
 
 /** A leased resource. Release it when done; releasing it again has no effect. */
-export interface Lease<Resource extends Pooled> {
+export interface Lease<Resource extends PoolResource> {
   resource: Resource
   release(): void
 }
@@ -15,9 +15,9 @@ export interface Pool {
    * The open resource of this key, opened with `open` when there is none. Concurrent calls for one key share one
    * opening, and its error; the next call opens again.
    */
-  lease<Resource extends Pooled>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>>
+  lease<Resource extends PoolResource>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>>
   /** Leases this resource no more, and closes it when its last lease is released. Idempotent. */
-  retire(resource: Pooled): void
+  retire(resource: PoolResource): void
   /** Joins the work that is running under this key, or starts it. */
   share<Result>(key: string, work: () => Promise<Result>): Promise<Result>
   /** How many resources are open. */
@@ -37,8 +37,8 @@ export interface PoolOptions {
 
 interface Entry {
   key: string
-  opening: Promise<Pooled>
-  resource: Pooled | null
+  opening: Promise<PoolResource>
+  resource: PoolResource | null
   leases: number
   openedAt: number
   retired: boolean
@@ -62,7 +62,10 @@ class ResourcePool implements Pool {
     this.#options = options
   }
 
-  async lease<Resource extends Pooled>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>> {
+  async lease<Resource extends PoolResource>(
+    key: string,
+    open: () => Promise<Resource>,
+  ): Promise<Lease<Resource>> {
     if (this.#closed) throw closedError()
     const entry = this.#current(key) ?? this.#begin(key, open)
     entry.leases += 1
@@ -87,7 +90,7 @@ class ResourcePool implements Pool {
     return { resource: entry.resource as Resource, release }
   }
 
-  retire(resource: Pooled): void {
+  retire(resource: PoolResource): void {
     for (const entry of this.#open) if (entry.resource === resource) this.#retire(entry)
   }
 
@@ -116,7 +119,7 @@ class ResourcePool implements Pool {
     return this.#entries.get(key) ?? null
   }
 
-  #begin(key: string, open: () => Promise<Pooled>): Entry {
+  #begin(key: string, open: () => Promise<PoolResource>): Entry {
     const entry: Entry = {
       key,
       opening: open(),

@@ -5,7 +5,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
-import { exactRules, isMultiple, type Rounded } from './exact-schema.ts'
+import { exactRules, isMultiple, type RoundedCopy } from './exact-schema.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 
 /** One draft of JSON Schema. */
@@ -17,7 +17,7 @@ export interface Compiler {
    */
   compile(schema: JsonObject, all: boolean): ValidateFunction
   /** The same, of a rounded schema and for rounded values: see `exact-schema.ts`. */
-  compileExactly(schema: Rounded): ValidateFunction
+  compileExactly(schema: RoundedCopy): ValidateFunction
 }
 
 const options: Options = {

@@ -1,5 +1,6 @@
 /**
- * Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message.
+ * Removes hidden values from results and texts: a server that received a secret may echo it, on purpose or in an error
+ * message.
  */
 import type { ContentBlock, ToolResult } from './content.ts'
 import {
@@ -17,7 +18,7 @@ import {
 export const mask = '[masked]'
 
 /** Returns a copy with the values at these paths masked. */
-export function masked<T extends Json>(value: T, paths: readonly string[][] | null): T {
+export function maskAt<T extends Json>(value: T, paths: readonly string[][] | null): T {
   if (!paths || paths.length === 0) return value
   const copy = copyJson(value)
   for (const path of paths) {
@@ -94,4 +95,53 @@ function spellingsOf(text: string): string[] {
     base64.replace(/=+$/, ''),
     Buffer.from(text).toString('base64url'),
   ]
+}
+
+/** More or longer values are not looked for: a text that may have them is hidden. */
+const limits = { values: 100, characters: 2_000 }
+
+/**
+ * Returns a function that replaces these values in a text. It hides the whole text where it cannot tell what to replace:
+ * for values that are short, many or neither text nor number, for a value that is spelled with other spaces, punctuation
+ * or case, and for a text that was cut (`isCut`) and has one of the values, because another may be half of it.
+ */
+export function valueHider(values: readonly Json[]): (text: string, isCut: boolean) => string {
+  const leaves = textLeavesOf(values)
+  if (leaves === null) return () => mask
+  const scrub = scrubber(leaves)
+  if (!scrub) return (text) => text
+  const loosely = [...new Set(leaves.map(loose))]
+  const isLong = leaves.some((leaf) => leaf.length > limits.characters)
+  return (text, isCut) => {
+    const clean = scrub(text)
+    const rest = loose(clean.replaceAll(mask, ''))
+    if (loosely.some((leaf) => rest.includes(leaf))) return mask
+    return isCut && (isLong || clean !== text) ? mask : clean
+  }
+}
+
+/** The values as texts; null when one of them cannot be looked for. */
+function textLeavesOf(values: readonly Json[]): string[] | null {
+  const leaves = new Set<string>()
+  const rest: Json[] = [...values]
+  while (rest.length > 0) {
+    const one = rest.pop()!
+    if (one === null || one === '') continue
+    if (Array.isArray(one) || isJsonObject(one)) {
+      for (const inner of Object.values(one)) rest.push(inner)
+      continue
+    }
+    const leaf = String(one)
+    if (typeof one === 'boolean' || loose(leaf).length < shortest) return null
+    if (leaves.add(leaf).size > limits.values) return null
+  }
+  return [...leaves]
+}
+
+/** Letters and digits alone, in one case and one width. */
+function loose(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
 }

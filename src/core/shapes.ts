@@ -85,7 +85,7 @@ export function oneOf<Fields extends z.ZodRawShape>(
 }
 
 /** A part of inputs that is checked later: what is given may be anything. */
-export function unchecked<Shape extends z.ZodObject>(checkedPart: Shape): z.ZodType<z.input<Shape>> {
+export function uncheckedPart<Shape extends z.ZodObject>(checkedPart: Shape): z.ZodType<z.input<Shape>> {
   const naming = namings.get(checkedPart)
   if (naming?.as !== 'object') throw new Error('The shape is no part of inputs.')
   const shape = z.custom<z.input<Shape>>()

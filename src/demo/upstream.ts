@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { hostFault } from '../core/host-names.ts'
+import { hostFault } from '../core/addresses.ts'
 import { isJsonObject, type Json, type JsonObject, readJson, tryParseJson, writeJson } from '../core/json.ts'
 
 /** One received request. */

@@ -1,7 +1,7 @@
 /** Requests without a valid key are limited by IP address; forwarding headers count only from configured proxies. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createBuckets, perMinute } from '../../src/core/buckets.ts'
-import { clientAddress, countedAddress, networksOf } from '../../src/core/client-address.ts'
+import { clientAddress, countedAddress, networksOf } from '../../src/core/addresses.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { openRaw } from '../api/graphql/raw-socket.ts'
 

@@ -1,6 +1,6 @@
 /** Invitations: one person takes the key, whoever guesses, forwards or repeats a link gets nothing. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import * as oneTime from '../../src/core/one-time-link.ts'
+import * as oneTime from '../../src/core/signing.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { adminKey } from '../support/harness.ts'

@@ -1,8 +1,7 @@
 /** Rate limits: shared by replicas, shown in headers and responses, set through the API, waited for inside a run. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { perMinute } from '../../src/core/buckets.ts'
-import { rateHeaders } from '../../src/core/rate-headers.ts'
+import { perMinute, rateHeaders } from '../../src/core/buckets.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { redisBuckets } from '../../src/store/rates/redis-buckets.ts'
 import { deleteFull, postgresBuckets } from '../../src/store/rates/postgres-buckets.ts'

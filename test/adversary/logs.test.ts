@@ -1,7 +1,7 @@
 /** What providers, databases and tools write in their errors stays out of the log. */
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loggable } from '../../src/core/loggable.ts'
+import { loggable } from '../../src/core/log.ts'
 import { createLog } from '../../src/logging.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'

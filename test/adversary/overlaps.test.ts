@@ -1,7 +1,7 @@
 /** Documents that would take long to validate, and queries that take longer than their responses show. */
 import { parse } from 'graphql'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { overlapFault } from '../../src/api/graphql/transport/overlaps.ts'
+import { overlapFault } from '../../src/api/graphql/transport/documents.ts'
 import { openHarness } from '../support/harness.ts'
 import { makeFixtures } from '../support/fixtures.ts'
 

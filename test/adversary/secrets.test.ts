@@ -1,7 +1,7 @@
 /** A secret is used only with secrets:Use, and is sent only to the hosts that it names. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
-import { mayGoTo } from '../../src/domain/secrets/hosts.ts'
+import { mayGoTo } from '../../src/domain/secrets/secrets.ts'
 import { query } from '../../src/store/db/database.ts'
 import { clientSecret, protect, startAuthorizationServer } from '../support/authorization-server.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'

@@ -12,7 +12,7 @@ import {
 } from '../support/slack-server.ts'
 import { openSlackFixtures, user, type SlackFixtures } from '../support/slack-fixtures.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
-import { isSigned, signatureOf } from '../../src/domain/followers/slack/signature.ts'
+import { isSigned, signatureOf } from '../../src/domain/followers/slack/interactions.ts'
 
 let slack: SlackServer
 let deployment: Deployment

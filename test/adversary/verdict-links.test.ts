@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
 import { openLinkFixtures, sendForm, type Link, type LinkFixtures } from '../support/link-fixtures.ts'
-import { readCode } from '../../src/core/one-time-link.ts'
+import { readCode } from '../../src/core/signing.ts'
 import {
   codeOf,
   readToken,

@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { signatureOf } from '../../src/domain/followers/slack/signature.ts'
+import { signatureOf } from '../../src/domain/followers/slack/interactions.ts'
 import { makeFixtures } from '../support/fixtures.ts'
 import type { GateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../support/harness.ts'

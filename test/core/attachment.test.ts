@@ -1,6 +1,6 @@
 /** Names of files in headers. */
 import { expect, test } from 'vitest'
-import { attachmentNamed } from '../../src/core/attachment.ts'
+import { attachmentNamed } from '../../src/core/content.ts'
 
 test.each([
   ['report.pdf', 'report.pdf'],

@@ -1,6 +1,6 @@
 /** What is asked for in the same moment is done together; who is alone waits for nobody, and no group for another. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { batch } from '../../src/core/batch.ts'
+import { batch } from '../../src/core/async-work.ts'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BoundedMap } from '../../src/core/bounded-map.ts'
+import { BoundedMap } from '../../src/core/bounded.ts'
 
 test('beyond its limit the entry that was set longest ago is dropped', () => {
   const map = new BoundedMap<string, number>(2)

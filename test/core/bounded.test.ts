@@ -1,6 +1,6 @@
 /** Bounded work: stopped by its own CPU time, and not because the machine was busy. */
 import { expect, test } from 'vitest'
-import { bounded, boundedFor, createCooldown } from '../../src/core/bounded.ts'
+import { runBounded, runBoundedFor, createCooldown } from '../../src/core/bounded.ts'
 
 const spin = (ms: number) => {
   const end = performance.now() + ms
@@ -13,9 +13,9 @@ const beDescheduled = () => {
 }
 
 test('work that ends in time gives its value, and its own error', () => {
-  expect(bounded(1000, () => 7)).toEqual({ ok: true, value: 7 })
+  expect(runBounded(1000, () => 7)).toEqual({ ok: true, value: 7 })
   expect(() =>
-    bounded(1000, () => {
+    runBounded(1000, () => {
       throw new TypeError('own')
     }),
   ).toThrow('own')
@@ -28,7 +28,7 @@ const endless = () => {
 /** How often work was stopped. Work may be stopped before it begins; the clock is read once before and after each try. */
 function triesOf(ms: number, work: () => void, now: () => number): number {
   let readings = 0
-  const done = bounded(ms, work, () => {
+  const done = runBounded(ms, work, () => {
     readings += 1
     return now()
   })
@@ -43,7 +43,7 @@ test('work without end is stopped after one try that used its CPU time', () => {
 
 test('work that got no CPU time is tried again, and succeeds when the machine is free', () => {
   let tries = 0
-  const done = bounded(300, () => {
+  const done = runBounded(300, () => {
     tries += 1
     if (tries === 1) beDescheduled()
     return 'done'
@@ -71,13 +71,13 @@ test('a project that lost its budget has a short limit, and no other project has
   // What it loses is CPU time: on a busy machine each try uses less of it.
   const before = process.cpuUsage()
   while (process.cpuUsage(before).user < 1_000_000)
-    expect(boundedFor('proj_greedy', 100, endless).ok).toBe(false)
-  expect(boundedFor('proj_greedy', 100, () => spin(60)).ok).toBe(false)
-  expect(boundedFor('proj_modest', 2000, () => spin(60)).ok).toBe(true)
+    expect(runBoundedFor('proj_greedy', 100, endless).ok).toBe(false)
+  expect(runBoundedFor('proj_greedy', 100, () => spin(60)).ok).toBe(false)
+  expect(runBoundedFor('proj_modest', 2000, () => spin(60)).ok).toBe(true)
 })
 
 test('inside other bounded work only the outermost limit counts', () => {
-  expect(bounded(1000, () => bounded(5, () => spin(30)))).toEqual({
+  expect(runBounded(1000, () => runBounded(5, () => spin(30)))).toEqual({
     ok: true,
     value: { ok: true, value: undefined },
   })

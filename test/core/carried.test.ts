@@ -2,7 +2,7 @@
 import { executionAsyncId } from 'node:async_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { carried } from '../../src/core/carried.ts'
+import { createCarrier } from '../../src/core/async-work.ts'
 
 /** What is known of the promise that goes on here: 0 where promises are not followed. */
 async function idAfterPromise(): Promise<number> {
@@ -12,7 +12,7 @@ async function idAfterPromise(): Promise<number> {
 }
 
 test('work carries its own value across promises and timers, and nothing else does', async () => {
-  const value = carried<string>()
+  const value = createCarrier<string>()
   const seen = async () => {
     await turn()
     return value.get()
@@ -28,7 +28,7 @@ test('work carries its own value across promises and timers, and nothing else do
 })
 
 test('promises are followed only while some work carries a value', async () => {
-  const value = carried<string>()
+  const value = createCarrier<string>()
   expect(await idAfterPromise()).toBe(0)
   expect(await value.without(idAfterPromise)).toBe(0)
   const [one, other] = [value.run('one', idAfterPromise), value.run('other', idAfterPromise)]

@@ -9,17 +9,17 @@ import {
   ExactNumber,
   hashJson,
   NumberRangeError,
-  packed,
+  packValue,
   packText,
   readForeignJson,
   readJson,
   tryParseForeignJson,
   tryParseJson,
-  unpacked,
+  unpackValue,
   unpackText,
   writeJson,
+  packingStream,
 } from '../../src/core/json.ts'
-import { packingStream } from '../../src/core/packed-stream.ts'
 
 const id = '2512292042121000001'
 
@@ -120,10 +120,10 @@ test('every value comes back from its text, and from a parser and a serializer t
     fc.property(value, (one) => {
       const text = writeJson(one)
       expect(writeJson(readJson(text))).toBe(text)
-      expect(writeJson(unpacked(JSON.parse(packText(text))))).toBe(text)
-      expect(unpackText(JSON.stringify(packed(one)))).toBe(text)
+      expect(writeJson(unpackValue(JSON.parse(packText(text))))).toBe(text)
+      expect(unpackText(JSON.stringify(packValue(one)))).toBe(text)
       expect(writeJson(copyJson(one))).toBe(text)
-      const inText = unpackText(JSON.stringify({ arguments: JSON.stringify(packed(one)) }))
+      const inText = unpackText(JSON.stringify({ arguments: JSON.stringify(packValue(one)) }))
       expect((JSON.parse(inText) as { arguments: string }).arguments).toBe(text)
     }),
   )
@@ -158,7 +158,7 @@ test('a stream is packed as it comes, cut anywhere', async () => {
     const text = await new Response(readable).text()
     expect(text.startsWith(`id: ${id}\n`)).toBe(true)
     const data = text.split('\n').find((line) => line.startsWith('data:'))
-    expect(writeJson(unpacked(JSON.parse(data!.slice(5))))).toBe(`{"id":${id},"t":"é\ufffd"}`)
+    expect(writeJson(unpackValue(JSON.parse(data!.slice(5))))).toBe(`{"id":${id},"t":"é\ufffd"}`)
   }
 })
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Json } from '../../src/core/json.ts'
-import { valueHider } from '../../src/core/hide-values.ts'
+import { valueHider } from '../../src/core/scrub.ts'
 
 const card = '4111 1111 1111 1111'
 

@@ -1,6 +1,6 @@
 /** Work that never runs twice at the same time. */
 import { expect, test } from 'vitest'
-import { oneAtATime } from '../../src/core/one-at-a-time.ts'
+import { oneAtATime } from '../../src/core/async-work.ts'
 
 /** So many turns of the queue of promises after the work, a call must still be seen. */
 const turns = 12

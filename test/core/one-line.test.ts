@@ -1,7 +1,7 @@
 /** Foreign text in a line of ours: whole graphemes, and nothing that hides or moves what stands beside it. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { oneLine } from '../../src/core/one-line.ts'
+import { oneLine } from '../../src/core/text.ts'
 
 test.each([
   ['plain', 'plain'],

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sweepBlobs } from '../../src/domain/files/sweep.ts'
+import { sweepBlobs } from '../../src/domain/files/worker.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'

@@ -16,8 +16,8 @@ import { batchLoadCall } from '../../src/domain/calls/index.ts'
 import { createCall, type CreatedCall } from '../../src/domain/calls/create.ts'
 import { directStore } from '../../src/domain/calls/direct-store.ts'
 import { settleHeld } from '../../src/domain/calls/settle.ts'
-import { finished, prepareCall, readTool, requireCallable } from '../../src/domain/tools/index.ts'
-import type { Basis } from '../../src/store/db/proof.ts'
+import { finish, prepareCall, readTool, requireCallable } from '../../src/domain/tools/index.ts'
+import type { Basis } from '../../src/domain/basis/proof.ts'
 import { query, type Database } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../support/around-statements.ts'
@@ -80,7 +80,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       return result.value
     })
   }
-  const said = (text: string, isError = false) => finished({ content: [{ type: 'text', text }], isError })
+  const said = (text: string, isError = false) => finish({ content: [{ type: 'text', text }], isError })
   const settle = ({ call, lease }: CreatedCall, text: string, isError = false) =>
     directStore(h.app.services, lease!)
       .settle(call, said(text, isError))

@@ -111,7 +111,7 @@ test('tokens of upstreams are encrypted again, and open logins are deleted', asy
   const then = Buffer.alloc(32, 3)
   const app = await createApp(configOf({ GATEHOUSE_SECRET_KEY: now.toString('base64') }))
   const { db } = app.services
-  const { seal, unseal } = await import('../../src/domain/secrets/sealing.ts')
+  const { seal, unseal } = await import('../../src/domain/secrets/secrets.ts')
   await query(
     db,
     sql`insert into upstream_tokens (upstream_id, project_id, sealed, client)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { allowanceOf } from '../../src/store/work/fairness.ts'
+import { allowanceOf } from '../../src/store/work/worker.ts'
 
 const of = (counts: Record<string, number>) =>
   Object.entries(counts).flatMap(([project, count]) => Array.from({ length: count }, () => project))

@@ -1,7 +1,7 @@
 /** Leases while another transaction has locked a row or a table. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { momentNow } from '../../src/core/stopwatch.ts'
+import { momentNow } from '../../src/core/time.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'

@@ -4,7 +4,7 @@ import { drizzle } from 'drizzle-orm/pglite'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atomically, query, sqlState, type Database } from '../../src/store/db/database.ts'
-import { databaseOverPglite } from '../../src/store/db/pglite/client.ts'
+import { databaseOverPglite } from '../../src/store/db/pglite/connect.ts'
 import { preparedStatements } from '../../src/store/db/pglite/statements.ts'
 import { memoryDatabase } from '../support/databases.ts'
 

@@ -3,11 +3,10 @@ import { eq, sql as sqlOfDrizzle, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { expect, test } from 'vitest'
 import { jsonb, nowPlus } from '../../src/store/db/database.ts'
-import { rendered } from '../../src/store/db/render.ts'
-import { sql } from '../../src/store/db/sql.ts'
+import { render, sql } from '../../src/store/db/sql.ts'
 import { agents } from '../../src/store/db/tables/agents.ts'
 import { generations } from '../../src/store/db/tables/generations.ts'
-import { insertSelect, recordset } from '../../src/store/db/write.ts'
+import { insertSelect, recordset } from '../../src/store/db/rows.ts'
 
 const dialect = new PgDialect()
 const part = sql`wake_at = ${nowPlus(5)}`
@@ -28,7 +27,7 @@ const plain: Record<string, SQL> = {
 test.each(Object.keys(plain))('%s has the text and the values that Drizzle gives it', (name) => {
   const statement = plain[name]!
   const { sql: text, params } = dialect.sqlToQuery(statement)
-  const made = rendered(statement)
+  const made = render(statement)
   expect(made).not.toBe(statement)
   expect(dialect.sqlToQuery(made)).toEqual({ sql: text, params })
 })
@@ -40,7 +39,7 @@ test.each([
   ['inlined values', sql`select ${'x'}`.inlineParams()],
   ['an object', sql`select ${new Date(0)}`],
 ])('a statement with %s is left to Drizzle', (_name, statement) => {
-  expect(rendered(statement)).toBe(statement)
+  expect(render(statement)).toBe(statement)
 })
 
 test('our tag makes what the tag of Drizzle makes', () => {

@@ -7,8 +7,8 @@ import { migrate } from '../../src/store/db/migrate.ts'
 import { localPubSub, type PubSub } from '../../src/store/pubsub/pubsub.ts'
 import { appendProjectEvents } from '../../src/store/events/log.ts'
 import { numberAll } from '../../src/store/events/numbering.ts'
-import { watchChanges } from '../../src/store/work/changes.ts'
 import {
+  watchChanges,
   startSchedule,
   type LogState,
   type Schedule,

@@ -5,17 +5,17 @@ import type { Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { localPubSub } from '../../src/store/pubsub/pubsub.ts'
 import { createHeartbeat } from '../../src/store/work/leases.ts'
-import { momentNow } from '../../src/core/stopwatch.ts'
+import { momentNow } from '../../src/core/time.ts'
 import {
   claim,
   heartbeat,
   LeaseLostError,
   release,
-  type Claimed,
-  type Held,
+  type ClaimedRow,
+  type HeldRow,
 } from '../../src/store/work/work.ts'
 import { startSchedule, type Schedule } from '../../src/store/work/schedule.ts'
-import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
+import { interruption, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
 
@@ -62,8 +62,8 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, { limit, except: [] })
     /** Claims until it has so many: a claim skips what is locked at that moment. */
-    async function takeAll(count: number, lease = leaseMs): Promise<Held[]> {
-      const held: Held[] = []
+    async function takeAll(count: number, lease = leaseMs): Promise<HeldRow[]> {
+      const held: HeldRow[] = []
       await expect
         .poll(async () => {
           held.push(...(await take(100, lease)))
@@ -112,9 +112,9 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test('when the lease has ended another worker takes the row, and writes of the first are refused completely', async () => {
       const [id] = await due(1)
-      const [first] = (await take(1, shortLeaseMs)) as [Claimed]
+      const [first] = (await take(1, shortLeaseMs)) as [ClaimedRow]
       await untilDue(id!)
-      const [second] = (await take()) as [Claimed]
+      const [second] = (await take()) as [ClaimedRow]
       expect(second).toMatchObject({ id, epoch: first.epoch + 1 })
       const change = { set: [sql`status = 'COMPLETED'`], wakeAt: null, events: someEvents(2) }
       await expect(commit(db(), first, change)).rejects.toThrow(LeaseLostError)
@@ -193,9 +193,9 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test('a row that is released is due at once, for another epoch', async () => {
       const [id] = await due(1)
-      const held = (await take()) as Held[]
+      const held = (await take()) as HeldRow[]
       await release(db(), 'generations', held)
-      expect((await take()) as Held[]).toMatchObject([{ id, epoch: held[0]!.epoch + 2 }])
+      expect((await take()) as HeldRow[]).toMatchObject([{ id, epoch: held[0]!.epoch + 2 }])
       await release(db(), 'generations', held)
       expect(await take(), 'a second release by the same worker does nothing').toEqual([])
     })
@@ -244,7 +244,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         schedule = startSchedule(db(), localPubSub(), { everyMs: 20 })
       })
       afterAll(() => schedule?.close())
-      const options = (more: Partial<WorkerOptions<Claimed>>): WorkerOptions<Claimed> => ({
+      const options = (more: Partial<WorkerOptions<ClaimedRow>>): WorkerOptions<ClaimedRow> => ({
         db: db(),
         pubsub: localPubSub(),
         table: 'generations',
@@ -256,7 +256,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         onError: () => {},
         ...more,
       })
-      const finish = (held: Held) => commit(db(), held, { wakeAt: null, release: true })
+      const finish = (held: HeldRow) => commit(db(), held, { wakeAt: null, release: true })
 
       test('never holds more rows than it has slots, and gets through all of them', async () => {
         const ids = await due(30)
@@ -304,9 +304,9 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
       test('keeps a long task by its heartbeat, and informs the task when the row is lost', async () => {
         const [id] = await due(1)
-        let begin = (_held: Held) => {}
+        let begin = (_held: HeldRow) => {}
         let lose = () => {}
-        const begun = new Promise<Held>((resolve) => (begin = resolve))
+        const begun = new Promise<HeldRow>((resolve) => (begin = resolve))
         const lost = new Promise<void>((resolve) => (lose = resolve))
         const worker = startWorker(
           options({
@@ -347,7 +347,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         await started
         worker.interrupt(id!)
         worker.interrupt('gen_elsewhere')
-        await expect.poll(() => reasons).toEqual([interrupted])
+        await expect.poll(() => reasons).toEqual([interruption])
         expect(worker.busy()).toBe(1)
         const { epoch } = await stateOf(id!)
         await worker.stop(10)

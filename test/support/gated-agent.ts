@@ -1,6 +1,6 @@
 /** An agent for MCP clients with a tool that works, one that fails and one that needs approval, and its approver. */
 import { afterAll, beforeAll } from 'vitest'
-import type { McpTimings } from '../../src/api/mcp/http/timings.ts'
+import type { McpTimings } from '../../src/api/mcp/http/mcp-runtime.ts'
 import { openHarness, type Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
 import { objectSchema } from './fixtures.ts'

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { namesOf } from '../../src/api/protocols/rest/action-names.ts'
+import { namesOf } from '../../src/api/protocols/rest/actions.ts'
 
 type Content = Record<string, { schema: object }>
 interface Operation {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createServer, ServerResponse, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { S3Settings } from '../../src/store/blobs/s3/settings.ts'
+import type { S3Settings } from '../../src/store/blobs/s3/requests.ts'
 import { judge, type S3Identity } from './s3-verdict.ts'
 
 export interface StoredObject {

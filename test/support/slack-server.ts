@@ -1,6 +1,6 @@
 /** Slack's Web API on loopback, as strict as the documented one: tokens, arguments and the limits of blocks. */
 import type { ServerResponse } from 'node:http'
-import { signatureOf } from '../../src/domain/followers/slack/signature.ts'
+import { signatureOf } from '../../src/domain/followers/slack/interactions.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
 
 export const signingSecret = '8f742231b10e8888abcd99yyyzzz85a5'

@@ -6,8 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { s3Requests } from '../../src/store/blobs/s3/requests.ts'
-import type { S3Settings } from '../../src/store/blobs/s3/settings.ts'
+import { s3Requests, type S3Settings } from '../../src/store/blobs/s3/requests.ts'
 
 const servers = ['account', 'container', 'object'] as const
 

@@ -10,7 +10,7 @@ import {
   gateInputOf,
   inputOf,
   newPolicy,
-  switched,
+  switchForm,
   type Policy,
 } from '../../web/src/parts/gate-draft.ts'
 import {
@@ -218,11 +218,11 @@ test('a draft says what is missing, and its conditions change their form without
     ...draft,
     when: { as: 'rows' as const, rules: { match: 'all' as const, rows: [row('a.b', 'is', 'x')] } },
   }
-  const asJson = switched(full)!
+  const asJson = switchForm(full)!
   expect(asJson.when.as).toBe('json')
-  expect(switched(asJson)).toEqual(full)
-  expect(switched({ ...draft, when: { as: 'json', text: '{' } })).toBeNull()
-  expect(switched({ ...draft, when: { as: 'json', text: '{}' } })?.when).toEqual({
+  expect(switchForm(asJson)).toEqual(full)
+  expect(switchForm({ ...draft, when: { as: 'json', text: '{' } })).toBeNull()
+  expect(switchForm({ ...draft, when: { as: 'json', text: '{}' } })?.when).toEqual({
     as: 'rows',
     rules: { match: 'all', rows: [emptyRow] },
   })

@@ -1,6 +1,6 @@
 /** Reads that follow events: how many there are, and that none is lost. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { gathered } from '../../web/src/api/gather.ts'
+import { gatherReads } from '../../web/src/api/gather.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -20,7 +20,7 @@ function slow(ms: number) {
 
 test('events that come close together are answered by one read', async () => {
   const { reads, read } = slow(10)
-  const { ask } = gathered(read, 150)
+  const { ask } = gatherReads(read, 150)
   for (let i = 0; i < 20; i++) ask()
   await vi.advanceTimersByTimeAsync(1_000)
   expect(reads.begun).toBe(1)
@@ -28,7 +28,7 @@ test('events that come close together are answered by one read', async () => {
 
 test('a stream of events without a pause is followed, one read at a time', async () => {
   const { reads, read } = slow(400)
-  const { ask } = gathered(read, 150)
+  const { ask } = gatherReads(read, 150)
   for (let i = 0; i < 100; i++) {
     ask()
     await vi.advanceTimersByTimeAsync(50)
@@ -39,7 +39,7 @@ test('a stream of events without a pause is followed, one read at a time', async
 
 test('an event during a read has a read after it', async () => {
   const { reads, read } = slow(100)
-  const { now, ask } = gathered(read, 150)
+  const { now, ask } = gatherReads(read, 150)
   now()
   await vi.advanceTimersByTimeAsync(50)
   ask()
@@ -49,7 +49,7 @@ test('an event during a read has a read after it', async () => {
 
 test('nothing is read after it was stopped', async () => {
   const { reads, read } = slow(100)
-  const { now, ask, stop } = gathered(read, 150)
+  const { now, ask, stop } = gatherReads(read, 150)
   now()
   ask()
   stop()
@@ -61,7 +61,7 @@ test('nothing is read after it was stopped', async () => {
 test('a read that failed for now is tried again by itself, until it does not fail', async () => {
   const again = [2_000, 2_000, null]
   const begun: number[] = []
-  const { now } = gathered(async () => {
+  const { now } = gatherReads(async () => {
     begun.push(Date.now())
     return again[begun.length - 1]!
   }, 150)
@@ -72,7 +72,7 @@ test('a read that failed for now is tried again by itself, until it does not fai
 
 test('a read that failed for now is not tried again after it was stopped', async () => {
   let begun = 0
-  const { now, stop } = gathered(async () => {
+  const { now, stop } = gatherReads(async () => {
     begun++
     return 2_000
   }, 150)
@@ -85,7 +85,7 @@ test('a read that failed for now is not tried again after it was stopped', async
 
 test('a press does not wait for the next try', async () => {
   let begun = 0
-  const { now } = gathered(async () => (++begun === 1 ? 30_000 : null), 150)
+  const { now } = gatherReads(async () => (++begun === 1 ? 30_000 : null), 150)
   now()
   await vi.advanceTimersByTimeAsync(100)
   now()

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../../web/src/parts/diff.ts'
 import { agoText, durationText } from '../../web/src/parts/durations.ts'
 import { beginningOf } from '../../web/src/parts/deceptive.ts'
-import { JsonPieces, LongText, marked } from '../../web/src/parts/text.tsx'
+import { JsonPieces, LongText, markDeception } from '../../web/src/parts/text.tsx'
 import { ArgumentSheet } from '../../web/src/parts/question/argument-sheet.tsx'
 import { readOutput } from '../../web/src/parts/output-field.tsx'
 import { draftOf, inputOf, newPolicy } from '../../web/src/parts/gate-draft.ts'
@@ -91,7 +91,7 @@ test('differences name the place, in objects and lists', () => {
 })
 
 describe('foreign text', () => {
-  const html = (text: string) => renderToStaticMarkup(createElement('p', null, marked(text)))
+  const html = (text: string) => renderToStaticMarkup(createElement('p', null, markDeception(text)))
 
   test('stays text', () => {
     expect(html('<img src=x onerror=alert(1)>')).toBe('<p>&lt;img src=x onerror=alert(1)&gt;</p>')

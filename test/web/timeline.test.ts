@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { DrawnStep } from '../../web/src/screens/runs/step-bars.ts'
 import { isGrowing, rowsOf, spanOf, type DrawnCall, type DrawnRun } from '../../web/src/screens/runs/bars.ts'
 import {
-  brushed,
+  viewOfStretch,
   foldsOf,
   placeOf,
   roundUp,
@@ -324,10 +324,10 @@ describe('the axis', () => {
   })
 
   test('a brush zooms into the view, from either side, and a click does not', () => {
-    const view = brushed(whole, 0.75, 0.25)
+    const view = viewOfStretch(whole, 0.75, 0.25)
     expect(view).toEqual({ from: 0.25, to: 0.75 })
-    expect(brushed(view, 0, 0.5)).toEqual({ from: 0.25, to: 0.5 })
-    expect(brushed(view, 0.4, 0.4)).toBe(view)
+    expect(viewOfStretch(view, 0, 0.5)).toEqual({ from: 0.25, to: 0.5 })
+    expect(viewOfStretch(view, 0.4, 0.4)).toBe(view)
   })
 })
 

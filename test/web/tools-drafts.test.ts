@@ -1,7 +1,7 @@
 /** Drafts of tools and agents: what they send, and how changes of two people come together. */
 import { describe, expect, test } from 'vitest'
 import { pressFor } from '../../web/src/parts/press.ts'
-import { changedNames, rebased } from '../../web/src/parts/rebase.ts'
+import { changedNames, rebase } from '../../web/src/parts/rebase.ts'
 import { refusalText, stillTrue } from '../../web/src/parts/told-issues.ts'
 import { createInputOf, newDraft as newAgent } from '../../web/src/screens/agents/agent-draft.ts'
 import { gateProposal, gateUpdate } from '../../web/src/screens/tools/gate-inputs.ts'
@@ -223,8 +223,8 @@ test('my changes stand on top of theirs, but for those that I give up', () => {
   const mine = { a: 2, b: 2, c: 1 }
   const theirs = { a: 3, b: 1, c: 3 }
   expect(changedNames(base, mine)).toEqual(['a', 'b'])
-  expect(rebased(base, mine, theirs)).toEqual({ a: 2, b: 2, c: 3 })
-  expect(rebased(base, mine, theirs, new Set(['a']))).toEqual({ a: 3, b: 2, c: 3 })
+  expect(rebase(base, mine, theirs)).toEqual({ a: 2, b: 2, c: 3 })
+  expect(rebase(base, mine, theirs, new Set(['a']))).toEqual({ a: 3, b: 2, c: 3 })
 })
 
 test('a fault is told until its field is another', () => {

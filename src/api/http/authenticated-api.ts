@@ -20,7 +20,7 @@ import {
   createTable,
   notAllowed,
   pathOf,
-  unread,
+  unreadBody,
   type ReadBody,
   type RouteGroup,
   type RouteHead,
@@ -93,7 +93,7 @@ export function authenticatedRoute(
   const find = createTable(api.routes)
   return {
     serves: (path) => path === resource || path.startsWith(`${resource}/`),
-    refusal: (status, message) => api.errorBody(unread(status, message), resource),
+    refusal: (status, message) => api.errorBody(unreadBody(status, message), resource),
     async serve(http, response, readBody) {
       try {
         const ctx = await callers.authenticatedCaller(http, resource)
@@ -145,7 +145,7 @@ function requestOf(
 }
 
 /** A part of a path without its percent encoding. NOT_FOUND, of this kind, for a malformed one. */
-export function decoded(text: string, kind: string): string {
+export function decodePathPart(text: string, kind: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

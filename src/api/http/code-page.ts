@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { countedAddress } from '../../core/client-address.ts'
+import { countedAddress } from '../../core/addresses.ts'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
 import { readText } from './bodies.ts'
-import { escaped, givePage, pageHeaders, redirect } from './pages.ts'
+import { escapeHtml, givePage, pageHeaders, redirect } from './pages.ts'
 import { retryAfter } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
@@ -127,7 +127,7 @@ function isOwnForm({ publicUrl }: Services, { headers: head }: IncomingMessage):
 }
 
 /** A paragraph of plain text. */
-export const paragraph = (text: string): string => `<p>${escaped(text)}</p>`
+export const paragraph = (text: string): string => `<p>${escapeHtml(text)}</p>`
 
 function give(response: ServerResponse, page: CodePage, answer: CodeAnswer | CodeRedirect): void {
   if ('location' in answer) return redirect(response, answer.location, [answer.cookie])

@@ -1,7 +1,7 @@
 /** Files over HTTP: upload and download by signed links, and presignUpload as a REST endpoint. */
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { attachmentNamed } from '../../core/attachment.ts'
+import { attachmentNamed } from '../../core/content.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import type { Ctx, InputOf, Services } from '../../domain/access/index.ts'

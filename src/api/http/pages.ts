@@ -49,6 +49,6 @@ const entities: Record<string, string> = {
 }
 
 /** Untrusted text escaped for HTML, without control and bidirectional characters. */
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char]!)
 }

@@ -103,7 +103,7 @@ export interface OpenRoutes {
 }
 
 /** The error for a body that was not read. */
-export const unread = (status: 413 | 503, message: string) =>
+export const unreadBody = (status: 413 | 503, message: string) =>
   new AppError(status === 413 ? 'LIMITED' : 'UNAVAILABLE', message)
 
 /** The longest URL that is parsed, in characters. */
@@ -116,7 +116,7 @@ export function openRoutes(log: Log, { routes, headers = {}, errorBody, refuse }
     refuseUnread(request, response, status, errorBody?.(error), { ...refusalHeaders(error), ...more })
   return {
     serves: (path) => find('', path) !== null,
-    ...(errorBody ? { refusal: (status, message) => errorBody(unread(status, message)) } : {}),
+    ...(errorBody ? { refusal: (status, message) => errorBody(unreadBody(status, message)) } : {}),
     async serve(request, response, readBody) {
       const url = new URL((request.url ?? '/').slice(0, longestUrl), 'http://gatehouse.invalid')
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)

@@ -6,7 +6,7 @@ import { AppError } from '../../core/errors.ts'
 import type { JoinedKey, Services } from '../../domain/access/index.ts'
 import { isLocalLink, openLink, signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
 import { giveSession, openSession, sessionToken, type SessionParts } from './browser-session.ts'
-import { escaped, givePage, redirect } from './pages.ts'
+import { escapeHtml, givePage, redirect } from './pages.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
 export const loginPath = '/session/login'
@@ -42,7 +42,7 @@ export function makeSignIn(parts: SessionParts): RouteGroup {
 
 function giveFault({ response }: OpenCall, { code, message }: AppError, status: number): void {
   const shown = code === 'INTERNAL' ? 'The server failed unexpectedly. See its log.' : message
-  const html = `<p>${escaped(shown)}</p><p><a href="/">Back to Gatehouse</a></p>`
+  const html = `<p>${escapeHtml(shown)}</p><p><a href="/">Back to Gatehouse</a></p>`
   givePage(response, { status, title: 'Not signed in', html })
 }
 
@@ -101,7 +101,7 @@ function giveChoices(
 ): void {
   const links = choices.map(({ principal: { id, name, role }, projectName }) => {
     const href = `${loginPath}?${new URLSearchParams({ as: id, to: goTo }).toString()}`
-    return `<li><a href="${escaped(href)}">${escaped(projectName)}</a> (${escaped([role, name].join(', '))})`
+    return `<li><a href="${escapeHtml(href)}">${escapeHtml(projectName)}</a> (${escapeHtml([role, name].join(', '))})`
   })
   givePage(response, {
     status: 200,

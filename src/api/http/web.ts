@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
-import { acceptedCodings } from './packed.ts'
+import { acceptedCodings } from './replies.ts'
 import { pathOf, type RouteGroup } from './route.ts'
 
 /** The headers of every file. The policy allows no inline script or style, no other origin, and no HTML from strings. */

@@ -1,22 +1,51 @@
 /** MCP over HTTP: guard, authentication, body and rate limit; then the endpoint serves the request. */
+import { serveLegacyAgent, serveModernAgent } from './agent/agent-eras.ts'
+import { readAgentRequest } from './http/agent-request.ts'
+import {
+  type McpRequest,
+  bodyFault,
+  messageCount,
+  messageIdOf,
+  parseBody,
+  tooManyValues,
+} from './http/mcp-request.ts'
+import { type McpRuntime, createMcpRuntime, type McpTimings } from './http/mcp-runtime.ts'
+import { type Reply, writeReply } from './http/node-http.ts'
+import { plainCallOf } from './delivery/plain-call.ts'
+import { servePlainCall } from './agent/serve-plain-call.ts'
+import { recallList } from './agent/tools-list-memo.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
-import { rateHeaders } from '../../core/rate-headers.ts'
-import { traceContextOf, type TraceContext } from '../../core/telemetry/trace-context.ts'
+import { rateHeaders } from '../../core/buckets.ts'
+import { traceContextOf, type TraceContext } from '../../core/telemetry/unit.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
 import { disconnectSignal, sendJson } from '../http/replies.ts'
 import { pathOf, type ReadBody, type RouteGroup } from '../http/route.ts'
-import { serveAgent } from './agent/agent-endpoint.ts'
-import { challenge, resourceMetadata, secretOf } from './http/credentials.ts'
-import { endpointOf, metadataUrl, resourcesOf, type Endpoint } from './http/endpoints.ts'
+import {
+  challenge,
+  resourceMetadata,
+  secretOf,
+  endpointOf,
+  metadataUrl,
+  resourcesOf,
+  type Endpoint,
+  refusalOf,
+  type GuardRules,
+} from './http/guard.ts'
 import { codes, rpcError, toHttpError } from './http/errors.ts'
-import { refusalOf, type GuardRules } from './http/guard.ts'
-import type { McpRequest } from './http/mcp-request.ts'
-import { createMcpRuntime, type McpRuntime } from './http/mcp-runtime.ts'
-import { bodyFault, messageCount, messageIdOf, parseBody, tooManyValues } from './http/message-body.ts'
-import { writeReply, type Reply } from './http/node-http.ts'
-import { servePlatform } from './platform-endpoint.ts'
-import type { McpTimings } from './http/timings.ts'
+import { servePlatform } from './platform-server.ts'
+
+/** Serves one request of either protocol era. Throws NOT_FOUND for an agent that the caller may not see. */
+async function serveAgent(runtime: McpRuntime, mcpRequest: McpRequest, agentId: string): Promise<Reply> {
+  const surface = await runtime.surfaces.of(mcpRequest.ctx, agentId)
+  const known = recallList(surface, mcpRequest)
+  if (known) return known
+  const plain = plainCallOf(mcpRequest)
+  if (plain) return servePlainCall(runtime, mcpRequest, { agentId, surface }, plain)
+  const request = await readAgentRequest(runtime, mcpRequest, agentId, surface)
+  if (request instanceof Response) return { response: request }
+  return request.era === 'modern' ? serveModernAgent(request) : serveLegacyAgent(request)
+}
 
 export interface McpOptions {
   services: Services

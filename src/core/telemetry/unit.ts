@@ -1,17 +1,97 @@
 /**
- * A unit of work that operators see: a span where they have loaded an SDK of OpenTelemetry, and always an observation of its
- * duration. Without an SDK it passes the caller's trace context on. Arguments, results and idempotency keys belong in neither.
+ * A unit of work that operators see: its names, its context, a span where they have loaded an SDK of OpenTelemetry,
+ * and always an observation of its duration.
  */
 import {
+  createTraceState,
+  isSpanContextValid,
+  type SpanContext,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
-  isSpanContextValid,
   trace,
   type Attributes,
 } from '@opentelemetry/api'
-import { attributeNames, spanNames } from './names.ts'
-import { spanContextOf, writeContext, type TraceContext } from './trace-context.ts'
+
+/** The name of a span, before the agent, model or tool that it is about. */
+const spanNames = {
+  agent: 'invoke_agent',
+  model: 'chat',
+  tool: 'execute_tool',
+  mcp: 'tools/call',
+} as const
+
+export const attributeNames = {
+  errorType: 'error.type',
+  operation: 'gen_ai.operation.name',
+  agentId: 'gen_ai.agent.id',
+  agentName: 'gen_ai.agent.name',
+  conversation: 'gen_ai.conversation.id',
+  provider: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  toolName: 'gen_ai.tool.name',
+  toolCallId: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
+  mcpMethod: 'mcp.method.name',
+  mcpVersion: 'mcp.protocol.version',
+  rpcId: 'jsonrpc.request.id',
+  rpcStatus: 'rpc.response.status_code',
+  generation: 'gatehouse.generation.id',
+  activation: 'gatehouse.activation',
+  outcome: 'gatehouse.outcome',
+  approval: 'gatehouse.approval.id',
+  verdict: 'gatehouse.approval.verdict',
+  waitMs: 'gatehouse.approval.wait_ms',
+} as const
+
+/** A place in a trace, of a valid form. */
+export interface TraceContext {
+  traceparent: string
+  /** At most 512 characters, as its senders wrote it. */
+  tracestate?: string
+}
+
+/** Later versions may have more fields after these four. */
+const form = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
+
+/** The context in headers, or in `_meta` of MCP; undefined without a valid one. */
+export function traceContextOf(
+  given: Readonly<Record<string, unknown>> | undefined,
+): TraceContext | undefined {
+  const { traceparent, tracestate } = given ?? {}
+  if (typeof traceparent !== 'string' || traceparent.length > 256) return undefined
+  const match = form.exec(traceparent)
+  if (!match || (match[1] === '00' && match[5] !== undefined)) return undefined
+  const [, , traceId, spanId, flags] = match
+  const context = { traceId: traceId!, spanId: spanId!, traceFlags: Number.parseInt(flags!, 16) }
+  if (!isSpanContextValid(context)) return undefined
+  const state = typeof tracestate === 'string' ? createTraceState(tracestate) : null
+  return writeContext(state ? { ...context, traceState: state } : context)
+}
+
+/** What the API of OpenTelemetry takes. */
+function spanContextOf({ traceparent, tracestate }: TraceContext): SpanContext {
+  const [, traceId, spanId, flags] = traceparent.split('-')
+  return {
+    traceId: traceId!,
+    spanId: spanId!,
+    traceFlags: Number.parseInt(flags!, 16),
+    isRemote: true,
+    ...(tracestate ? { traceState: createTraceState(tracestate) } : {}),
+  }
+}
+
+/** As it is sent. */
+function writeContext({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext {
+  const state = traceState?.serialize()
+  return {
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+    ...(state ? { tracestate: state } : {}),
+  }
+}
 
 export type UnitKind = keyof typeof spanNames
 

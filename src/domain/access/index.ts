@@ -8,41 +8,10 @@ export {
   type PlatformActions,
   type Release,
   type Services,
-} from './context.ts'
-export type { Limits } from './limits/configured.ts'
-export type { Principal } from './principal.ts'
-export { actingPrincipal, assertSpeaksFor } from './acting.ts'
-export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
+} from './context/context.ts'
+export { type Limits, createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
 export {
-  acceptInvitation,
-  checkInvitation,
-  createInvitation,
-  invitationPath,
-  joinInvitation,
-  type AcceptOutcome,
-} from './invitations.ts'
-export { keysOfAccount, type JoinedKey } from './joined-keys.ts'
-export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
-export { revocationOf, type Revocation } from './key-revocation.ts'
-export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
-export { createKeyOnMachine, type KeyOnMachine } from './keys-on-machine.ts'
-export {
-  createAuthenticator,
-  insertKey,
-  unauthenticated,
-  ApiKey,
-  type Authenticator,
-  type TokenVerifier,
-} from './keys.ts'
-export {
-  assertStillValid,
-  basisOf,
-  lockValid,
-  principalById,
-  rememberedPrincipal,
-  type Caller,
-} from './still-valid.ts'
-export {
+  type Principal,
   isSubject,
   keepSubject,
   principalKind,
@@ -51,8 +20,52 @@ export {
   requesterOf,
   type Account,
   type Requester,
-} from './subjects.ts'
-export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
+} from './principals/subjects.ts'
+export {
+  actingPrincipal,
+  assertSpeaksFor,
+  assertStillValid,
+  basisOf,
+  lockValid,
+  principalById,
+  rememberedPrincipal,
+  type Caller,
+  getPersons,
+  namePrincipals,
+  type NamedPrincipal,
+} from './principals/still-valid.ts'
+export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './context/idempotency.ts'
+export {
+  acceptInvitation,
+  checkInvitation,
+  createInvitation,
+  invitationPath,
+  joinInvitation,
+  type AcceptOutcome,
+  keysOfAccount,
+  type JoinedKey,
+} from './principals/invitations.ts'
+export {
+  assertAgent,
+  createApiKey,
+  getApiKeys,
+  listApiKeys,
+  revokeApiKey,
+  revocationOf,
+  type Revocation,
+} from './principals/key-operations.ts'
+export {
+  createKeyUses,
+  loadKeyUses,
+  type KeyUses,
+  createAuthenticator,
+  insertKey,
+  unauthenticatedError,
+  ApiKey,
+  type Authenticator,
+  type TokenVerifier,
+} from './principals/keys.ts'
+export { createKeyOnMachine, type KeyOnMachine } from './principals/keys-on-machine.ts'
 export {
   actionsOf,
   inProject,
@@ -63,14 +76,23 @@ export {
   type Declaration,
   type InputOf,
   type Operation,
-} from './operation.ts'
-export { isWithinReach, narrowedTo, ownedBy, ownEvents, reachesOthers } from './own.ts'
+  changedMeanwhile,
+  guardName,
+  publishNews,
+  publishSurface,
+  asAppError,
+} from './context/operation.ts'
 export {
+  isWithinReach,
+  reachablePrincipals,
+  ownershipCondition,
+  ownEvents,
+  reachesOthers,
   assertMay,
   assertReached,
   assertUnbound,
-  denied,
-  eachSeen,
+  denialError,
+  visibleRows,
   entryOf,
   holds,
   listAudit,
@@ -78,7 +100,7 @@ export {
   recordChange,
   type AuditedChange,
   type Bond,
-} from './permission.ts'
+} from './permission/permission.ts'
 export {
   allows,
   fitsPattern,
@@ -89,11 +111,9 @@ export {
   type Action,
   type Policy,
   type Role,
-} from './policy.ts'
-export { assertQuota } from './limits/quota.ts'
-export { changedMeanwhile, guardName, publishNews, publishSurface } from './saving.ts'
-export { memberOf, personsOf } from './persons.ts'
+} from './permission/policy.ts'
 export {
+  assertQuota,
   assertCost,
   assertUse,
   createRateLimiter,
@@ -102,7 +122,7 @@ export {
   setRateLimit,
   RateLimit,
 } from './limits/rates.ts'
-export { createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
+export { memberOf, personsOf } from './principals/persons.ts'
 export {
   createSessionAuthenticator,
   forgetExpiredSessions,
@@ -115,7 +135,5 @@ export {
   Session,
   type SessionMethod,
   type SessionAuthenticator,
-} from './sessions.ts'
-export { createRevocationWatcher } from './revocation-watcher.ts'
-export { asAppError } from './storage-fault.ts'
-export { untilRevoked } from './until-revoked.ts'
+} from './principals/sessions.ts'
+export { createRevocationWatcher, untilRevoked } from './principals/revocation-watcher.ts'

@@ -7,13 +7,13 @@ import { looseningOf, fieldShapes } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
 import { idOf, resetOnNull, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
-import { containsText, listPage } from '../../store/db/keyset.ts'
+import { containsText, listPage } from '../../store/db/lists.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import {
   assertMay,
-  eachSeen,
+  visibleRows,
   assertQuota,
   inProject,
   ofVersion,
@@ -34,6 +34,7 @@ import { Agent, changedSettings, newSettings, settingsOf } from './agent.ts'
 import { agentFields, type OwnSettings } from './fields.ts'
 import { checkTools } from './names.ts'
 import { insertVersion, keepPresentVersion } from './version-list.ts'
+import { memoryOf } from '../basis/index.ts'
 
 const name = text(100, 1)
 const { toolIds, ...others } = fieldShapes(agentFields)
@@ -200,7 +201,7 @@ export const deleteAgent = operation({
 /** Agents by id; null for those that do not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
   const rows = await loadAgents(ctx.db, ids)
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     rows,
@@ -280,4 +281,23 @@ async function recordAgentChange(
   const details = { name: agent.name, version: agent.version }
   await recordChange(tx, ctx, { projectId: agent.projectId, action, resource: `agent/${agent.id}`, details })
   await appendProjectEvents(tx, agent.projectId, [event({ agentId: agent.id, ...details })])
+}
+
+const agentsOf = memoryOf<Agent>(2000)
+
+/**
+ * The agent as this process has read it before, without a statement; null when it has not. NOT_FOUND when it does not
+ * exist for the caller. The statement that relies on it proves its version. Checks no permission.
+ */
+export function rememberedAgent(ctx: Ctx, id: string): Agent | null {
+  const known = agentsOf(ctx.db).get(id)
+  return known ? reachable(ctx, known, 'agent', id) : null
+}
+
+/** The agent as it is now, which this process remembers from then on. NOT_FOUND as `findAgent`. Checks no permission. */
+export async function readAgent(ctx: Ctx, id: string): Promise<Agent> {
+  agentsOf(ctx.db).delete(id)
+  const agent = await findAgent(ctx, id)
+  agentsOf(ctx.db).set(id, agent)
+  return agent
 }

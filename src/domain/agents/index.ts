@@ -28,8 +28,9 @@ export {
   regateAgent,
   updateAgent,
   withAgentGate,
+  readAgent,
+  rememberedAgent,
 } from './agents.ts'
-export { readAgent, rememberedAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'
 export { listAgentVersions } from './version-list.ts'
 export { withOverrides } from './overrides.ts'

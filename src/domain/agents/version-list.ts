@@ -1,11 +1,10 @@
 /** Versions of an agent: each change adds a row, and people read what changed, by whom and when. */
-import type { JsonObject } from '../../core/json.ts'
-import { changesBetween } from '../../core/json-changes.ts'
+import { type JsonObject, changesBetween } from '../../core/json.ts'
 import { viewOf } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { versionPage } from '../../store/db/versions.ts'
+import { versionPage } from '../../store/db/lists.ts'
 import { agents, agentVersions } from '../../store/db/tables/agents.ts'
 import type { Ctx } from '../access/index.ts'
 import { mostChanges, type ShownVersion } from '../tools/index.ts'

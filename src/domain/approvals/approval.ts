@@ -5,7 +5,7 @@ import { choice, entity, part } from '../../core/shapes.ts'
 import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
 import { verdictChoice, type Requirement } from '../gates/index.ts'
-import { masked } from '../tools/index.ts'
+import { maskAt } from '../tools/index.ts'
 
 /** PENDING is open; every other status is final. */
 export const approvalStatus = choice(
@@ -155,7 +155,7 @@ export function currentArguments(approval: OfArguments): JsonObject {
 
 /** The masked arguments that people may read: the current ones, or the original ones from before an edit. */
 export function shownArguments(approval: OfArguments, which: 'current' | 'original' = 'current'): JsonObject {
-  return masked(which === 'current' ? currentArguments(approval) : approval.arguments, approval.masked)
+  return maskAt(which === 'current' ? currentArguments(approval) : approval.arguments, approval.masked)
 }
 
 /** The claim that holds now: of a pending approval, until its time is over or its author has voted. */

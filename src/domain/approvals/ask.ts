@@ -7,15 +7,15 @@ import type { JsonObject } from '../../core/json.ts'
 import { keyOrderOf, schemaOrderOf } from '../../core/key-order.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assignments, fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
+import { assignments, fromRecordset, insertSelect, recordset } from '../../store/db/rows.ts'
 import type { Services } from '../access/index.ts'
 import { approvalRequested, approvalVoided, type GenerationEvent } from '../events/index.ts'
 import type { Requirement } from '../gates/index.ts'
-import { masked, maskedPaths, shownSchema, usableTitle, type Callable } from '../tools/index.ts'
+import { maskAt, maskedPaths, shownSchema, usableTitle, type Callable } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
 import type { OnApprove, StoredQuestion, VoidReason } from './approval.ts'
 import { digestOf } from './digest.ts'
-import { searchOf, wordsOfQuestion } from './search.ts'
+import { searchOf, wordsOfQuestion } from './summary.ts'
 
 /** A call that needs an approval. */
 export interface Question {
@@ -67,7 +67,7 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
       clientTimeoutMs: q.clientTimeoutMs,
       timeout_seconds: q.requirement.timeoutSeconds,
       escalate_seconds: q.requirement.escalateAfterSeconds,
-      words: wordsOfQuestion({ runtimeName: q.tool.runtimeName, question }, [masked(q.merged, paths)]),
+      words: wordsOfQuestion({ runtimeName: q.tool.runtimeName, question }, [maskAt(q.merged, paths)]),
     }
   })
   const { timeout_seconds: _timeout, escalate_seconds: _escalate, words: _words, ...own } = rows[0]!
@@ -97,7 +97,7 @@ function askedTool({ tool, merged }: NewApproval): StoredQuestion {
 }
 
 /** The event `approval.requested` of this approval. */
-export function requested({ id, toolCallId, tool }: NewApproval): GenerationEvent {
+export function requestEvent({ id, toolCallId, tool }: NewApproval): GenerationEvent {
   return approvalRequested({ approvalId: id, toolCallId, name: tool.runtimeName })
 }
 
@@ -131,6 +131,6 @@ function voidedFor(reason: VoidReason) {
 }
 
 /** The event that the approval of this call was voided. */
-export function voided(call: ToolCall, reason: VoidReason): GenerationEvent {
+export function voidEvent(call: ToolCall, reason: VoidReason): GenerationEvent {
   return approvalVoided({ approvalId: call.approvalId!, toolCallId: call.id, name: call.runtimeName, reason })
 }

@@ -1,7 +1,7 @@
 /** "I am on it": a claim tells others who is deciding. It never blocks a verdict, and ends by itself. */
 import { z } from 'zod'
 import { idOf } from '../../core/shapes.ts'
-import { prove } from '../../store/db/proof.ts'
+import { prove } from '../basis/index.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
@@ -15,8 +15,7 @@ import {
   withRequester,
 } from '../events/index.ts'
 import { approvalOf, approvalPayload, claimOf, type Approval } from './approval.ts'
-import { assertOpen, conflict, findDecidable, readNow } from './open.ts'
-import { whatOf } from './read.ts'
+import { assertOpen, conflict, findDecidable, readNow, whatOf } from './read.ts'
 import { hasApproved } from './rights.ts'
 
 /** How long a claim holds without being renewed. */

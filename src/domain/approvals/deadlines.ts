@@ -7,7 +7,7 @@
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
-import { areFree } from '../../store/work/pauses.ts'
+import { areFree } from '../basis/index.ts'
 import { systemId, type Services } from '../access/index.ts'
 import {
   approvalEscalated,

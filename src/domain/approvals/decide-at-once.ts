@@ -3,15 +3,15 @@
  * proves that it is still so.
  */
 import { jsonb } from '../../store/db/database.ts'
-import { StaleReadError } from '../../store/db/proof.ts'
-import { sharingCommits } from '../../store/db/shared-commits.ts'
+import { StaleReadError } from '../basis/index.ts'
+import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
-import type { Slot } from '../../store/work/slots.ts'
+import type { Slot } from '../../store/work/worker.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
 import type { Approval } from './approval.ts'
 import { hasVote, judgeVerdict } from './apply-verdict.ts'
-import { afterVerdict, type DecidedOwner } from './decided-run.ts'
+import { afterVerdict, type DecidedOwner } from './run-state.ts'
 import type { PreparedVerdict } from './decision.ts'
 import type { Outcome } from './outcome.ts'
 import type { VerdictSnapshot } from './read.ts'
@@ -24,7 +24,7 @@ export function isPlain({ given, approval, edit }: PreparedVerdict): boolean {
 }
 
 /** What a plain verdict comes to by what was read. Throws as `judgeVerdict`. */
-export function judgeSeen(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
+export function judgeSnapshot(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
   const { approval, seen, persons } = ready
   return judgeVerdict(ctx, ready, { approval, asExecuted: approval, late: seen.late, now: seen.now, persons })
 }

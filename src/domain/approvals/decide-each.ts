@@ -1,7 +1,7 @@
 /** Several verdicts, each with its own outcome. */
 import { z } from 'zod'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
-import { entity, idShape, optional, part, reference, unchecked } from '../../core/shapes.ts'
+import { entity, idShape, optional, part, reference, uncheckedPart } from '../../core/shapes.ts'
 import { asAppError, operation, type Ctx } from '../access/index.ts'
 import {
   decision,
@@ -37,7 +37,7 @@ export const decideApprovals = operation({
   input: z
     .object({
       decisions: z
-        .array(unchecked(decision))
+        .array(uncheckedPart(decision))
         .refine(({ length }) => length >= 1 && length <= maxBatch, `must have 1 to ${maxBatch} entries`)
         .describe('The verdicts, 1 to 50.'),
       atomic: optional(z.boolean().describe('Whether one that is refused refuses all of them.'), 'false'),

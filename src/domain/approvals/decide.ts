@@ -13,11 +13,11 @@ import {
   type JsonObject,
 } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
-import { withProof } from '../../store/db/proof.ts'
+import { withProof } from '../basis/index.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertStillValid, denied, type Ctx, operation } from '../access/index.ts'
+import { assertStillValid, denialError, type Ctx, operation } from '../access/index.ts'
 import { judgeGate, stricter, type GatePolicy } from '../gates/index.ts'
 import {
   argumentLimits,
@@ -30,12 +30,11 @@ import {
 } from '../tools/index.ts'
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { Approval, approvalPayload, verdictChoice } from './approval.ts'
-import { coveredBy, digestOf } from './digest.ts'
+import { coveredToolOf, digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
-import { decideAtOnce, isPlain, judgeSeen } from './decide-at-once.ts'
-import type { Edit, PreparedVerdict } from './decision.ts'
+import { decideAtOnce, isPlain, judgeSnapshot } from './decide-at-once.ts'
+import { type Edit, type PreparedVerdict, unmaskEdit } from './decision.ts'
 import { grantShape } from './grants.ts'
-import { unmasked } from './masked-edits.ts'
 import { respondedResult } from './outcome.ts'
 import { assertMayDecide, decides, findForVerdict, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
@@ -161,7 +160,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0
   const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()
   const refusal = whyNot(ctx, approval, persons)
-  if (refusal) throw await denied(ctx, what, refusal)
+  if (refusal) throw await denialError(ctx, what, refusal)
   assertFits(given, root)
   if (given.verdict === 'APPROVE' && !given.expectedDigest && !isEdited && approval.editedArguments !== null)
     throw new AppError(
@@ -173,7 +172,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[], isAlone = false
   const edit = isEdited ? await editOf(ctx, approval, given, root) : null
   const response = given.response ? await responseOf(ctx, approval, given.response, root) : null
   const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }, persons) : null
-  if (refusedEdit) throw await denied(ctx, what, refusedEdit)
+  if (refusedEdit) throw await denialError(ctx, what, refusedEdit)
   const owner = ownerOf({ ...approval, id: approval.toolCallId })
   // The verdict counts for what its author read, however often the rows are read.
   const expectedDigest = given.expectedDigest || (given.verdict === 'APPROVE' ? approval.digest : null)
@@ -222,7 +221,7 @@ async function editOf(
   const inRoot = (issue: Issue) => ({ ...issue, path: [...root, ...issue.path] })
   const readable = isJsonObject(given.arguments) && !jsonTooBig(given.arguments, argumentLimits)
   const meant = readable
-    ? unmasked(given.arguments as JsonObject, approval, callable)
+    ? unmaskEdit(given.arguments as JsonObject, approval, callable)
     : { arguments: given.arguments }
   if ('issues' in meant)
     throw invalid(meant.issues.map((issue) => inRoot({ ...issue, path: ['arguments', ...issue.path] })))
@@ -240,7 +239,11 @@ async function editOf(
   const requirement = stricter(approval.requirement, judgeGate(policies, merged, approval.projectId))
   // The digest covers the tool that the approver was asked about. If it has changed since, the drift check before the run
   // finds it.
-  const digest = digestOf(ctx.masterKey, coveredBy(approval), { arguments: merged, requestedBy, requirement })
+  const digest = digestOf(ctx.masterKey, coveredToolOf(approval), {
+    arguments: merged,
+    requestedBy,
+    requirement,
+  })
   // Paths that were masked in the original arguments stay masked beside those of the edit.
   const masked = [...(approval.masked ?? []), ...maskedPaths(callable, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }
@@ -271,7 +274,7 @@ async function decideAll(ctx: Ctx, prepared: PreparedVerdict[]): Promise<Approva
       unread = []
       return { ready, locks: true }
     },
-    judge: async ({ ready, locks }) => ({ ready, verdict: locks ? null : judgeSeen(ctx, ready[0]!) }),
+    judge: async ({ ready, locks }) => ({ ready, verdict: locks ? null : judgeSnapshot(ctx, ready[0]!) }),
     write: ({ ready, verdict }) =>
       verdict ? decideAlone(ctx, ready[0]!, verdict) : decideUnderLock(ctx, ready),
   })

@@ -5,10 +5,9 @@
 import { canonicalJson, hashJson, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { selectRows, rowsOf } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { rowsOf } from '../../store/db/write.ts'
 import type { Requirement } from '../gates/index.ts'
 import type { Callable } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'
@@ -25,7 +24,7 @@ interface ToolName {
 }
 
 /** The tool as the approval or grant names it. */
-export function coveredBy({ toolId, toolVersion, action, definitionHash }: ToolName): CoveredTool {
+export function coveredToolOf({ toolId, toolVersion, action, definitionHash }: ToolName): CoveredTool {
   return { id: toolId, version: toolVersion, action, definitionHash }
 }
 
@@ -93,7 +92,7 @@ export async function redoDigests(tx: Database, from: Buffer, to: Buffer): Promi
     if (rows.length === 0) return done
     const redone = rows.map(approvalOf).flatMap((approval) => {
       const { requestedBy, requirement, digest } = approval
-      const tool = coveredBy(approval)
+      const tool = coveredToolOf(approval)
       const agreed = { arguments: currentArguments(approval), requestedBy, requirement }
       return isDigestOf(from, digest, tool, agreed)
         ? [{ id: approval.id, digest: digestOf(to, tool, agreed) }]

@@ -19,8 +19,15 @@ import {
 } from '../tools/index.ts'
 import { askAgain, callSettled, settleCalls, type Proof, type ToolCall } from '../tool-calls/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
-import { insertApprovals, newApproval, requested, voidApprovals, voided, type NewApproval } from './ask.ts'
-import { coveredBy, isCovered, isDigestOf } from './digest.ts'
+import {
+  insertApprovals,
+  newApproval,
+  requestEvent,
+  voidApprovals,
+  voidEvent,
+  type NewApproval,
+} from './ask.ts'
+import { coveredToolOf, isCovered, isDigestOf } from './digest.ts'
 import { loadApprovals } from './read.ts'
 
 /** `again` is the new approval to ask for; null when the call cannot be asked about any more. */
@@ -68,7 +75,7 @@ export async function driftOf(
 }
 
 /** An approval and the versions that tools had at the moment when it was read. */
-export interface Agreed {
+export interface AgreedCall {
   approval: Approval
   toolVersions: ToolVersions
 }
@@ -81,7 +88,7 @@ export interface Agreed {
 export async function callableAsAgreed(
   services: Services,
   call: ToolCall,
-  { approval, toolVersions }: Agreed,
+  { approval, toolVersions }: AgreedCall,
 ): Promise<Callable | null> {
   // The version of an agent does not tell what the call does.
   if (call.kind !== 'http' && call.kind !== 'platform' && call.kind !== 'mcp') return null
@@ -115,14 +122,14 @@ export function changesOfDrift(call: ToolCall, { again, reason, masks, tool }: D
     return {
       call: settleCalls('refuse', [outcome], proof),
       approvals: [voiding],
-      events: [voided(call, reason), callSettled(call, 'ERRORED')],
+      events: [voidEvent(call, reason), callSettled(call, 'ERRORED')],
     }
   }
   const { version: toolVersion, definitionHash } = tool!
   return {
     call: askAgain(call.id, { approvalId: again.id, toolVersion, definitionHash, ...masked }, proof),
     approvals: [voiding, insertApprovals([again])],
-    events: [voided(call, reason), requested(again)],
+    events: [voidEvent(call, reason), requestEvent(again)],
   }
 }
 
@@ -139,7 +146,11 @@ function isSame({ masterKey }: Services, approval: Approval, tool: Callable, cal
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return false
   const merged = withAttachments(prepared.merged, call.attachments)
-  return isDigestOf(masterKey, digest, coveredBy(approval), { arguments: merged, requestedBy, requirement })
+  return isDigestOf(masterKey, digest, coveredToolOf(approval), {
+    arguments: merged,
+    requestedBy,
+    requirement,
+  })
 }
 
 /** The result for the model or caller when an approved call cannot run and cannot be asked about again. */

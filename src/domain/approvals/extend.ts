@@ -3,16 +3,15 @@ import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
-import { StaleReadError, withProof } from '../../store/db/proof.ts'
+import { StaleReadError, withProof } from '../basis/index.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
-import { assertStillValid, denied, entryOf, operation, type Ctx } from '../access/index.ts'
+import { assertStillValid, denialError, entryOf, operation, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
 import { approvalPayload, type Approval } from './approval.ts'
-import { assertOpen, conflict, findDecidable, readNow, type Decidable } from './open.ts'
-import { whatOf } from './read.ts'
+import { assertOpen, conflict, findDecidable, readNow, type Decidable, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The latest deadline, counted from the question: as long as a gate may allow at most. */
@@ -60,7 +59,7 @@ async function mayExtend(ctx: Ctx, { approval, isLate, persons }: Decidable, unt
   assertOpen(approval, isLate)
   if (isNoLonger(approval, until)) return approval
   const refusal = whyNotExtend(ctx, approval, persons)
-  if (refusal) throw await denied(ctx, whatOf(approval), refusal)
+  if (refusal) throw await denialError(ctx, whatOf(approval), refusal)
   const latest = extendableUntil(approval)
   if (until.getTime() > latest.getTime())
     throw invalidAt(['input', 'until'], `must be at ${latest.toISOString()} at the latest`)

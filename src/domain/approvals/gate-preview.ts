@@ -20,15 +20,14 @@ import {
 import {
   requireCallable,
   findTool,
-  masked,
+  maskAt,
   maskedPaths,
   ownGateOf,
   prepareCall,
   type Callable,
 } from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import { answersTo, findGrants } from './grant-use.ts'
-import { isRefusal } from './grants.ts'
+import { answersTo, findGrants, isRefusal } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
 const judgingCost = 25
@@ -132,7 +131,7 @@ function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePrev
     const prepared = prepareCall(tool, call.arguments)
     if (!prepared.ok) return []
     const paths = [...(call.masked ?? []), ...maskedPaths(tool, prepared.merged)]
-    const shown = masked(prepared.merged, paths)
+    const shown = maskAt(prepared.merged, paths)
     return [{ call, stopsNow: stops(ownGateOf(tool), shown, tool), wouldStop: stops(draft, shown, tool) }]
   })
   const newlyStopped = judged.filter((one) => one.wouldStop && !one.stopsNow).map((one) => one.call)

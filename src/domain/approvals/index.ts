@@ -17,9 +17,9 @@ export {
 export {
   insertApprovals,
   newApproval,
-  requested,
+  requestEvent,
   voidApprovals,
-  voided,
+  voidEvent,
   voidPending,
   type NewApproval,
 } from './ask.ts'
@@ -30,11 +30,16 @@ export {
   type ApprovalGroup,
   type ApprovalTally,
   type StatusNumbers,
-} from './counts.ts'
+  approvalFilter,
+  approvalOrder,
+  listApprovals,
+  type ApprovalFilter,
+  type ApprovalOrder,
+} from './list.ts'
 export { decideApprovals } from './decide-each.ts'
 export { decideApproval, giveVerdict } from './decide.ts'
 export { redoDigests } from './digest.ts'
-export { callableAsAgreed, changesOfDrift, driftOf, type Agreed, type Drift } from './drift.ts'
+export { callableAsAgreed, changesOfDrift, driftOf, type AgreedCall, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate-preview.ts'
@@ -46,25 +51,27 @@ export {
   type Holder,
   type StoppedCall,
   type UsableGrant,
-} from './grant-use.ts'
-export { getGrants, grantScope, isRefusal, listGrants, revokeGrant, type Grant } from './grants.ts'
-export { found as foundApprovals } from './search.ts'
+  getGrants,
+  grantScope,
+  isRefusal,
+  listGrants,
+  revokeGrant,
+  type Grant,
+} from './grants.ts'
 export {
-  approvalFilter,
-  approvalOrder,
-  listApprovals,
-  type ApprovalFilter,
-  type ApprovalOrder,
-} from './list.ts'
-export type { DecidedOwner } from './decided-run.ts'
+  searchCondition as foundApprovals,
+  summaryOf,
+  type CallSummary,
+  type CallSummaryPart,
+} from './summary.ts'
 export {
+  type DecidedOwner,
   stateOfCall,
   stateOfRow,
   stateOfRun,
   type RunState,
   type RunStateRow,
-  type SeenOwner,
+  type OwnerSnapshot,
 } from './run-state.ts'
-export { summaryOf, type CallSummary, type CallSummaryPart } from './summary.ts'
-export { isAsked, whyNotDecide } from './may-decide.ts'
+export { isAsked, whyNotDecide } from './rights.ts'
 export { getApprovals, loadApprovals, loadPendingOf, hasAskedUnder, loadPendingUnder } from './read.ts'

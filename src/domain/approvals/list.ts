@@ -1,11 +1,11 @@
-/** Lists of approvals, with their filter and orders. */
+/** Lists of approvals, with their filter and orders, and how many there are. */
 import { choice, idShape, optional, part } from '../../core/shapes.ts'
 import { and, eq, lte } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../core/json.ts'
 import { invalidAt } from '../../core/errors.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
-import type { Database } from '../../store/db/database.ts'
+import { type Database, query } from '../../store/db/database.ts'
 import {
   createdFields,
   createdWithin,
@@ -13,15 +13,15 @@ import {
   listPage,
   maxPageBytes,
   timeWithin,
-} from '../../store/db/keyset.ts'
+} from '../../store/db/lists.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals, voters } from '../../store/db/tables/approvals.ts'
-import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
+import { assertMay, ownershipCondition, projectOf, type Ctx } from '../access/index.ts'
 import { approvalOf, approvalStatus, verdictChoice, type Approval, type ApprovalStatus } from './approval.ts'
-import { mayDecide } from './may-decide.ts'
+import { mayDecide } from './rights.ts'
 import { decides } from './read.ts'
-import { found } from './search.ts'
+import { searchCondition } from './summary.ts'
 
 export const approvalFilter = part(
   'ApprovalFilter',
@@ -56,7 +56,7 @@ export const approvalFilter = part(
 )
 export type ApprovalFilter = z.output<typeof approvalFilter>
 
-export interface ListedInput {
+interface ListedInput {
   projectId?: string | null | undefined
   filter?: ApprovalFilter | null | undefined
   expiringBefore?: Date | null | undefined
@@ -82,7 +82,7 @@ export async function listApprovals(
 ): Promise<Approval[]> {
   if (input.orderBy === 'EXPIRES_AT' && !input.forMe && !isPending(input.filter?.statuses))
     throw invalidAt(['orderBy'], 'EXPIRES_AT goes with status PENDING or forMe only')
-  const { projectId, where } = await listed(ctx, input)
+  const { projectId, where } = await listCondition(ctx, input)
   return (await readApprovals(ctx.db, { ...input, projectId, where })).map(approvalOf)
 }
 
@@ -106,7 +106,7 @@ function isPending(statuses: readonly ApprovalStatus[] | null | undefined): bool
 }
 
 /** The project and the condition of a list, for a caller who may list. */
-export async function listed(
+async function listCondition(
   ctx: Ctx,
   { projectId: given, filter, expiringBefore, forMe }: ListedInput,
 ): Promise<{ projectId: string; where: SQL | undefined }> {
@@ -116,7 +116,7 @@ export async function listed(
     conditionOf(filter ?? {}),
     expiringBefore ? lte(approvals.expiresAt, expiringBefore) : undefined,
     forMe ? await mayDecide(ctx, projectId) : undefined,
-    decides(ctx) ? undefined : ownedBy(ctx, 'approval/*', approvals.requestedBy),
+    decides(ctx) ? undefined : ownershipCondition(ctx, 'approval/*', approvals.requestedBy),
   )
   return { projectId, where }
 }
@@ -164,7 +164,7 @@ export function conditionOf(filter: ApprovalFilter): SQL | undefined {
     voted(filter),
     createdWithin(t, filter),
     timeWithin(t.settledAt, filter.settledAfter, filter.settledBefore),
-    filter.search === null || filter.search === undefined ? undefined : found(filter.search),
+    filter.search === null || filter.search === undefined ? undefined : searchCondition(filter.search),
   )
 }
 
@@ -174,4 +174,80 @@ function voted({ decidedBy, verdict }: ApprovalFilter): SQL | undefined {
     decidedBy ? sql`${voters} @> ${writeJson([decidedBy])}::jsonb` : undefined,
     verdict ? sql`votes @> ${writeJson([vote])}::jsonb` : undefined,
   )
+}
+
+/** Counting stops at this number, which bounds the cost of the statement. */
+const countLimit = 10_000
+
+/** How many approvals a list has, by status, tool and agent. */
+export const approvalGrouping = choice('ApprovalGrouping', 'What a tally of approvals is divided by.', {
+  TOOL: 'One group for each tool.',
+  AGENT: 'One group for each agent, and one for direct calls.',
+})
+export type ApprovalGrouping = z.output<typeof approvalGrouping>
+
+/** Numbers of approvals by their status. */
+export type StatusNumbers = Record<ApprovalStatus, number>
+
+export interface ApprovalGroup extends StatusNumbers {
+  /** The id of the tool or agent; null for calls without an agent. */
+  id: string | null
+  /** Null for all. */
+  by: ApprovalGrouping | null
+  /** A runtime name of the tool; null for an agent. */
+  toolName: string | null
+}
+
+export interface ApprovalTally {
+  total: ApprovalGroup
+  /** Those with the most approvals first, at most `mostGroups`; empty without a grouping. */
+  groups: ApprovalGroup[]
+  /** Whether all that match were counted: counting stops at `countLimit`. */
+  isComplete: boolean
+}
+
+const mostGroups = 50
+
+/** How many approvals of a list there are, by status, and by tool or agent. Action `approvals:List`. */
+export async function tallyApprovals(
+  ctx: Ctx,
+  input: ListedInput & { by?: ApprovalGrouping | null | undefined },
+): Promise<ApprovalTally> {
+  const { projectId, where } = await listCondition(ctx, input)
+  const { by } = input
+  const id = by === 'TOOL' ? sql`tool_id` : by === 'AGENT' ? sql`agent_id` : sql`null::text`
+  const rows = await query<{ id: string | null; name: string | null; status: ApprovalStatus; n: number }>(
+    ctx.db,
+    sql`select id, min(runtime_name) as name, status, count(*)::int as n
+      from (
+        select ${id} as id, runtime_name, status
+        from approvals
+        where ${and(sql`project_id = ${projectId}`, where)!}
+        limit ${countLimit}
+      ) as matching
+      group by id, status`,
+  )
+  const sum = (some: typeof rows) => some.reduce((before, { n }) => before + n, 0)
+  const byId = new Map<string | null, typeof rows>()
+  for (const row of rows) byId.set(row.id, [...(byId.get(row.id) ?? []), row])
+  const groups = [...byId].map(([key, own]) => ({ key, own, size: sum(own) }))
+  const largest = groups.toSorted((a, b) => b.size - a.size).slice(0, mostGroups)
+  return {
+    total: { ...numbersOf(rows), id: null, by: null, toolName: null },
+    groups: by
+      ? largest.map(({ key, own }) => ({
+          ...numbersOf(own),
+          id: key,
+          by,
+          toolName: by === 'TOOL' ? own[0]!.name : null,
+        }))
+      : [],
+    isComplete: sum(rows) < countLimit,
+  }
+}
+
+function numbersOf(rows: readonly { status: ApprovalStatus; n: number }[]): StatusNumbers {
+  const numbers: StatusNumbers = { PENDING: 0, APPROVED: 0, REJECTED: 0, EXPIRED: 0, VOIDED: 0 }
+  for (const { status, n } of rows) numbers[status] += n
+  return numbers
 }

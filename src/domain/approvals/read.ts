@@ -1,5 +1,5 @@
 /** Reads of approvals by their ids and owners: those of the API with permissions, those of the domain without. */
-import { momentNow } from '../../core/stopwatch.ts'
+import { momentNow } from '../../core/time.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -8,20 +8,23 @@ import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import {
   assertMay,
   assertReached,
-  eachSeen,
+  visibleRows,
   permissionsOf,
   reachable,
   type Bond,
   type Ctx,
+  denialError,
 } from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import { approvalOf, type Approval, type Verdict } from './approval.ts'
-import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type SeenOwner } from './run-state.ts'
+import { callAsJson, ownerOfJson, runAsJson, type OwnerJson, type OwnerSnapshot } from './run-state.ts'
+import { AppError } from '../../core/errors.ts'
+import { personsIn, whyNot, type Persons } from './rights.ts'
 
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
   const rows = await loadApprovals(ctx.db, ids)
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     rows,
@@ -64,7 +67,7 @@ export interface VerdictSnapshot {
   /** The row that owns the call. */
   owner: { epoch: number; status: string; parent: ParentLink | null }
   /** What goes on with the verdict, if it waits for it alone, and was asked for. */
-  goesOn: SeenOwner | null
+  goesOn: OwnerSnapshot | null
 }
 
 /**
@@ -150,4 +153,64 @@ export async function loadPendingOf(db: Database, generationIds: readonly string
   if (generationIds.length === 0) return []
   const pending = sql`where generation_id in ${[...generationIds]} and status = 'PENDING' order by created_at, id`
   return (await selectRows(db, approvals, pending)).map(approvalOf)
+}
+
+/** The approval, and the persons behind caller, requester and voters. */
+export interface Decidable {
+  approval: Approval
+  /** By the clock of the database. */
+  isLate: boolean
+  persons: Persons
+}
+
+/**
+ * The approval, if the caller may decide it: action `approvals:Decide` on its tool, with the rules of its gate. NOT_FOUND,
+ * FORBIDDEN. Whether it is still open is another question.
+ */
+export async function findDecidable(ctx: Ctx, id: string): Promise<Decidable> {
+  const { approval, isLate } = await readNow(ctx, ctx.db, id)
+  await assertMayDecide(ctx, approval)
+  const persons = await personsIn(ctx.db, ctx, approval)
+  const refusal = whyNot(ctx, approval, persons)
+  if (refusal) throw await denialError(ctx, whatOf(approval), refusal)
+  return { approval, isLate, persons }
+}
+
+/** The approval as it is at this moment, also after a wait for a lock. NOT_FOUND; checks no permission. */
+export async function readNow(
+  ctx: Ctx,
+  db: Database,
+  id: string,
+): Promise<{ approval: Approval; isLate: boolean }> {
+  const [row] = await selectRows<typeof approvals, { late: boolean }>(
+    db,
+    approvals,
+    sql`where id = ${id}`,
+    sql`, expires_at <= clock_timestamp() as late`,
+  )
+  const { late, ...plain } = reachable(ctx, row, 'approval', id)
+  return { approval: approvalOf(plain), isLate: late }
+}
+
+/** Throws APPROVAL_EXPIRED, APPROVAL_ALREADY_DECIDED or CONFLICT unless the approval waits for a verdict. */
+export function assertOpen(approval: Approval, isLate: boolean): void {
+  const { status, votes, voidReason } = approval
+  if (status === 'EXPIRED' || (status === 'PENDING' && isLate))
+    throw new AppError(
+      'APPROVAL_EXPIRED',
+      `The time for this approval was over at ${approval.expiresAt.toISOString()}; the call was rejected.`,
+      { conflictingId: approval.id },
+    )
+  if (status === 'VOIDED') throw conflict(approval, `This approval was voided (${voidReason ?? ''}).`)
+  if (status === 'PENDING') return
+  const last = votes.at(-1)
+  throw new AppError(
+    'APPROVAL_ALREADY_DECIDED',
+    `Somebody was faster: ${last?.byName ?? 'another key'} decided ${last?.verdict ?? ''} at ${last?.at ?? ''}.`,
+    { conflictingId: approval.id },
+  )
+}
+
+export function conflict(approval: Approval, message: string): AppError {
+  return new AppError('CONFLICT', message, { conflictingId: approval.id })
 }

@@ -1,7 +1,12 @@
-/** Who may decide an approval, beyond the policy of the key. */
-import type { Database } from '../../store/db/database.ts'
-import { personsOf, type Ctx } from '../access/index.ts'
+/**
+ * Who may decide an approval, beyond the policy of the key; for a list of questions, and again under the lock of a
+ * verdict.
+ */
+import { type Database, jsonb, query } from '../../store/db/database.ts'
+import { personsOf, type Ctx, allows, holds, memberOf, permissionsOf } from '../access/index.ts'
 import type { Approval } from './approval.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { resourceOf } from '../tools/index.ts'
 
 /** The person behind each key of a decision (see `personsOf`), by key id. */
 export type Persons = ReadonlyMap<string, string>
@@ -40,4 +45,73 @@ export function hasApproved(
   persons: Persons,
 ): boolean {
   return votes.some((vote) => persons.get(vote.by) === persons.get(principal.id))
+}
+
+/**
+ * Why the caller may not decide each of these approvals now, as a message for the caller; null where it may. One
+ * statement for all of them, and no entry in the audit.
+ */
+export async function whyNotDecide(ctx: Ctx, approvals: readonly Approval[]): Promise<(string | null)[]> {
+  const ids = approvals.flatMap((one) => [one.requestedBy, ...one.votes.map((vote) => vote.by)])
+  const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
+  const now = ctx.clock.now()
+  return approvals.map((approval) => {
+    const { status, expiresAt, toolId } = approval
+    if (status !== 'PENDING') return 'The approval is not pending any more.'
+    if (expiresAt.getTime() <= now) return 'The approval has expired.'
+    if (!holds(ctx.principal, {}) || !allows(ctx.principal.policy, 'approvals:Decide', resourceOf(toolId)))
+      return `This key may not approvals:Decide on ${resourceOf(toolId)}.`
+    const refusal = whyNot(ctx, approval, persons)
+    if (refusal) return refusal
+    return hasApproved(ctx, approval, persons) ? 'You have approved already: another person must.' : null
+  })
+}
+
+/**
+ * Whether the caller is one of those who are asked for each of these approvals, whatever became of it: it has the
+ * rights, and the requirement does not exclude it. No entry in the audit.
+ */
+export async function isAsked(ctx: Ctx, approvals: readonly Approval[]): Promise<boolean[]> {
+  const ids = approvals.map(({ requestedBy }) => requestedBy)
+  const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
+  return approvals.map(
+    (approval) =>
+      holds(ctx.principal, {}) &&
+      allows(ctx.principal.policy, 'approvals:Decide', resourceOf(approval.toolId)) &&
+      whyNot(ctx, approval, persons) === null,
+  )
+}
+
+/** The condition that whyNotDecide gives null: the same rules as SQL, so that pages of a list are full. */
+export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
+  const { principal } = ctx
+  const right = permissionsOf(principal).find(({ action }) => action === 'approvals:Decide')
+  if (!right || !principal.votes || !holds(principal, {})) return sql`false`
+  const tools = right.resources === 'ALL' ? sql`true` : await ofAllowedTools(ctx, projectId)
+  const [person] = (await personsOf(ctx.db, [principal.id])).values()
+  const mine = memberOf(person!)
+  const role = sql`to_jsonb(${principal.role}::text)`
+  const isAdmin = sql`(escalated_at is not null and ${principal.role === 'admin'})`
+  return sql`status = 'PENDING' and expires_at > now() and ${tools}
+    and not exists (
+      select 1 from jsonb_array_elements(requirement->'approvers') as list
+      where not coalesce(list @> ${role}, false) and not ${isAdmin}
+    )
+    and (requirement->>'excludeRequester' is distinct from 'true' or requested_by not in (${mine}))
+    and not exists (
+      select 1 from jsonb_array_elements(votes) as vote
+      where vote->>'by' in (${mine})
+    )`
+}
+
+/** The condition that the policy allows verdicts about the tool of an approval. */
+async function ofAllowedTools({ db, principal }: Ctx, projectId: string): Promise<SQL> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`select distinct tool_id as id from approvals where project_id = ${projectId} and status = 'PENDING'`,
+  )
+  const allowed = rows.filter(({ id }) => allows(principal.policy, 'approvals:Decide', resourceOf(id)))
+  return allowed.length > 0
+    ? sql`tool_id = any(array(select jsonb_array_elements_text(${jsonb(allowed.map(({ id }) => id))})))`
+    : sql`false`
 }

@@ -1,14 +1,34 @@
-/** What the work on a run, or on a call outside any, needs beside the row of the run, read in one snapshot. */
-import type { Moment } from '../../core/stopwatch.ts'
+/**
+ * What the work on a run, or on a call outside any, needs beside its row, read in one snapshot; also as a verdict has
+ * left it.
+ */
 import { rowsAsJson, rowsOfJson } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import { approvalOf, type Approval } from './approval.ts'
+import type { Moment } from '../../core/time.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { areFree, runIsFree } from '../../store/work/pauses.ts'
+import { areFree, runIsFree } from '../basis/index.ts'
 import { callsAsJson, callsOfJson, isOpen, type ToolCall } from '../tool-calls/index.ts'
-import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
-import type { Approval } from './approval.ts'
-import { agreedAsJson, approvalsOfJson } from './agreed.ts'
+import { toolVersionsOf, type ToolVersions, codeOf } from '../tools/index.ts'
+import type { ClaimedOwner } from '../../store/work/owner.ts'
+import type { Outcome } from './outcome.ts'
+
+/**
+ * The approvals of the approved calls among these as a value of a larger statement; `which` is a condition on the row `c`.
+ * Parse it with `approvalsOfJson`.
+ */
+function agreedAsJson(which: SQL): SQL {
+  return rowsAsJson(
+    approvals,
+    sql`where id in (select c.approval_id from tool_calls as c where ${which} and c.status = 'APPROVED')`,
+  )
+}
+
+function approvalsOfJson(value: readonly object[]): Approval[] {
+  return rowsOfJson(approvals, value).map(approvalOf)
+}
 
 export interface RunState {
   /** All calls of the run so far, in step and call order; or the one that is its own work row. */
@@ -55,12 +75,12 @@ export function stateOfRow({ now, free, toolVersions, ...row }: RunStateRow, rea
 }
 
 /** A run with its row, whose meaning is that of the module generations. */
-export interface SeenRun extends RunState {
+export interface RunSnapshot extends RunState {
   row: typeof generations.$inferSelect
 }
 
 /** What a verdict lets go on: a run; or, without a row, a call that is its own work row. */
-export type SeenOwner = SeenRun | (RunState & { row: null })
+export type OwnerSnapshot = RunSnapshot | (RunState & { row: null })
 
 /** The call outside any run that the condition on the row `t` selects, as a value of a larger statement. Parse it with `ownerOfJson`. */
 export function callAsJson(which: SQL): SQL {
@@ -86,7 +106,7 @@ export function runAsJson(which: SQL): SQL {
 export type OwnerJson = (RunStateRow & { rows?: object[] }) | null
 
 /** `readAt`: when the statement was sent. Null also when a later statement cannot prove that the run is still so. */
-export function ownerOfJson(value: OwnerJson, readAt: Moment): SeenOwner | null {
+export function ownerOfJson(value: OwnerJson, readAt: Moment): OwnerSnapshot | null {
   if (!value) return null
   const { rows, ...beside } = value
   const state = stateOfRow(beside, readAt)
@@ -97,4 +117,40 @@ export function ownerOfJson(value: OwnerJson, readAt: Moment): SeenOwner | null 
 /** Every change of a call raises `last_seq` of its run, but the end of a pause, which takes the delays of calls away. */
 function isProvedByLog({ calls }: RunState): boolean {
   return !calls.some((call) => isOpen(call) && call.notBefore !== null)
+}
+
+/** What the worker of a run or call gets that a verdict has claimed. */
+export interface DecidedOwner extends ClaimedOwner {
+  /** As it is now; absent: it must be read. */
+  claimed?: OwnerSnapshot
+}
+
+/** The run or call after the verdict, whose statement has claimed it. `now`: time of the transaction, in milliseconds since 1970. */
+export function afterVerdict(
+  { row, ...state }: OwnerSnapshot,
+  approval: Approval,
+  { call: decided }: Outcome,
+  written: { seq: number; now: number },
+): OwnerSnapshot {
+  const now = new Date(written.now)
+  const after = (call: ToolCall) => (call.id === approval.toolCallId ? decidedCall(call, decided, now) : call)
+  const agreed = decided?.status === 'APPROVED' ? [...state.agreed, approval] : state.agreed
+  const decidedState = { ...state, calls: state.calls.map(after), agreed }
+  return row
+    ? { ...decidedState, row: { ...row, status: 'RUNNING', lastSeq: written.seq } }
+    : { ...decidedState, row }
+}
+
+function decidedCall(call: ToolCall, decided: Outcome['call'], now: Date): ToolCall {
+  if (!decided) return call
+  if (!('result' in decided)) return { ...call, status: decided.status }
+  const { status, result } = decided
+  return {
+    ...call,
+    status,
+    result,
+    isError: result.isError,
+    errorCode: codeOf(result),
+    settledAt: now,
+  }
 }

@@ -1,8 +1,14 @@
-/** What a call does, as one sentence for people: the title of its gate, filled in, or its name and first arguments. Pure. */
+/** What people see of a call in words: one sentence for each, and what an approval is found by. */
 import { isJsonNumber, writeJson, type Json, type JsonObject } from '../../core/json.ts'
-import { oneLine } from '../../core/one-line.ts'
+import { oneLine } from '../../core/text.ts'
 import { titleParts } from '../gates/index.ts'
-import { shownArguments, type Approval } from './approval.ts'
+import { shownArguments, type Approval, type Vote } from './approval.ts'
+import { kindOfId, type IdKind } from '../../core/ids.ts'
+import { mask } from '../../core/scrub.ts'
+import { searchedWords, wordsOf } from '../../core/check.ts'
+import { hasWords, textOfWords, vectorOf, vectorOfIdentifier, wordsOfName } from '../../store/db/lists.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
 
 /** A piece of the sentence; of a value that came with the call, or of words that the tool's owner chose. */
 export interface CallSummaryPart {
@@ -22,30 +28,30 @@ const maxName = 200
 const maxArguments = 3
 
 /** The approval as far as its sentence is concerned. */
-export type Summarised = Pick<
+export type SummarySource = Pick<
   Approval,
   'arguments' | 'editedArguments' | 'masked' | 'question' | 'runtimeName'
 >
 
 /** The sentence about the call as it would run now. Masked values are `[masked]` in it, or left out. */
-export function summaryOf(approval: Summarised): CallSummary {
+export function summaryOf(approval: SummarySource): CallSummary {
   const parts = ofTitle(approval) ?? byDefault(approval)
   return { text: parts.map(({ text }) => text).join(''), parts }
 }
 
 /** Null without a title, and when an argument that it names is not given. */
-function ofTitle(approval: Summarised): CallSummaryPart[] | null {
+function ofTitle(approval: SummarySource): CallSummaryPart[] | null {
   const template = titleParts(approval.question?.titleTemplate ?? '') ?? []
   if (template.length === 0) return null
   const values = shownArguments(approval)
   const parts = template.map((part) => {
-    if ('text' in part) return wordsOf(part.text)
+    if ('text' in part) return partOfWords(part.text)
     return Object.hasOwn(values, part.name) ? valueOf(values[part.name]!) : null
   })
   return parts.some((part) => part === null) ? null : (parts as CallSummaryPart[])
 }
 
-function byDefault(approval: Summarised): CallSummaryPart[] {
+function byDefault(approval: SummarySource): CallSummaryPart[] {
   const { question, masked, runtimeName } = approval
   const values = shownArguments(approval)
   const hidden = new Set((masked ?? []).flatMap((path) => (path.length === 1 ? path : [])))
@@ -76,8 +82,91 @@ function valueOf(value: Json): CallSummaryPart {
 }
 
 /** The words of a template keep the spaces at their ends. */
-function wordsOf(words: string): CallSummaryPart {
+function partOfWords(words: string): CallSummaryPart {
   const [, before, text, after] = /^(\s*)(.*?)(\s*)$/su.exec(words)!
   const space = (around: string) => (around === '' ? '' : ' ')
   return { text: `${space(before!)}${oneLine(text!, maxName)}${space(after!)}`, isValue: false }
+}
+
+/** Bounds of what is searchable, in characters: of all values of some arguments, and of each. */
+const mostOfArguments = 4000
+const mostOfValue = 1000
+
+type QuestionNames = Pick<Approval, 'runtimeName' | 'question'>
+
+/** The words of the tool and of the arguments, which must be masked, as the text that the statements take. */
+export function wordsOfQuestion({ runtimeName, question }: QuestionNames, shown: readonly Json[]): string {
+  return textOfWords([...wordsOf(`${runtimeName} ${question?.title ?? ''}`), ...shown.flatMap(wordsOfValues)])
+}
+
+/** The values; the names of arguments are the same in all approvals of a tool. */
+function wordsOfValues(shown: Json): string[] {
+  const words: string[] = []
+  let left = mostOfArguments
+  const stack = [shown]
+  while (stack.length > 0 && left > 0) {
+    const value = stack.pop()!
+    if (typeof value === 'object' && !isJsonNumber(value)) {
+      if (value !== null) stack.push(...Object.values(value).slice(0, left).toReversed())
+      continue
+    }
+    if (value === mask || typeof value === 'boolean') continue
+    const part = String(value).slice(0, Math.min(mostOfValue, left))
+    left -= part.length + 1
+    words.push(...wordsOf(part))
+  }
+  return words
+}
+
+function wordsOfVotes(votes: readonly Vote[]): string[] {
+  return votes.flatMap(({ byName, reason, note }) => wordsOf(`${byName} ${reason ?? ''} ${note ?? ''}`))
+}
+
+/** The column of an approval that is inserted. `words` is an expression for `wordsOfQuestion`. */
+export function searchOf(words: SQL, agentId: SQL): SQL {
+  return vectorOf(words, agentWords(agentId))
+}
+
+/**
+ * The column of the approval `p` after a vote. A plain vote adds its words; an edit writes all anew, because it may also
+ * hide what was shown. Not in a table of its own: the verdict changes columns of indexes, so that the new version of the
+ * row enters all of them in any case.
+ */
+export function searchAfter(after: Approval, isEdited: boolean): SQL {
+  if (!isEdited) {
+    const words = sql`${textOfWords(wordsOfVotes(after.votes.slice(-1)))}::text`
+    return sql`coalesce(p.search, ${vectorOfIdentifier(sql`p.runtime_name`)}) || ${vectorOf(words)}`
+  }
+  const shown = [shownArguments(after), shownArguments(after, 'original')]
+  const words = `${wordsOfQuestion(after, shown)} ${textOfWords(wordsOfVotes(after.votes))}`
+  return vectorOf(sql`${words.trim()}::text`, agentWords(sql`p.agent_id`))
+}
+
+/** The name that the agent has now; none outside a generation. */
+function agentWords(agentId: SQL): SQL {
+  return sql`coalesce((select ${wordsOfName(sql`name`)} from agents where id = ${agentId}), '{}')`
+}
+
+/** The columns that have an id of this kind; each has an index. */
+const columnsById: Partial<Record<IdKind, string>> = {
+  approval: 'id',
+  toolCall: 'tool_call_id',
+  generation: 'generation_id',
+  agent: 'agent_id',
+  tool: 'tool_id',
+  apiKey: 'requested_by',
+  person: 'requested_by',
+}
+
+/**
+ * The condition that an approval has all these words, the last one as a beginning, or that the text is an id of it. INVALID
+ * for a text of more than 200 characters or without a letter or digit.
+ */
+export function searchCondition(search: string): SQL {
+  const words = searchedWords(search)
+  const byName = sql`(search is null and ${hasWords(vectorOfIdentifier(sql`runtime_name`), words)})`
+  const wanted = search.trim()
+  const column = columnsById[kindOfId(wanted) ?? 'step']
+  const byId = column ? sql`or ${sql.raw(column)} = ${wanted}` : sql``
+  return sql`(${hasWords(approvals.search, words)} or ${byName} ${byId})`
 }

@@ -2,10 +2,10 @@
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assignments } from '../../store/db/write.ts'
+import { assignments } from '../../store/db/rows.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
-import { runIsFree } from '../../store/work/pauses.ts'
+import { runIsFree } from '../basis/index.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import {
@@ -20,7 +20,7 @@ import { resourceOf } from '../tools/index.ts'
 import type { Approval, Vote } from './approval.ts'
 import type { Decision, Edit } from './decision.ts'
 import type { Outcome } from './outcome.ts'
-import { searchAfter } from './search.ts'
+import { searchAfter } from './summary.ts'
 
 /** A verdict with its effect. */
 export interface JudgedVerdict {

@@ -1,15 +1,59 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
-import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { idShape, part } from '../../core/shapes.ts'
-import type { Page } from '../../core/page.ts'
+import { choice, idShape, part } from '../../core/shapes.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { newId } from '../../core/ids.ts'
 import type { Database } from '../../store/db/database.ts'
-import { createdFields, createdWithin, isOneOf, listPage } from '../../store/db/keyset.ts'
+import { selectRows, fromRecordset, insertSelect, recordset } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { auditEntries } from '../../store/db/tables/audit.ts'
-import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
-import { auditOutcome, type AuditEntry } from './audit-entry.ts'
-import { newEntryId } from './written.ts'
+import { auditEntries } from '../../store/db/tables/events.ts'
+import { and, eq } from 'drizzle-orm'
+import type { Page } from '../../core/page.ts'
+import { createdFields, createdWithin, isOneOf, listPage } from '../../store/db/lists.ts'
+
+/** An entry of the audit log. Pure. */
+const auditOutcome = choice('AuditOutcome', 'The outcome of an audited action.', {
+  ALLOWED: 'The caller was allowed to do the action.',
+  DENIED: 'The caller was refused, and nothing was changed.',
+  EXECUTED: 'A tool was run, or the server acted by itself.',
+})
+
+export interface AuditEntry {
+  id: string
+  projectId: string
+  /** The id of a key or person, or `system`. */
+  principalId: string
+  /** The operation's permission action. */
+  action: string
+  /** The resource that was acted on, such as `tool/tool_…`. */
+  resource: string
+  outcome: z.output<typeof auditOutcome>
+  details: JsonObject
+  createdAt: Date
+}
+
+type Listener = (id: string) => void
+const listeners = new Set<Listener>()
+
+/** Calls `listener` with the id of each entry that is about to be written by this process, until the returned function is called. */
+export function onEntry(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+/** The id of a new entry. */
+function newEntryId(): string {
+  const id = newId('auditEntry')
+  for (const tell of listeners) tell(id)
+  return id
+}
+
+/** Those of the entries that are committed, oldest first. Checks no permission. */
+export async function committedEntries(db: Database, ids: readonly string[]): Promise<AuditEntry[]> {
+  if (ids.length === 0) return []
+  const rows = await selectRows(db, auditEntries, sql`where id in ${[...ids]} order by created_at, id`)
+  return rows as AuditEntry[]
+}
 
 export type NewAuditEntry = Omit<AuditEntry, 'id' | 'createdAt'>
 

@@ -1,6 +1,6 @@
 /** The entry point of the audit log. */
-export { type AuditEntry } from './audit-entry.ts'
 export {
+  type AuditEntry,
   insertEntries,
   insertEntriesOf,
   readEntries,
@@ -8,5 +8,6 @@ export {
   auditFilter,
   type AuditFilter,
   type NewAuditEntry,
+  committedEntries,
+  onEntry,
 } from './audit.ts'
-export { committedEntries, onEntry } from './written.ts'

@@ -1,6 +1,6 @@
 /** Runs an agent for an MCP client: a message starts a generation, whose events become progress messages. */
 import { z } from 'zod'
-import { onAbort } from '../../core/abort.ts'
+import { onAbort } from '../../core/time.ts'
 import { check, text } from '../../core/check.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import {
@@ -15,7 +15,7 @@ import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { hasOtherRuns, beginGeneration, watchGeneration, type Generation } from '../generations/index.ts'
 import { openThread } from '../threads/index.ts'
-import { withWireNames } from './wire-names.ts'
+import { withWireNames } from './call.ts'
 
 export interface AgentRunInput {
   agentId: string

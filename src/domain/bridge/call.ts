@@ -1,7 +1,7 @@
 /** Calls one of an agent's tools for an MCP client: the operation of callTool, through the agent's own gate. */
+import { AppError, invalid, notFound } from '../../core/errors.ts'
 import { check, text } from '../../core/check.ts'
-import { invalid, notFound } from '../../core/errors.ts'
-import { withProof, type Basis } from '../../store/db/proof.ts'
+import { withProof, type Basis } from '../basis/index.ts'
 import { allows, assertMay, assertStillValid, basisOf, holds, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
@@ -9,7 +9,26 @@ import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '..
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
 import { findCallable, findTool, prepareCall, type Callable, type CallerChannel } from '../tools/index.ts'
 import type { BridgeSurface } from './surface.ts'
-import { withWireNames } from './wire-names.ts'
+
+const wireNames: Record<string, string> = {
+  input: 'arguments',
+  fileId: 'file_id',
+  contentType: 'content_type',
+}
+
+/** The same error with paths as the client wrote them: `arguments`, `file_id`, `content_type`. */
+export function withWireNames(error: unknown): unknown {
+  if (!(error instanceof AppError) || !error.details.issues) return error
+  const issues = error.details.issues.map((issue) => ({
+    ...issue,
+    path: issue.path.map((part, i) =>
+      i === 0 || issue.path.includes('attachments') ? (wireNames[part] ?? part) : part,
+    ),
+  }))
+  const [first] = issues
+  const message = first ? `${first.path.join('.')}: ${first.message}` : error.message
+  return new AppError(error.code, message, { ...error.details, issues })
+}
 
 export interface AgentToolCall {
   agentId: string

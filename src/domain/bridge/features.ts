@@ -9,17 +9,17 @@ import type {
 } from '../upstream/index.ts'
 
 /** A prompt, resource or template with the mcp tool whose upstream serves it. */
-export interface Relayed<Definition> {
+export interface RelayedFeature<Definition> {
   toolId: string
   definition: Definition
 }
 
 export interface UpstreamFeatures {
   /** By the name that clients use, `{tool}_{prompt}`, as with tools. */
-  prompts: ReadonlyMap<string, Relayed<UpstreamPrompt>>
+  prompts: ReadonlyMap<string, RelayedFeature<UpstreamPrompt>>
   /** By URI. When two upstreams have the same URI, the first tool's is used. */
-  resources: ReadonlyMap<string, Relayed<UpstreamResource>>
-  templates: readonly Relayed<UpstreamResourceTemplate>[]
+  resources: ReadonlyMap<string, RelayedFeature<UpstreamResource>>
+  templates: readonly RelayedFeature<UpstreamResourceTemplate>[]
   /** Whether an upstream completes arguments. */
   completions: boolean
   /** Ids of the tools whose upstream supports resource subscriptions. */
@@ -34,9 +34,9 @@ export interface UpstreamFeatures {
 
 /** The features of these tools' upstreams that the operator relays, in the order of the tools. */
 export function featuresOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, Catalog>): UpstreamFeatures {
-  const prompts = new Map<string, Relayed<UpstreamPrompt>>()
-  const resources = new Map<string, Relayed<UpstreamResource>>()
-  const templates: Relayed<UpstreamResourceTemplate>[] = []
+  const prompts = new Map<string, RelayedFeature<UpstreamPrompt>>()
+  const resources = new Map<string, RelayedFeature<UpstreamResource>>()
+  const templates: RelayedFeature<UpstreamResourceTemplate>[] = []
   const subscribable = new Set<string>()
   let completions = false
   const byId = new Map(tools.map((tool) => [tool.id, tool]))

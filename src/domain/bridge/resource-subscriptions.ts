@@ -1,6 +1,6 @@
 /** Resource subscriptions of MCP clients: watched at the upstreams that serve the resources, reported to open streams. */
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
-import { oneAtATime } from '../../core/one-at-a-time.ts'
+import { oneAtATime } from '../../core/async-work.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, type Ctx, type Services } from '../access/index.ts'

@@ -1,6 +1,6 @@
 /** Cached surfaces of agents: loaded once, believed for a few seconds, reloaded when a replica reports a change. */
 import { AppError, notFound } from '../../core/errors.ts'
-import { oneAtATime } from '../../core/one-at-a-time.ts'
+import { oneAtATime } from '../../core/async-work.ts'
 import { allows, assertMay, type Ctx, type Services, type Policy } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
 import { loadCallables, loadToolCatalogs, loadTools } from '../tools/index.ts'

@@ -5,16 +5,14 @@
 import { errorResult } from '../../core/content.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/time.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import type { Lease } from '../../store/work/leases.ts'
-import { whenAnswered } from '../../store/work/read-back.ts'
-import type { Held } from '../../store/work/work.ts'
-import { publishNews } from '../access/index.ts'
-import type { Ctx, Services } from '../access/index.ts'
+import { type Lease, whenAnswered } from '../../store/work/leases.ts'
+import type { HeldRow } from '../../store/work/work.ts'
+import { publishNews, type Ctx, type Services } from '../access/index.ts'
 import { insertProjectEvents, withRequester } from '../events/index.ts'
 import {
   answerCaller,
@@ -23,13 +21,12 @@ import {
   loadCall,
   toolCallOf,
   underLease,
-  type AskedBack,
+  type CallerQuestion,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { finished } from '../tools/index.ts'
+import { finish } from '../tools/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
-import { settleOnce } from './direct-store.ts'
-import { isPaused } from './paused.ts'
+import { settleOnce, isPaused } from './direct-store.ts'
 
 /** How long the caller has for its responses, in milliseconds. */
 const answerMs = 10 * 60 * 1000
@@ -41,7 +38,7 @@ const withdrawn = errorResult('cancelled', 'The caller withdrew this call.')
  */
 export function parkForCaller(
   services: Services,
-  held: Held,
+  held: HeldRow,
   call: ToolCall,
   { inputRequests, requestState }: InputRequired,
 ): Promise<ToolCall> {
@@ -50,7 +47,7 @@ export function parkForCaller(
   const park = async () => {
     const rows = await query(services.db, askCaller(call.id, asked, answerMs, underLease(held)))
     if (rows.length === 0 && (await loadCall(services.db, call.id)).cancelRequestedAt)
-      return settleOnce(services, held, call, finished(withdrawn))
+      return settleOnce(services, held, call, finish(withdrawn))
     publishNews(services, call.projectId)
     return loadCall(services.db, call.id)
   }
@@ -66,7 +63,7 @@ export async function continueCall(
   ctx: Ctx,
   { id, projectId }: ToolCall,
   answers: JsonObject,
-): Promise<{ call: ToolCall; asked: AskedBack; lease: Lease; begunAt: Moment } | null> {
+): Promise<{ call: ToolCall; asked: CallerQuestion; lease: Lease; begunAt: Moment } | null> {
   const since = momentNow()
   const continued = await atomically(ctx.db, async (tx) => {
     const [row] = await selectRows(
@@ -103,7 +100,7 @@ export async function continueCall(
   }
 }
 
-function withAnswers(asked: AskedBack, answers: JsonObject): AskedBack {
+function withAnswers(asked: CallerQuestion, answers: JsonObject): CallerQuestion {
   const given = Object.entries(answers).filter(([key]) => Object.hasOwn(asked.inputRequests, key))
   return { ...asked, answers: { ...asked.answers, ...Object.fromEntries(given) } }
 }
@@ -118,7 +115,7 @@ function ourKeys(requests: JsonObject, round: number): JsonObject {
 }
 
 /** The responses, under the upstream's own keys. */
-export function responsesOf({ answers, round }: AskedBack): JsonObject {
+export function responsesOf({ answers, round }: CallerQuestion): JsonObject {
   if (round === 1) return answers
   const end = `#${round}`
   return Object.fromEntries(Object.entries(answers).map(([key, value]) => [key.slice(0, -end.length), value]))

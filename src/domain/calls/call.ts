@@ -1,13 +1,13 @@
-/** The direct call: runs a tool outside any generation, with the same states as a call inside one. */
-import { idShape, scalar } from '../../core/shapes.ts'
-import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
-import { invalid, invalidAt } from '../../core/errors.ts'
+/**
+ * The direct call: runs a tool outside any generation, with the same states as a call inside one, while its caller
+ * waits.
+ */
 import type { JsonObject } from '../../core/json.ts'
-import { StaleReadError, withProof } from '../../store/db/proof.ts'
-import { assertMay, assertStillValid, basisOf, denied, operation, type Ctx } from '../access/index.ts'
-import { attachmentsShape, resolveAttachments, type Attachment } from '../files/index.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { type Ctx, assertMay, assertStillValid, basisOf, denialError, operation } from '../access/index.ts'
+import { loadCall, ToolCall } from '../tool-calls/index.ts'
 import {
+  type CallerChannel,
   attachmentsName,
   requireCallable,
   prepareCall,
@@ -17,12 +17,89 @@ import {
   type Callable,
   type RecalledTool,
 } from '../tools/index.ts'
-import { ToolCall } from '../tool-calls/index.ts'
+import { continueCall, parkForCaller, responsesOf } from './ask-caller.ts'
+import { type CreatedCall, createCall } from './create.ts'
+import { directStore } from './direct-store.ts'
+import { execute } from './execute.ts'
+import type { Execution } from './execution.ts'
+import { type CallRequest, callPayload } from './pass-gate.ts'
+import { idShape, scalar } from '../../core/shapes.ts'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { invalid, invalidAt } from '../../core/errors.ts'
+import { StaleReadError, withProof } from '../basis/index.ts'
+import { attachmentsShape, resolveAttachments, type Attachment } from '../files/index.ts'
 import { assertCallback, callbackShape, secretForCallback } from '../followers/index.ts'
-import { createCall, type CreatedCall } from './create.ts'
-import { callPayload, type CallRequest } from './request.ts'
-import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
+
+/**
+ * Sends a call that this process has just created. When its caller cancels meanwhile, an idempotent call is aborted;
+ * one that may have effects is waited for, because its outcome must be known. Returns the call as it is then:
+ * settled, or AWAITING_CLIENT with the upstream's questions, which only happens with a `caller`.
+ */
+export function runCreated(
+  ctx: Ctx,
+  { tool: callable, prepared: { merged }, caller = null }: CallRequest,
+  { call, lease, begunAt, upstream }: CreatedCall,
+): Promise<ToolCall> {
+  return run(ctx, call, lease!, { caller, begunAt, prepared: { callable, merged, upstream } })
+}
+
+/**
+ * Passes the caller's responses on to the upstream of a call, and continues the call when none is missing. Returns
+ * null when some are missing or another request has given them: nothing runs twice. Ignores keys that were not asked
+ * for.
+ */
+export async function answerCall(
+  ctx: Ctx,
+  call: ToolCall,
+  answers: JsonObject,
+  caller: CallerChannel,
+): Promise<{ running: Promise<ToolCall> } | null> {
+  const continued = await continueCall(ctx, call, answers)
+  if (!continued) return null
+  const { asked, lease } = continued
+  const relay = {
+    clientCapabilities: caller.relay?.clientCapabilities ?? {},
+    ...caller.relay,
+    inputResponses: responsesOf(asked),
+    ...(asked.requestState === null ? {} : { requestState: asked.requestState }),
+  }
+  return {
+    running: run(ctx, continued.call, lease, { caller: { ...caller, relay }, begunAt: continued.begunAt }),
+  }
+}
+
+async function run(
+  ctx: Ctx,
+  call: ToolCall,
+  lease: Lease,
+  more: Pick<Execution<ToolCall>, 'prepared' | 'begunAt'> & { caller: CallerChannel | null },
+): Promise<ToolCall> {
+  const cancelled = new AbortController()
+  const unsubscribe = ctx.pubsub.subscribe((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id) cancelled.abort()
+  })
+  try {
+    const settled = await execute(ctx, call, {
+      store: {
+        ...directStore(ctx, lease),
+        askCaller: (asking, required) => parkForCaller(ctx, lease.held, asking, required),
+      },
+      lease,
+      signal: cancelled.signal,
+      isFresh: true,
+      trace: { parent: ctx.trace },
+      gates: [],
+      ...more,
+      isLeftToNext: () => false,
+    })
+    return settled ?? (await loadCall(ctx.db, call.id))
+  } finally {
+    unsubscribe()
+    lease.end()
+  }
+}
 
 const fields = {
   toolId: idShape('The id of the tool; it begins with tool_. Tools of kind client are refused.'),
@@ -135,7 +212,7 @@ async function requestOf(
   const what = { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` } as const
   await assertMay(ctx, what.action, what.projectId, what.resource)
   if (tool.agentsOnly)
-    throw await denied(
+    throw await denialError(
       ctx,
       what,
       'This tool is for agents only: call it through one of them, whose gate then holds.',

@@ -2,23 +2,11 @@
  * The writes of a call that is its own work row. Each proves the epoch of its lease, and is tried again while the
  * database is unreachable.
  */
-import { atomically, query } from '../../store/db/database.ts'
-import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
-import { writtenRows } from '../../store/db/rows.ts'
-import { sql } from '../../store/db/sql.ts'
-import { isOutage } from '../../store/db/storage-error.ts'
-import { toolCalls } from '../../store/db/tables/tools.ts'
-import type { Lease } from '../../store/work/leases.ts'
-import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { areFree, pausesOf, stillPaused } from '../../store/work/pauses.ts'
-import { afterOutage, readBack, whenAnswered } from '../../store/work/read-back.ts'
-import { LeaseLostError, type Held } from '../../store/work/work.ts'
-import { publishNews } from '../access/index.ts'
-import type { Services } from '../access/index.ts'
-import { changesOfDrift, type Drift } from '../approvals/index.ts'
-import { insertEntries } from '../audit/index.ts'
-import { insertProjectEvents, withRequester } from '../events/index.ts'
+import { query, type Database, atomically } from '../../store/db/database.ts'
+import { pausesOf, areFree, stillPaused, prove, StaleReadError, type Basis } from '../basis/index.ts'
 import {
+  targetsOf,
+  type Pausable,
   callEnded,
   endOf,
   callStarted,
@@ -31,18 +19,30 @@ import {
   park,
   settleCalls,
   startCall,
-  targetsOf,
   toolCallOf,
   underLease,
   wholeRow,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { statusOf, type Finished } from '../tools/index.ts'
+import { writtenRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { isOutage } from '../../store/db/storage-error.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { type Lease, afterOutage, readBack, whenAnswered } from '../../store/work/leases.ts'
+import { lockOwners, ownerOf } from '../../store/work/owner.ts'
+import { LeaseLostError, type HeldRow } from '../../store/work/work.ts'
+import { publishNews, type Services } from '../access/index.ts'
+import { changesOfDrift, type Drift } from '../approvals/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { insertProjectEvents, withRequester } from '../events/index.ts'
+import { statusOf, type FinishedCall } from '../tools/index.ts'
 import type { CallStore } from './execution.ts'
-import { notSent, settleLate } from './late-outcome.ts'
-import { isPaused } from './paused.ts'
-import { settleHeld } from './settle.ts'
-import { settleStorable } from './settle-storable.ts'
+import { notSent, settleLate, settleHeld, settleStorable } from './settle.ts'
+
+/** Whether a pause holds one of these now. */
+export async function isPaused(db: Database, call: Pausable): Promise<boolean> {
+  return (await query(db, pausesOf(targetsOf(call)))).length > 0
+}
 
 /**
  * The store for one execution. A call that was not sent is settled with an error that says so, unless an earlier
@@ -50,7 +50,7 @@ import { settleStorable } from './settle-storable.ts'
  */
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
-  const settle = (call: ToolCall, finished: Finished) =>
+  const settle = (call: ToolCall, finished: FinishedCall) =>
     settleStorable(services, call, finished, (told) => settleWithOutageRetry(services, held, call, told))
   return {
     start: (call, basis) => startWithOutageRetry(services, lease, call, basis),
@@ -97,7 +97,7 @@ async function startWithOutageRetry(
 }
 
 /** Parks the call while a pause holds, and gives its row back. LeaseLostError when another worker has it. */
-function parkOwn({ db }: Services, held: Held, call: ToolCall): Promise<boolean> {
+function parkOwn({ db }: Services, held: HeldRow, call: ToolCall): Promise<boolean> {
   return atomically(db, async (tx) => {
     const isHeld = sql`select 1 from tool_calls where id = ${held.id} and epoch = ${held.epoch} for update`
     if ((await query(tx, isHeld)).length === 0) throw new LeaseLostError(held.id)
@@ -113,9 +113,9 @@ const settleLeases = 8
 /** Writes the outcome, even if the call was reported as UNKNOWN meanwhile. Returns the call as written. */
 async function settleWithOutageRetry(
   services: Services,
-  held: Held,
+  held: HeldRow,
   call: ToolCall,
-  finished: Finished,
+  finished: FinishedCall,
 ): Promise<ToolCall> {
   const maxMs = settleLeases * services.limits.leaseMs
   let tries = 0
@@ -135,9 +135,9 @@ async function settleWithOutageRetry(
  */
 async function settleAtFirst(
   services: Services,
-  held: Held,
+  held: HeldRow,
   call: ToolCall,
-  finished: Finished,
+  finished: FinishedCall,
 ): Promise<ToolCall> {
   const isPlain = call.status === 'EXECUTING' && statusOf(finished) !== 'UNKNOWN'
   const settled = isPlain ? await settleHeld(services, { call, held, finished }) : null
@@ -155,9 +155,9 @@ export type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub'>
  */
 export async function settleOnce(
   services: Settler,
-  held: Held,
+  held: HeldRow,
   call: ToolCall,
-  finished: Finished,
+  finished: FinishedCall,
 ): Promise<ToolCall> {
   const status = statusOf(finished)
   const outcome = { id: call.id, status, result: finished.result }
@@ -174,7 +174,12 @@ export async function settleOnce(
 /**
  * Voids the approval and asks for a new one in the same statement, or settles the call when it cannot be asked about.
  */
-async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, drift: Drift): Promise<void> {
+async function voidAndAskAgain(
+  services: Services,
+  held: HeldRow,
+  call: ToolCall,
+  drift: Drift,
+): Promise<void> {
   const changes = changesOfDrift(call, drift, underLease(held))
   const recorded = drift.again ? [] : [insertEntries([executedEntry(call, 'ERRORED')])]
   const parts = [...changes.approvals, ...recorded].map((part, i) => sql`${sql.raw(`x${i}`)} as (${part})`)

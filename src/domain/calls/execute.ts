@@ -1,14 +1,14 @@
 /** Executes tool calls, inside a generation and outside: the only code that starts, sends and settles a call. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
-import { StaleReadError, withProof, type Basis } from '../../store/db/proof.ts'
+import { momentNow, type Moment } from '../../core/time.ts'
+import { StaleReadError, withProof, type Basis } from '../basis/index.ts'
 import { isRefused } from '../../store/db/storage-error.ts'
 import { basisOf, rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
-import { callableAsAgreed, driftOf, type Agreed } from '../approvals/index.ts'
+import { callableAsAgreed, driftOf, type AgreedCall } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import {
   asksAgent,
-  finished,
+  finish,
   givenUpResult,
   goneResult,
   isGivenUp,
@@ -18,10 +18,10 @@ import {
   prepareCall,
   proposedCallable,
   unknownResult,
-  unsent,
-  type Finished,
+  finishUnsent,
+  type FinishedCall,
 } from '../tools/index.ts'
-import type { CallStore, Execution, Prepared } from './execution.ts'
+import type { CallStore, Execution, PreparedCall } from './execution.ts'
 import { send } from './send.ts'
 
 /**
@@ -51,7 +51,9 @@ export async function execute<Settled>(
     // Whatever comes before it is sent would be refused again.
     if (!isRefused(error)) throw error
     services.log.error({ err: error, callId: call.id }, 'the database refused to begin a call')
-    return { settled: await how.store.settle(call, wasSent(call, how) ? lostOutcome : unsent(notBegun)) }
+    return {
+      settled: await how.store.settle(call, wasSent(call, how) ? lostOutcome : finishUnsent(notBegun)),
+    }
   })
   // Outside of the proof: what was sent is never started again.
   return 'started' in next ? send(services, next.started, next.prepared, how, next.begunAt) : next.settled
@@ -59,13 +61,13 @@ export async function execute<Settled>(
 
 /** What is left of an execution when nothing is to be proved any more. */
 type Next<Settled> =
-  | { started: ToolCall; prepared: Prepared; begunAt: Moment | undefined }
+  | { started: ToolCall; prepared: PreparedCall; begunAt: Moment | undefined }
   | { settled: Settled | null }
 
 /** What is not read again. */
 interface Remembered {
   requester: Caller | null
-  agreed: Agreed | undefined
+  agreed: AgreedCall | undefined
   /** Nothing is remembered: everything was read for this. */
   isRead?: true
 }
@@ -89,13 +91,13 @@ async function startBy<Settled>(
   const callable = asAgreed ?? (await proposedCallable(services, call))
   if (isLost) {
     if (!callable || !isIdempotent(callable)) return { settled: await store.settle(call, lostOutcome) }
-    if (isGivenUp(call)) return { settled: await store.settle(call, finished(givenUpResult())) }
+    if (isGivenUp(call)) return { settled: await store.settle(call, finish(givenUpResult())) }
   }
   // After a cancel, a call that was not sent is not sent any more.
   if (how.signal.aborted && !isFresh) return { settled: null }
   const prepared = callable && prepareCall(callable, call.arguments)
   const refuse = async (result: ToolResult) => ({
-    settled: await store.settle(call, wasSent(call, how) ? lostOutcome : unsent(result)),
+    settled: await store.settle(call, wasSent(call, how) ? lostOutcome : finishUnsent(result)),
   })
   if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
   const ready = { callable, merged: prepared.merged }
@@ -136,7 +138,7 @@ async function begin(store: CallStore<unknown>, call: ToolCall, basis: Basis): P
   return null
 }
 
-const lostOutcome: Finished = { result: unknownResult(), outcome: 'unknown' }
+const lostOutcome: FinishedCall = { result: unknownResult(), outcome: 'unknown' }
 const misfit: ToolResult = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
 
 async function leftOpen(done: Promise<void> | null): Promise<{ settled: null }> {

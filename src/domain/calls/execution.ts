@@ -1,13 +1,13 @@
 /** What an execution of a call is given: its writes, its lease and what is sent. Types only. */
 import type { JsonObject } from '../../core/json.ts'
-import type { Moment } from '../../core/stopwatch.ts'
-import type { TraceContext } from '../../core/telemetry/trace-context.ts'
-import type { Basis } from '../../store/db/proof.ts'
+import type { Moment } from '../../core/time.ts'
+import type { TraceContext } from '../../core/telemetry/unit.ts'
+import type { Basis } from '../basis/index.ts'
 import type { Lease } from '../../store/work/leases.ts'
-import type { Agreed, Drift } from '../approvals/index.ts'
+import type { AgreedCall, Drift } from '../approvals/index.ts'
 import type { GatePolicy } from '../gates/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
-import type { Callable, CallerChannel, Finished } from '../tools/index.ts'
+import type { Callable, CallerChannel, FinishedCall } from '../tools/index.ts'
 import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
 
 /**
@@ -25,7 +25,7 @@ export interface CallStore<Settled> {
    * generation, which no client runs.
    */
   offer?(call: ToolCall, basis: Basis): Promise<void>
-  settle(call: ToolCall, finished: Finished): Promise<Settled>
+  settle(call: ToolCall, finished: FinishedCall): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
   /** A rate limit of the tool or agent delays the call: its status stays, and it is due in `waitMs` milliseconds. */
@@ -61,13 +61,13 @@ export interface Execution<Settled> {
   /** When the statement of a fresh call was sent; it has found no pause. Absent: that is asked again. */
   begunAt?: Moment | undefined
   /** What a fresh call was prepared to, if this process has it. */
-  prepared?: Prepared
+  prepared?: PreparedCall
   /** The span that asks for the call; or, for one that waited, the request that its own trace is linked to. */
   trace?: { parent?: TraceContext | undefined; continues?: TraceContext | undefined }
   /** Gates that apply beside the tool's own. */
   gates: readonly GatePolicy[]
   /** What was read of an APPROVED call; absent: it is read. */
-  agreed?: Agreed | undefined
+  agreed?: AgreedCall | undefined
   /** Receives progress and can be asked for input; null when there is no caller. */
   caller?: CallerChannel | null
   /** After an abort: true when the call stays EXECUTING, and the next owner of the row repeats it. */
@@ -75,7 +75,7 @@ export interface Execution<Settled> {
 }
 
 /** What is sent: the callable, and the arguments with presets merged in. */
-export interface Prepared {
+export interface PreparedCall {
   callable: Callable
   merged: JsonObject
   /** The row of an mcp tool's upstream, as it was when the call was committed; absent: it is read. */

@@ -13,7 +13,7 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, assertReached, operation, reachable, recordChange } from '../access/index.ts'
 import { appendProjectEvents, unknownCallResolved, withRequester } from '../events/index.ts'
 import { resolution, resolveCall, toolCallOf } from '../tool-calls/index.ts'
-import { callPayload } from './request.ts'
+import { callPayload } from './pass-gate.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 

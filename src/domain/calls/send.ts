@@ -1,15 +1,63 @@
 /** Sends a call that is committed as EXECUTING, while this process certainly holds it and no pause does, and settles it. */
-import { setTimeout as pause } from 'node:timers/promises'
-import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
-import { isStorageError } from '../../store/db/storage-error.ts'
-import { sendWithinMs } from '../../store/work/pauses.ts'
-import { LeaseLostError } from '../../store/work/work.ts'
+import { attributeNames as names, type TraceContext, beginUnit } from '../../core/telemetry/unit.ts'
 import type { Services } from '../access/index.ts'
-import { mayHaveRun, newestAttempt, type ToolCall } from '../tool-calls/index.ts'
-import { isIdempotent, runTool, runToolFor, WithheldError, type Finished, type Run } from '../tools/index.ts'
-import type { Execution, Prepared } from './execution.ts'
-import { settleLate } from './late-outcome.ts'
-import { runAsUnit } from './tool-unit.ts'
+import { type ToolCall, mayHaveRun, newestAttempt } from '../tool-calls/index.ts'
+import {
+  codeOf,
+  statusOf,
+  type FinishedCall,
+  isIdempotent,
+  runTool,
+  runToolFor,
+  WithheldError,
+  type Run,
+} from '../tools/index.ts'
+import type { InputRequired } from '../upstream/index.ts'
+import type { Execution, PreparedCall } from './execution.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { elapsedSince, momentNow, type Moment } from '../../core/time.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import { sendWithinMs } from '../basis/index.ts'
+import { LeaseLostError } from '../../store/work/work.ts'
+import { settleLate } from './settle.ts'
+
+/** Runs the call; requests that it makes carry the trace context that `run` is given. */
+async function runAsUnit<Ran extends FinishedCall | { inputRequired: InputRequired }>(
+  { meters }: Services,
+  call: ToolCall,
+  { trace }: Pick<Execution<unknown>, 'trace'>,
+  run: (trace: TraceContext | undefined) => Promise<Ran>,
+): Promise<Ran> {
+  const { id, generationId, threadId, kind, approvalId } = call
+  const unit = beginUnit(meters, 'tool', {
+    name: call.runtimeName,
+    parent: trace?.parent,
+    links: [trace?.continues],
+    attributes: {
+      [names.operation]: 'execute_tool',
+      [names.toolName]: call.runtimeName,
+      [names.toolCallId]: id,
+      [names.toolType]: kind === 'platform' ? 'function' : 'extension',
+      ...(kind === 'mcp' ? { [names.mcpMethod]: 'tools/call' } : {}),
+      ...(generationId ? { [names.generation]: generationId } : {}),
+      ...(threadId ? { [names.conversation]: threadId } : {}),
+      ...(approvalId ? { [names.approval]: approvalId } : {}),
+    },
+  })
+  const end = (outcome: string, errorType?: string) => unit.end({ kind: kind ?? 'none', outcome }, errorType)
+  try {
+    const ran = await run(unit.trace)
+    if ('inputRequired' in ran) end('input_required')
+    else {
+      const outcome = statusOf(ran)
+      end(outcome.toLowerCase(), outcome === 'SUCCEEDED' ? undefined : (codeOf(ran.result) ?? 'tool_error'))
+    }
+    return ran
+  } catch (error) {
+    end('not_sent', error instanceof Error ? error.name : 'unknown')
+    throw error
+  }
+}
 
 /**
  * The most time that the tries of a call may take together whose connection was too slow, in milliseconds. In a busy process many
@@ -49,7 +97,7 @@ async function whileFree<Settled>(
 export async function send<Settled>(
   services: Services,
   call: ToolCall,
-  { callable, merged, upstream = null }: Prepared,
+  { callable, merged, upstream = null }: PreparedCall,
   how: Execution<Settled>,
   begunAt: Moment | undefined,
 ): Promise<Settled | null> {
@@ -73,7 +121,7 @@ export async function send<Settled>(
     },
   }
   let ran
-  const refusals: Finished[] = []
+  const refusals: FinishedCall[] = []
   try {
     // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
@@ -110,6 +158,6 @@ export async function send<Settled>(
 }
 
 /** Settles the call with what comes of it after it was reported as UNKNOWN. */
-function takeLate(services: Services, call: ToolCall, { late }: Finished): void {
+function takeLate(services: Services, call: ToolCall, { late }: FinishedCall): void {
   void late?.then((outcome) => settleLate(services, newestAttempt(call), outcome))
 }

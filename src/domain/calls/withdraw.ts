@@ -1,7 +1,7 @@
 /** Withdrawing a call: its caller cancels it, or has disconnected. */
 import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
-import { onAbort } from '../../core/abort.ts'
+import { onAbort } from '../../core/time.ts'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
@@ -9,7 +9,7 @@ import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, operation, recordChange, type Ctx, type Services } from '../access/index.ts'
-import { voidApprovals, voided } from '../approvals/index.ts'
+import { voidApprovals, voidEvent } from '../approvals/index.ts'
 import { updateOwner } from '../events/index.ts'
 import {
   callSettled,
@@ -23,7 +23,7 @@ import {
   settleCalls,
   ToolCall,
 } from '../tool-calls/index.ts'
-import { callPayload } from './request.ts'
+import { callPayload } from './pass-gate.ts'
 
 /** NOT_FOUND for calls of other keys. An idempotent call that runs is aborted, any other is allowed to finish: its row has its outcome. */
 export const cancelCall = operation({
@@ -113,7 +113,7 @@ async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promis
   )
   if (rows.length === 0) return null
   const events = [
-    ...(call.approvalId ? [voided(call, 'WITHDRAWN')] : []),
+    ...(call.approvalId ? [voidEvent(call, 'WITHDRAWN')] : []),
     callSettled({ ...call, stepIndex: null }, 'CANCELLED'),
   ]
   return updateOwner(tx, owner, events, null)

@@ -1,8 +1,81 @@
-/** This process's worker of calls outside generations: approved ones, and those whose worker was lost. */
-import { claim } from '../../store/work/work.ts'
-import { startWorker, type Worker } from '../../store/work/worker.ts'
+/**
+ * This process's worker of calls outside generations: approved ones, those whose worker was lost, and those whose
+ * caller did not come back in time.
+ */
+import { errorResult } from '../../core/content.ts'
+import { momentNow } from '../../core/time.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import { whenAnswered } from '../../store/work/leases.ts'
+import { LeaseLostError, release, type ClaimedRow, type HeldRow, claim } from '../../store/work/work.ts'
+import { type WorkControl, startWorker, type Worker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
-import { workOnCall, type HeldCall } from './work.ts'
+import {
+  stateOfCall,
+  stateOfRow,
+  type DecidedOwner,
+  type RunState,
+  type RunStateRow,
+} from '../approvals/index.ts'
+import { forgetWake, underLease, type ToolCall } from '../tool-calls/index.ts'
+import { finish, unknownResult } from '../tools/index.ts'
+import { directStore, settleOnce, type Settler } from './direct-store.ts'
+import { execute } from './execute.ts'
+import { withdrawAbandoned } from './withdraw.ts'
+
+const executable: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED', 'EXECUTING']
+const noAnswers = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
+
+/** A call that this process has claimed. */
+type HeldCall = ClaimedRow & Pick<DecidedOwner, 'claimed'>
+
+/**
+ * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones. A call that waits for an approval is due when its
+ * caller disconnected, and is withdrawn; a call that waits for its caller's responses is due when their time is over.
+ */
+async function workOnCall(
+  services: Services,
+  held: HeldCall,
+  { lease, signal, isDraining, isOutdated }: WorkControl,
+): Promise<void> {
+  const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
+  const { calls, agreed, toolVersions } = (isOutdated ? null : held.claimed) ?? (await read())
+  const call = calls[0]!
+  if (executable.includes(call.status)) {
+    // A draining process starts nothing new.
+    if (isDraining()) return release(services.leaseDb, 'tool_calls', [held])
+    const [approval] = agreed
+    await execute(services, call, {
+      store: directStore(services, lease),
+      lease,
+      signal,
+      isFresh: false,
+      trace: { continues: call.trace ?? undefined },
+      gates: call.agentGate ? [call.agentGate] : [],
+      agreed: approval && { approval, toolVersions },
+      isLeftToNext: () => signal.aborted,
+    })
+    return
+  }
+  if (call.status === 'AWAITING_CLIENT')
+    return void (await settleOnce(services, held, call, finish(noAnswers)))
+  if (call.status === 'AWAITING_APPROVAL') await withdrawAbandoned(services, call)
+  await query(services.db, forgetWake(call.id, underLease(held)))
+}
+
+/** The call as it is now. LeaseLostError when another worker holds the row. */
+async function loadState(db: Database, { id, epoch }: HeldRow): Promise<RunState> {
+  const readAt = momentNow()
+  const which = sql`from tool_calls as t where t.id = ${id} and t.epoch = ${epoch}::int`
+  const [row] = await query<RunStateRow>(db, sql`select ${stateOfCall} ${which}`)
+  if (!row) throw new LeaseLostError(id)
+  return stateOfRow(row, readAt)
+}
+
+/** Settles a call whose worker was lost as UNKNOWN, if the lease still holds. */
+export async function settleLost(services: Settler, held: HeldRow, call: ToolCall): Promise<void> {
+  await settleOnce(services, held, call, { result: unknownResult(), outcome: 'unknown' })
+}
 
 /** `slots`: how many calls run at once. */
 export function startCallWorker(

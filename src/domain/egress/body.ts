@@ -15,7 +15,7 @@ const decoders: Record<string, () => Transform> = {
  * The reply with its Content-Encoding decoded. Gatehouse never asks for an encoding, but some servers send one anyway.
  * Size limits count decoded bytes, so a compression bomb is stopped at the limit. An unknown coding is not decoded.
  */
-export function decoded(reply: Reply, method: string): Reply {
+export function decodeBody(reply: Reply, method: string): Reply {
   const codings = String(reply.headers['content-encoding'] ?? '')
     .toLowerCase()
     .split(',')
@@ -37,7 +37,7 @@ export function hasNoBody(status: number): boolean {
 }
 
 /** A stream that fails with TOO_LARGE after `maxBytes`. */
-export function capped(body: Readable, maxBytes: number): Readable {
+export function capBody(body: Readable, maxBytes: number): Readable {
   let total = 0
   const cap = new Transform({
     transform(chunk: Buffer, _encoding, done) {

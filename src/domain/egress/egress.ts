@@ -1,17 +1,43 @@
 /** The guarded fetch for every outgoing request: checked and pinned addresses, limits for redirects, bytes and time. */
+import { onAbort } from '../../core/time.ts'
+import { EgressError, toEgressError } from './egress-error.ts'
 import { Agent } from 'undici'
 import { readUpTo } from './body.ts'
 import { createConnector, lookupBySystem, type Lookup } from './connector.ts'
-import { startDeadline } from './deadline.ts'
-import { EgressError, toEgressError } from './egress-error.ts'
-import { createConnections, type ConnectionCounts, type Connections } from './connections.ts'
+import { createConnections, type ConnectionCounts, type Connections, keptSend } from './connections.ts'
 import { exchange, type Send, type SendGuard, type Trace } from './exchange.ts'
-import { createFetch, type GuardedFetch } from './fetch.ts'
-import { createFollow, type Follow } from './follow.ts'
-import { ownHeaders, webHeaders } from './headers.ts'
-import { keptSend } from './kept.ts'
+import { createFetch, type GuardedFetch, createFollow, type Follow } from './fetch.ts'
+import { ownHeaders, webHeaders, isSafe } from './request-rules.ts'
 import { createGuard, type EgressPolicy } from './policy.ts'
-import { isSafe } from './redirects.ts'
+
+/** Combines a time limit and the signal of the caller into one signal. */
+export interface Deadline {
+  /** Aborts with an EgressError: TIMEOUT after the time limit, ABORTED when the caller aborted. */
+  signal: AbortSignal
+  /** Releases timer and listener; call it in a `finally`. */
+  clear(): void
+}
+
+/**
+ * Used instead of `AbortSignal.any`, which in Node 20 keeps every derived signal alive as long as the caller's signal.
+ */
+function startDeadline(timeoutMs: number, caller: AbortSignal | null): Deadline {
+  const controller = new AbortController()
+  const timer = setTimeout(
+    () => controller.abort(new EgressError('TIMEOUT', `No complete response within ${timeoutMs} ms.`, false)),
+    timeoutMs,
+  )
+  const removeListener = onAbort(caller, () =>
+    controller.abort(new EgressError('ABORTED', 'The caller aborted the request.', false)),
+  )
+  return {
+    signal: controller.signal,
+    clear() {
+      clearTimeout(timer)
+      removeListener()
+    },
+  }
+}
 
 interface EgressRequest extends SendGuard {
   method: string

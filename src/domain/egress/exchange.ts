@@ -1,9 +1,9 @@
 /** One request and its response over a socket, which records whether a byte of the request was sent. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { onAbort } from '../../core/abort.ts'
+import { onAbort } from '../../core/time.ts'
 import { EgressError } from './egress-error.ts'
-import type { Hop } from './redirects.ts'
+import type { Hop } from './request-rules.ts'
 
 /** A condition under which a request may be sent, such as a valid lease. */
 export interface SendGuard {

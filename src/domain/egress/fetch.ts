@@ -1,11 +1,54 @@
-/** The guarded fetch with the signature of the global `fetch`, for libraries that accept one. */
-import { Readable } from 'node:stream'
-import { capped, hasNoBody } from './body.ts'
+/** The guarded fetch with the signature of the global `fetch`, for libraries that accept one, and its redirects. */
+import { decodeBody, capBody, hasNoBody } from './body.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
-import type { Reply, Send, SendGuard, Trace } from './exchange.ts'
-import type { Follow } from './follow.ts'
-import { ownHeaders, webHeaders } from './headers.ts'
+import type { Reply, Send, Trace, SendGuard } from './exchange.ts'
 import type { Guard } from './policy.ts'
+import { nextHop, targetOf, type Hop, ownHeaders, webHeaders } from './request-rules.ts'
+import { Readable } from 'node:stream'
+
+interface Following {
+  /** Zero returns a redirect as the response. */
+  maxRedirects: number
+  /** Headers, beside the well-known ones, that are not sent when a redirect leads to another origin. */
+  sensitiveHeaders: readonly string[]
+  signal: AbortSignal | null
+  trace: Trace
+  /** Sends each of the requests. */
+  send: Send
+}
+
+/** Rejects with an EgressError, the signal's reason or undici's error. The caller must read or destroy the body. */
+export type Follow = (
+  first: Omit<Hop, 'url'> & { url: string | URL },
+  following: Following,
+) => Promise<{ reply: Reply; url: URL; method: string; redirected: boolean }>
+
+export function createFollow(guard: Guard): Follow {
+  return async (first, { maxRedirects, sensitiveHeaders, signal, trace, send }) => {
+    const sensitive = sensitiveHeaders.map((name) => name.toLowerCase())
+    let hop: Hop = { ...first, url: guard.accept(first.url) }
+    for (let followed = 0; ; followed++) {
+      const reply = await send(hop, { signal, trace })
+      const target = targetOf(hop.method, reply.status, [reply.headers['location']].flat()[0])
+      if (target === null || maxRedirects === 0)
+        return {
+          reply: decodeBody(reply, hop.method),
+          url: hop.url,
+          method: hop.method,
+          redirected: followed > 0,
+        }
+      reply.body.destroy()
+      if (followed >= maxRedirects)
+        throw new EgressError(
+          'TOO_MANY_REDIRECTS',
+          `The server redirected more than ${maxRedirects} times.`,
+          true,
+        )
+      const next = nextHop(hop, reply.status, target, sensitive)
+      hop = { ...next, url: guard.accept(next.url) }
+    }
+  }
+}
 
 /** The global `fetch` with an optional SendGuard. */
 export type GuardedFetch = (
@@ -76,7 +119,7 @@ function responseOf(
   }
   const empty = hasNoBody(reply.status) || request.method === 'HEAD'
   if (empty) reply.body.on('error', () => {}).resume()
-  const body = empty ? null : (Readable.toWeb(capped(reply.body, maxBytes)) as ReadableStream<Uint8Array>)
+  const body = empty ? null : (Readable.toWeb(capBody(reply.body, maxBytes)) as ReadableStream<Uint8Array>)
   const response = new Response(body, { status: reply.status, headers: webHeaders(reply.headers) })
   return Object.defineProperties(response, {
     url: { value: facts.url },

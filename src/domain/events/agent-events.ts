@@ -1,8 +1,7 @@
-/** Events of agents, of tools, and of the MCP servers behind them. */
+/** Events of agents, of tools and the MCP servers behind them, and of triggers. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { event, projectOnly, withFieldName } from './define.ts'
-import { agentId, code, id, name, words } from './fields.ts'
+import { event, projectOnly, withFieldName, agentId, code, id, name, words, number, word } from './define.ts'
 
 const of = { log: projectOnly, group: 'agents' } as const
 
@@ -80,5 +79,54 @@ export const upstreamChanged = event('UPSTREAM_CHANGED', {
     added: words('The names of the tools that the server has added.', ['a']),
     removed: words('The names of the tools that the server has removed.', ['b', 'c']),
     changed: words('The names of the tools whose definition has changed.', []),
+  },
+})
+
+const triggerId = id('The id of the trigger.', 'trg_1')
+const trigger = { triggerId, name: word('The name of the trigger.', 'every morning') }
+const missed = number(
+  'The number of earlier times of the schedule at which no server ran; 100 means 100 or more.',
+  0,
+)
+
+/** Events of triggers. */
+export const triggerCreated = event('TRIGGER_CREATED', {
+  object: 'Trigger',
+  ...of,
+  about: 'A trigger was created.',
+  data: trigger,
+})
+export const triggerUpdated = event('TRIGGER_UPDATED', {
+  object: 'Trigger',
+  ...of,
+  about: 'A trigger was changed, enabled or disabled, or its secret was rotated.',
+  data: trigger,
+})
+export const triggerDeleted = event('TRIGGER_DELETED', {
+  object: 'Trigger',
+  ...of,
+  about: 'A trigger was deleted; the generations that it has started stay.',
+  data: trigger,
+})
+export const triggerStarted = event('TRIGGER_STARTED', {
+  ...of,
+  about: 'A trigger has started a generation, at its time, by a message or by request.',
+  data: {
+    triggerId,
+    runId: id('The id of the generation that was started.', 'gen_1'),
+    missed,
+  },
+})
+export const triggerSkipped = event('TRIGGER_SKIPPED', {
+  ...of,
+  about: 'A schedule has started nothing at its time.',
+  data: {
+    triggerId,
+    reason: word(
+      'Why nothing was started: OVERLAP (the generation before has not ended), REQUESTER_GONE (the API key or person ' +
+        'that saved the trigger may not act any more), or the code of the error.',
+      'OVERLAP',
+    ),
+    missed,
   },
 })

@@ -1,8 +1,22 @@
 /** Events of approvals, of grants, and of changes of gates. */
 import { z } from 'zod'
 import { scalar, withExample } from '../../core/shapes.ts'
-import { copiedToRoot, event, ofRequester, projectOnly, withRelation } from './define.ts'
-import { approvalId, decidedBy, id, link, name, reason, target, toolCallId, verdict } from './fields.ts'
+import {
+  copiedToRoot,
+  event,
+  ofRequester,
+  projectOnly,
+  withRelation,
+  approvalId,
+  deciderField,
+  id,
+  link,
+  name,
+  reason,
+  target,
+  toolCallId,
+  verdict,
+} from './define.ts'
 
 const approval = { approvalId, toolCallId, name }
 const of = { log: copiedToRoot, group: 'approvals', data: approval } as const
@@ -11,7 +25,7 @@ const of = { log: copiedToRoot, group: 'approvals', data: approval } as const
 const vote = {
   ...approval,
   verdict,
-  decidedBy,
+  decidedBy: deciderField,
   via: scalar('String', z.enum(['KEY', 'SESSION', 'SLACK', 'LINK']))
     .describe('How the verdict was given, a VerdictWay; null in events of earlier releases.')
     .optional(),
@@ -113,7 +127,7 @@ const ofGates = { log: projectOnly, group: 'gates' } as const
 export const gateChanged = event('GATE_CHANGED', {
   ...ofGates,
   about: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
-  data: { ...gate, decidedBy },
+  data: { ...gate, decidedBy: deciderField },
 })
 export const gateChangeProposed = event('GATE_CHANGE_PROPOSED', {
   ...ofGates,
@@ -131,5 +145,5 @@ export const gateChangeProposed = event('GATE_CHANGE_PROPOSED', {
 export const gateChangeDecided = event('GATE_CHANGE_DECIDED', {
   ...ofGates,
   about: 'A person confirmed or rejected a proposed gate change.',
-  data: { ...gate, gateChangeId, verdict, decidedBy: withExample(decidedBy.clone(), 'key_2') },
+  data: { ...gate, gateChangeId, verdict, decidedBy: withExample(deciderField.clone(), 'key_2') },
 })

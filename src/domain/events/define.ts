@@ -1,6 +1,9 @@
-/** How a kind of event is declared: its name, the shape of its data, which logs it is written to and who is told. */
+/**
+ * How a kind of event is declared: its name, the shape and examples of its data, which logs it is written to and who
+ * is told.
+ */
 import { z } from 'zod'
-import { descriptionOf, exampleOf } from '../../core/shapes.ts'
+import { descriptionOf, exampleOf, idShape, scalar, withExample } from '../../core/shapes.ts'
 
 /** Where events of a kind are written. Every event is also part of its project's feed. */
 export interface EventTraits {
@@ -32,17 +35,17 @@ export function withRelation<Shape extends z.ZodType>(shape: Shape, relation: Re
 }
 export const relationOf = (shape: z.core.$ZodType): Relation | undefined => relations.get(shape)
 
-const names = z.registry<{ as: string | null }>()
+const shownNames = z.registry<{ as: string | null }>()
 
 /** A field that GraphQL shows under another name, or (null) does not show: webhooks alone have it. */
 export function withFieldName<Shape extends z.ZodType>(shape: Shape, as: string | null): Shape {
-  names.add(shape, { as })
+  shownNames.add(shape, { as })
   return shape
 }
 
 /** The name under which GraphQL shows a field of the data; null: not at all. */
 export function fieldNameOf(shape: z.core.$ZodType, name: string): string | null {
-  const own = names.get(shape)
+  const own = shownNames.get(shape)
   return own ? own.as : name
 }
 
@@ -106,3 +109,75 @@ export function kindsIn<Exports extends object>(exports: Exports): KindsIn<Expor
   )
   return Object.fromEntries(kinds.map((kind) => [kind.type, kind])) as KindsIn<Exports>
 }
+
+/** An id. */
+export const id = (about: string, example: string) => withExample(idShape(about), example)
+
+/** A text, such as a name. */
+export const word = (about: string, example: string) => withExample(z.string().describe(about), example)
+
+/** A whole number. */
+export const number = (about: string, example: number) => withExample(z.int().describe(about), example)
+
+/** A list of texts. */
+export const words = (about: string, example: string[]) =>
+  withExample(z.array(z.string()).describe(about), example)
+
+/** One of these names, which programs know. */
+export const code = <const Names extends readonly [string, ...string[]]>(
+  about: string,
+  names: Names,
+  example: Names[number],
+) => withExample(scalar('String', z.enum(names)).describe(about), example as never)
+
+/** The same as the reason of what has happened. */
+export const reason = <const Names extends readonly [string, ...string[]]>(
+  names: Names,
+  example: Names[number],
+) => code('The stable code of the reason, for programs.', names, example)
+
+/** The id of an object that GraphQL shows instead. */
+export const link = (example: string, relation: Relation) =>
+  withRelation(withFieldName(withExample(z.string(), example), null), relation)
+
+/** The call that it is about. */
+export const toolCallId = link('call_1', {
+  as: 'toolCall',
+  entity: 'ToolCall',
+  about: 'The tool call as it is now; null when it is hidden from this API key.',
+})
+
+/** The approval that it is about. */
+export const approvalId = link('apr_1', {
+  as: 'approval',
+  entity: 'Approval',
+  about: 'The approval as it is now; null when it is hidden from this API key.',
+})
+
+/** The name of what it is about, as it was. */
+export const name = word('The name of the tool, agent or project at the time of the event.', 'pay')
+
+/** An agent. */
+export const agentId = id('The id of the agent.', 'agt_1')
+
+/** What it is about, of whichever kind. */
+export const target = id('The id of the object that it is about.', 'tool_1')
+
+/** What an approver said. */
+export const verdict = code('The verdict: APPROVE or REJECT.', ['APPROVE', 'REJECT'], 'APPROVE')
+
+/** Who decided something. */
+export const deciderId = id(
+  'The id of the API key or person that decided, or `system` for a result that arrived late.',
+  'key_1',
+)
+
+/** The same, and the principal. */
+export const deciderField = withRelation(deciderId.clone(), {
+  as: 'decider',
+  entity: 'Principal',
+  about: 'The principal that decided.',
+})
+
+/** The number of a step in its generation. */
+export const stepIndex = number('The number of the step in the generation, from 1.', 2)

@@ -8,9 +8,9 @@ import * as approvals from './approval-events.ts'
 import { kindsIn } from './define.ts'
 import * as generations from './generation-events.ts'
 import * as project from './project-events.ts'
-import * as resources from './resource-events.ts'
+import * as resources from './project-events.ts'
 import * as calls from './tool-call-events.ts'
-import * as triggers from './trigger-events.ts'
+import * as triggers from './agent-events.ts'
 
 /** Every kind that these modules export, by its type. */
 export const eventKinds = kindsIn({

@@ -1,8 +1,21 @@
 /** Events of a generation itself, and of the child runs that its calls start. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { copiedToRoot, event, inGeneration, withFieldName, withRelation } from './define.ts'
-import { agentId, code, id, name, number, reason, stepIndex, toolCallId } from './fields.ts'
+import {
+  copiedToRoot,
+  event,
+  inGeneration,
+  withFieldName,
+  withRelation,
+  agentId,
+  code,
+  id,
+  name,
+  number,
+  reason,
+  stepIndex,
+  toolCallId,
+} from './define.ts'
 
 const of = { log: inGeneration, group: 'runs' } as const
 const ofNothing = { ...of, data: {} }

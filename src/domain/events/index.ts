@@ -12,6 +12,11 @@ export {
   insertProjectEvents,
   isCopiedToRoot,
   withRequester,
+  requesterOf,
+  insertRootCopies,
+  ownerUpdate,
+  rootCopies,
+  updateOwner,
 } from './append.ts'
 export * from './approval-events.ts'
 export { fieldNameOf, relationOf, type EventFacts, type Relation } from './define.ts'
@@ -39,8 +44,6 @@ export {
   type FeedStream,
   type StreamItem,
   type StreamStart,
-} from './follow.ts'
-export {
   eventsById,
   placeInFeed,
   readPart,
@@ -48,14 +51,12 @@ export {
   type FeedPage,
   type LogPage,
   type LogPart,
-} from './pages.ts'
+} from './follow.ts'
 export type { FeedFilter } from '../../store/events/search.ts'
-export { requesterOf } from './requesters.ts'
 export * from './generation-events.ts'
-export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
-export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/events/owner-update.ts'
+export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/events/log.ts'
 export * from './project-events.ts'
 export * from './tool-call-events.ts'
-export * from './trigger-events.ts'
-export * from './resource-events.ts'
+export * from './agent-events.ts'
+export * from './project-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

@@ -1,6 +1,20 @@
-/** Events of the project itself: its API keys, webhooks, Slack integration, pauses and retention. */
-import { event, projectOnly } from './define.ts'
-import { decidedBy, deciderId, id, name, reason, target } from './fields.ts'
+/**
+ * Events of the project itself and its resources: API keys, webhooks, Slack, pauses, retention, secrets, model
+ * providers and files. They never have a secret value.
+ */
+import {
+  event,
+  projectOnly,
+  ofRequester,
+  deciderField,
+  deciderId,
+  id,
+  name,
+  reason,
+  target,
+  word,
+} from './define.ts'
+import { withExample } from '../../core/shapes.ts'
 
 const of = { log: projectOnly, group: 'project' } as const
 
@@ -110,7 +124,7 @@ export const slackDisabled = event('SLACK_DISABLED', {
   },
 })
 
-const pause = { pauseId: id('The id of the pause.', 'pse_1'), target, decidedBy }
+const pause = { pauseId: id('The id of the pause.', 'pse_1'), target, decidedBy: deciderField }
 
 export const pauseStarted = event('PAUSE_STARTED', {
   object: 'Pause',
@@ -163,3 +177,48 @@ export const dataRemovalFinished = event('DATA_REMOVAL_FINISHED', {
   ...ofRemoval,
   about: 'The data of a requester was removed, except for what must stay.',
 })
+
+const group = 'resources'
+const resource = word('The name of the secret or model provider.', 'KEY')
+const secret = { log: projectOnly, group, data: { name: resource } } as const
+const provider = { ...secret, data: { name: withExample(resource.clone(), 'compatible') } }
+const file = {
+  log: ofRequester,
+  group,
+  data: { fileId: id('The id of the file.', 'file_1'), name: word('The name of the file.', 'a.txt') },
+} as const
+
+/** Events of secrets, model providers and files. They name what changed, and never have a value. */
+export const secretSet = event('SECRET_SET', {
+  object: 'Secret',
+  ...secret,
+  about: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
+})
+export const secretDeleted = event('SECRET_DELETED', {
+  object: 'Secret',
+  ...secret,
+  about: 'A secret was deleted.',
+})
+
+export const providerSet = event('PROVIDER_SET', {
+  object: 'Provider',
+  ...provider,
+  about: 'A model provider was created or replaced.',
+})
+export const providerDeleted = event('PROVIDER_DELETED', {
+  object: 'Provider',
+  ...provider,
+  about: 'A model provider was deleted.',
+})
+
+export const fileCreated = event('FILE_CREATED', {
+  object: 'File',
+  ...file,
+  about: 'A file was announced; an upload of its bytes may follow.',
+})
+export const fileUploaded = event('FILE_UPLOADED', {
+  object: 'File',
+  ...file,
+  about: 'The bytes of a file were uploaded.',
+})
+export const fileDeleted = event('FILE_DELETED', { object: 'File', ...file, about: 'A file was deleted.' })

@@ -1,8 +1,18 @@
 /** Events of tool calls, in a generation and outside any. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { event, inGeneration, ofRequester, withFieldName } from './define.ts'
-import { code, decidedBy, name, number, stepIndex, toolCallId } from './fields.ts'
+import {
+  event,
+  inGeneration,
+  ofRequester,
+  withFieldName,
+  code,
+  deciderField,
+  name,
+  number,
+  stepIndex,
+  toolCallId,
+} from './define.ts'
 
 const named = { toolCallId, name }
 /** The step is absent outside a generation, and where an approval settles the call. */
@@ -65,7 +75,7 @@ export const unknownCallResolved = event('UNKNOWN_CALL_RESOLVED', {
       ['SUCCEEDED', 'FAILED', 'RUN_AGAIN'],
       'FAILED',
     ),
-    decidedBy: withExample(decidedBy.clone(), 'system'),
+    decidedBy: withExample(deciderField.clone(), 'system'),
     late: withFieldName(withExample(z.literal(true).optional(), true), null),
   },
 })

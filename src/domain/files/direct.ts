@@ -6,14 +6,12 @@ import { and, eq } from 'drizzle-orm'
 import { atomically, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
-import { BucketFaultError } from '../../store/blobs/blobs.ts'
-import { bucketOf } from '../../store/blobs/store.ts'
+import { BucketFaultError, bucketOf } from '../../store/blobs/blobs.ts'
 import type { Services } from '../access/index.ts'
 import { appendProjectEvents, fileUploaded, withRequester } from '../events/index.ts'
 import { claimKey, newBucketKey, noteWrite, uploadKey } from './bucket-keys.ts'
-import type { StoredFile } from './file.ts'
+import { type StoredFile, loadFiles } from './file.ts'
 import { assertFits, bytesLeft } from './receive.ts'
-import { loadFiles } from './stored.ts'
 
 /** What is under way in this process, by the id of the file: many may look at one file at once. */
 const settling = new Map<string, Promise<StoredFile>>()

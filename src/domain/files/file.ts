@@ -1,7 +1,11 @@
-/** The type of a file, and references to files in calls and messages. Pure. */
+/** The type of a file, its rows, and references to files in calls and messages. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { entity, optional, part, scalar } from '../../core/shapes.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { files } from '../../store/db/tables/files.ts'
 
 export const fileStatuses = ['PENDING', 'READY'] as const
 export type FileStatus = (typeof fileStatuses)[number]
@@ -72,5 +76,39 @@ export type AttachmentsInput = z.input<typeof attachmentsShape>
 export function allowsType(patterns: readonly string[], contentType: string): boolean {
   return patterns.some((pattern) =>
     pattern.endsWith('*') ? contentType.startsWith(pattern.slice(0, -1)) : pattern === contentType,
+  )
+}
+
+/** The key on the disk. It contains the hash of the bytes, so that another upload never replaces them. */
+export function blobKey(id: string, sha256: string): string {
+  return `${id}_${sha256.slice(0, 32)}`
+}
+
+/** Files by id, in any order. Checks no permission. */
+export async function loadFiles(db: Database, ids: readonly string[]): Promise<StoredFile[]> {
+  if (ids.length === 0) return []
+  return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
+}
+
+/**
+ * The keys under which the bytes of a file may be: in the bucket, and on the disk, where earlier releases stored them under the id
+ * alone.
+ */
+export function blobKeysOf({
+  id,
+  sha256,
+  blobKey: bucketKey,
+}: Pick<StoredFile, 'id' | 'sha256' | 'blobKey'>): string[] {
+  return [...(bucketKey === null ? [] : [bucketKey]), ...(sha256 === null ? [] : [blobKey(id, sha256)]), id]
+}
+
+/** Notes that a request refers to these files of the project, which keeps them from being removed before it names them in a row. */
+export async function noteUsed(db: Database, projectId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await query(
+    db,
+    sql`update files set used_at = now()
+      where id in ${[...ids]} and project_id = ${projectId} and created_at < now() - interval '1 hour'
+        and coalesce(used_at < now() - interval '30 minutes', true)`,
   )
 }

@@ -9,7 +9,7 @@ import type { Page } from '../../core/page.ts'
 import { appendProjectEvents, fileCreated, fileDeleted, withRequester } from '../events/index.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
 import { isHeldFile, waitForHolds } from '../../store/db/held.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import { BucketFaultError } from '../../store/blobs/blobs.ts'
@@ -17,8 +17,8 @@ import {
   assertAgent,
   assertMay,
   assertQuota,
-  eachSeen,
-  ownedBy,
+  visibleRows,
+  ownershipCondition,
   projectOf,
   publishNews,
   reaches,
@@ -39,10 +39,12 @@ import {
   type AttachmentsInput,
   type StoredFile,
   File,
+  blobKeysOf,
+  loadFiles,
+  noteUsed,
 } from './file.ts'
 import { linkTo } from './download.ts'
 import { assertFits, bytesLeft } from './receive.ts'
-import { blobKeysOf, loadFiles, noteUsed } from './stored.ts'
 
 const uploadSeconds = 15 * 60
 
@@ -143,7 +145,7 @@ export async function resolveAttachments(
   const ids = wanted.map((one) => one.fileId)
   await noteUsed(ctx.db, projectId, ids)
   const rows = (await loadFiles(ctx.db, ids)).filter((file) => file.projectId === projectId)
-  const found = await eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
+  const found = await visibleRows(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
   return Promise.all(
     wanted.map(async ({ fileId, filename, contentType }, i) => {
       const file = found[i] ? await settleUpload(ctx, found[i]) : null
@@ -163,7 +165,7 @@ const mostChecked = 20
  */
 export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
   const rows = await loadFiles(ctx.db, ids)
-  const seen = await eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
+  const seen = await visibleRows(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
   const pending = new Set(seen.filter((file) => file?.status === 'PENDING').slice(0, mostChecked))
   if (pending.size === 0) return seen
   return Promise.all(seen.map((file) => (file && pending.has(file) ? recheck(ctx, file) : file)))
@@ -188,7 +190,7 @@ export async function listFiles(
 ): Promise<StoredFile[]> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'files:List', projectId, 'file/*', { reached: true })
-  const where = ownedBy(ctx, 'file/*', files.createdBy)
+  const where = ownershipCondition(ctx, 'file/*', files.createdBy)
   return (await listPage(ctx.db, files, projectId, input.page, where)) as StoredFile[]
 }
 

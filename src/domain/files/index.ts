@@ -6,11 +6,9 @@ export {
   type Attachment,
   type AttachmentsInput,
   type StoredFile,
+  blobKeysOf,
 } from './file.ts'
 export { deleteFile, getFiles, listFiles, presignUpload, resolveAttachments } from './files.ts'
-export { downloadUrl, openDownload, openFile, type Download } from './download.ts'
-export { keepFile, type KeepFileInput } from './keep.ts'
-export { readLink } from './links.ts'
-export { receiveFile } from './receive.ts'
-export { blobKeysOf } from './stored.ts'
+export { downloadUrl, openDownload, openFile, type Download, readLink } from './download.ts'
+export { keepFile, type KeepFileInput, receiveFile } from './receive.ts'
 export { startFileWorker, type FileWorker } from './worker.ts'

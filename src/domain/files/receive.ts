@@ -1,16 +1,59 @@
-/** Receives the bytes of a file: once, completely, and within the quota of the project. */
+/**
+ * Receives the bytes of a file, by a link or inside a message: once, completely, and within the quota of the project.
+ */
+import type { Draft } from '../../store/blobs/blobs.ts'
+import { type Database, atomically } from '../../store/db/database.ts'
+import { type Services, assertMay, assertQuota, recordChange, type Ctx } from '../access/index.ts'
+import { claimKey, newBucketKey, noteWrite, announcedBytes } from './bucket-keys.ts'
+import {
+  type StoredFile,
+  allowsType,
+  contentTypeShape,
+  filenameShape,
+  blobKey,
+  loadFiles,
+  noteUsed,
+} from './file.ts'
 import { Readable } from 'node:stream'
-import { and, eq } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
-import { atomically, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
-import type { Services } from '../access/index.ts'
-import { appendProjectEvents, fileUploaded, withRequester } from '../events/index.ts'
-import { announcedBytes } from './bucket-keys.ts'
-import type { StoredFile } from './file.ts'
-import { place } from './place.ts'
-import { loadFiles } from './stored.ts'
+import { appendProjectEvents, fileUploaded, withRequester, fileCreated } from '../events/index.ts'
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import { newId } from '../../core/ids.ts'
+
+/** Bytes that become those of a file with a transaction. */
+export interface PlacedBytes {
+  /** Columns of the file. */
+  columns: Pick<StoredFile, 'size' | 'sha256' | 'blobKey' | 'etag'>
+  /** The last step of the transaction that makes the file READY. */
+  claim(tx: Database): Promise<void>
+}
+
+/**
+ * Stores a draft for a file, before the transaction that makes it READY: it must not wait for a bucket. Bytes that no
+ * transaction claims are removed from the bucket later.
+ */
+async function place(
+  { db, blobs }: Pick<Services, 'db' | 'blobs'>,
+  { id, projectId }: Pick<StoredFile, 'id' | 'projectId'>,
+  draft: Draft,
+): Promise<PlacedBytes> {
+  const { size, sha256 } = draft
+  if (!blobs.bucket)
+    return {
+      columns: { size, sha256, blobKey: null, etag: null },
+      // A rename, before the commit. The lock may be lost by now, so the key contains the hash of these bytes.
+      claim: async () => void (await draft.keep(blobKey(id, sha256))),
+    }
+  const key = newBucketKey(id)
+  await noteWrite(db, { key, projectId, fileId: id })
+  const etag = await draft.keep(key)
+  return { columns: { size, sha256, blobKey: key, etag }, claim: (tx) => claimKey(tx, key) }
+}
 
 /**
  * Stores the bytes of a PENDING file, for a link that the caller has checked, and makes the file READY. CONFLICT when
@@ -123,4 +166,79 @@ function quotaExceeded({ limits }: Pick<Services, 'limits'>): AppError {
     'LIMITED',
     `The files of a project may have at most ${limits.maxProjectFileBytes} bytes together.`,
   )
+}
+
+const shape = z.object({ filename: filenameShape, contentType: contentTypeShape })
+
+/** Keeps the bytes of a file that came inside a message, without a link. */
+export interface KeepFileInput {
+  projectId: string
+  filename: string
+  contentType: string
+  bytes: Uint8Array
+}
+
+/**
+ * A file with these bytes. Action `files:Create`. Idempotent: the same bytes of the same caller, with the same name and
+ * type, are the same file, so that a repeated message adds nothing. INVALID for a type that the installation does not accept,
+ * LIMITED for bytes beyond the limit of a file or the quota of the project.
+ */
+export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFile> {
+  const { projectId, bytes } = input
+  await assertMay(ctx, 'files:Create', projectId, 'file/*')
+  const { filename, contentType } = check(shape, input)
+  const { maxFileBytes, fileTypes } = ctx.limits
+  if (!allowsType(fileTypes, contentType))
+    throw invalidAt(['input', 'contentType'], `is not an accepted type; accepted are ${fileTypes.join(', ')}`)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const owner = { projectId, createdBy: ctx.principal.id }
+  const same = and(
+    ...Object.entries({ ...owner, filename, contentType, sha256, status: 'READY' }).map(([name, value]) =>
+      eq(files[name as keyof typeof owner], value),
+    ),
+    isNull(files.agentId),
+  )
+  const [known] = await ctx.db.select().from(files).where(same).limit(1)
+  if (known) {
+    await noteUsed(ctx.db, projectId, [known.id])
+    return known as StoredFile
+  }
+  assertFits(ctx, bytes.length, await bytesLeft(ctx.db, ctx, projectId))
+  // What fits is never refused.
+  const draft = (await ctx.blobs.write(chunksOf(bytes), maxFileBytes))!
+  try {
+    const id = newId('file')
+    const placed = await place(ctx, { id, projectId }, draft)
+    const stored = await atomically(ctx.db, async (tx) => {
+      // Locks the project: two messages at once may have the same file, or together exceed the quota.
+      await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
+      const [other] = await tx.select().from(files).where(same).limit(1)
+      if (other) return other
+      assertFits(ctx, bytes.length, await bytesLeft(tx, ctx, projectId))
+      await assertQuota(tx, ctx, files, projectId, 'files')
+      const now = sql`now()`
+      const row = { id, ...owner, filename, contentType, ...placed.columns, status: 'READY', uploadedAt: now }
+      const [made] = await tx
+        .insert(files)
+        .values({ ...row, uploadUntil: now })
+        .returning()
+      await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
+      const named = { fileId: id, name: filename }
+      await appendProjectEvents(
+        tx,
+        projectId,
+        withRequester(made!.createdBy, [fileCreated(named), fileUploaded(named)]),
+      )
+      await placed.claim(tx)
+      return made!
+    })
+    ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+    return stored as StoredFile
+  } finally {
+    await draft.drop()
+  }
+}
+
+async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
 }

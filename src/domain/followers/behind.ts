@@ -4,12 +4,12 @@
  */
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import type { RemovedPlace } from '../../store/events/feed-start.ts'
+import type { RemovedPlace } from '../../store/events/position.ts'
 import { systemId } from '../access/index.ts'
 import { record } from '../audit/index.ts'
 import { appendProjectEvents, slackDisabled, webhookDisabled } from '../events/index.ts'
 import type { Places } from './place.ts'
-import { integrations } from './slack/place.ts'
+import { integrations } from './slack/integration.ts'
 import { cursors } from './webhooks/deliver.ts'
 import { pauseCursors } from './webhooks/endings.ts'
 

@@ -4,8 +4,8 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import type { Position } from '../../store/events/position.ts'
 import { watchNews } from '../../store/work/news.ts'
-import { afterOutage, readBack } from '../../store/work/read-back.ts'
-import { release, type Held } from '../../store/work/work.ts'
+import { afterOutage, readBack } from '../../store/work/leases.ts'
+import { release, type HeldRow } from '../../store/work/work.ts'
 import { startWorker, type WorkControl } from '../../store/work/worker.ts'
 import { systemId, type Services } from '../access/index.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
@@ -32,7 +32,7 @@ export interface Follower {
   /** Rows in work at the same time. */
   slots: number
   /** Reads, sends and commits once. `ended`: the row was given back. */
-  round(held: Held, guard: SendGuard): Promise<'on' | 'ended'>
+  round(held: HeldRow, guard: SendGuard): Promise<'on' | 'ended'>
 }
 
 export interface RunningFollower {
@@ -92,7 +92,7 @@ export function startFollower(services: Services, follower: Follower): RunningFo
 export async function follow(
   { leaseDb }: Pick<Services, 'leaseDb'>,
   { places, round }: Follower,
-  held: Held,
+  held: HeldRow,
   { lease, signal, isDraining }: Pick<WorkControl, 'lease' | 'signal' | 'isDraining'>,
 ): Promise<void> {
   const guard = { mayStart: () => lease.isSure() && !isDraining(), signal }

@@ -19,13 +19,11 @@ export {
   urlFor,
 } from './webhooks/operations.ts'
 export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.ts'
-export { redeliverWebhook, replayWebhook } from './webhooks/resend.ts'
+export { redeliverWebhook, replayWebhook, testWebhook } from './webhooks/resend.ts'
 export { isSignedBy, newSecret, openSecret, sealSecret, type SignedMessage } from './webhooks/signature.ts'
-export { testWebhook } from './webhooks/try.ts'
 export { setWebhookRecipients } from './webhooks/recipients.ts'
-export { mostHeaders, type AnswerHeader } from './webhooks/answer-headers.ts'
-export { WebhookAnswer, type Answer, type Message } from './webhooks/send.ts'
-export { forgetOldDeliveries, resealWebhooks } from './webhooks/upkeep.ts'
+export { mostHeaders, type AnswerHeader, WebhookAnswer, type Answer, type Message } from './webhooks/send.ts'
+export { forgetOldDeliveries, resealWebhooks } from './webhooks/endings.ts'
 export {
   deliveryStatuses,
   disabledReasons,
@@ -38,10 +36,9 @@ export {
   WebhookDelivery,
 } from './webhooks/webhook.ts'
 export { passFollowers } from './behind.ts'
-export { verdictPath } from './webhooks/verdict-link.ts'
-export { startWebhooks, type WebhookWorker } from './webhooks/worker.ts'
+export { verdictPath, forgetOldTries } from './webhooks/verdict-link.ts'
+export { startWebhooks, type WebhookWorker } from './webhooks/deliver.ts'
 export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'
-export { forgetOldTries } from './webhooks/link-tries.ts'
 export { slackDisabledReasons, slackStatuses, SlackIntegration, SlackUser } from './slack/integration.ts'
 export { serveInteraction, type SlackReply, type SlackRequest } from './slack/interactions.ts'
 export { forgetOldMessages } from './slack/messages.ts'

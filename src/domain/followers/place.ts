@@ -3,11 +3,11 @@
  * it, moved by its holder, and given back.
  */
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { mostPassed, newestPositionOf } from '../../store/db/newest-position.ts'
+import { mostPassed, newestPositionOf } from '../../store/db/incarnation.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import type { Position } from '../../store/events/position.ts'
 import { positionInFeed, positionInGeneration } from '../../store/events/read.ts'
-import { givenBack, type Claimed, type ClaimLimits, type Held } from '../../store/work/work.ts'
+import { releaseEpoch, type ClaimedRow, type ClaimLimits, type HeldRow } from '../../store/work/work.ts'
 import type { Ctx } from '../access/index.ts'
 import type { LogPart, RecordedEvent } from '../events/index.ts'
 
@@ -47,13 +47,13 @@ export function claimPlaces(
   { table, hasNews }: Places,
   leaseMs: number,
   { limit, except, crowded = [] }: ClaimLimits,
-): Promise<Claimed[]> {
+): Promise<ClaimedRow[]> {
   const rows = sql.raw(table)
   const others = sql.join([
     except.length > 0 ? sql`and not ${jsonb(except)} ? c.id` : sql``,
     crowded.length > 0 ? sql` and not ${jsonb(crowded)} ? c.project_id` : sql``,
   ])
-  return query<Claimed>(
+  return query<ClaimedRow>(
     db,
     sql`with due as (
         select c.id
@@ -94,15 +94,16 @@ export async function countPlaces(
 }
 
 /** Whether a row is held under this epoch. Every write of a holder depends on it. */
-export const isHeld = ({ id, epoch }: Held): SQL =>
+export const isHeld = ({ id, epoch }: HeldRow): SQL =>
   sql`id = ${id} and epoch = ${epoch}::int and status = 'WORKING'`
 
 /** Assignments that move a row. */
-export const moved = ({ at, event }: Position): SQL =>
+export const moveTo = ({ at, event }: Position): SQL =>
   sql`at = ${at}::bigint, mark = ${event ? jsonb(event) : sql`null::jsonb`}`
 
 /** Assignments that give a row back for a time. */
-export const waiting = (ms: number): SQL => sql`status = 'WAITING', ${givenBack}, wake_at = ${nowPlus(ms)}`
+export const giveBackFor = (ms: number): SQL =>
+  sql`status = 'WAITING', ${releaseEpoch}, wake_at = ${nowPlus(ms)}`
 
 /** The place right after an event: in the log of a generation by seq, else in the feed by position. */
 export function positionOf(event: RecordedEvent, { generationId }: LogPart): Position {

@@ -7,15 +7,15 @@ import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
-import { gateChanges } from '../../store/db/tables/gates.ts'
+import { gateChanges } from '../../store/db/tables/approvals.ts'
 import {
   assertMay,
   assertQuota,
   assertStillValid,
-  denied,
-  eachSeen,
+  denialError,
+  visibleRows,
   personsOf,
   projectOf,
   reachable,
@@ -27,8 +27,14 @@ import {
 import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
 import { gateInput, verdictChoice } from '../gates/index.ts'
 import { actionGates } from '../tools/index.ts'
-import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
-import { findTarget, type GateTarget } from './target.ts'
+import {
+  changeOf,
+  resourceOfTarget,
+  type GateChange,
+  type GateEdit,
+  findTarget,
+  type GateTarget,
+} from './change.ts'
 
 /** A proposal without a decision expires after this time, in milliseconds: seven days. */
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
@@ -128,7 +134,7 @@ export const decideGateChange = operation({
     const what = { action: 'gates:Update', projectId, resource } as const
     await assertMay(ctx, what.action, projectId, resource)
     const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
-    if (refusal) throw await denied(ctx, what, refusal)
+    if (refusal) throw await denialError(ctx, what, refusal)
     const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
     publishSurface(ctx, projectId)
     return { gateChange: changeOf(decided, ctx.clock.now()) }
@@ -192,7 +198,7 @@ export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<
   const rows = await loadChanges(ctx.db, ids)
   const now = ctx.clock.now()
   const changes = rows.map((row) => changeOf(row, now))
-  return eachSeen(ctx, ids, changes, 'gates:Get', ({ target }) => resourceOfTarget(target))
+  return visibleRows(ctx, ids, changes, 'gates:Get', ({ target }) => resourceOfTarget(target))
 }
 
 /** Changes of a project, newest first, all or the pending ones. Action `gates:List`. */

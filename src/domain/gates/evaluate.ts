@@ -2,7 +2,7 @@
 import { judge } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Role } from '../access/index.ts'
-import { allowed, type GatePolicy } from './policy.ts'
+import { allowancesOf, type GatePolicy } from './policy.ts'
 
 /** What the approval of a stopped call requires: the strictest of all policies that stop it. */
 export interface Requirement {
@@ -39,7 +39,7 @@ export function judgeGate(
     excludeRequester: stopping.some((policy) => policy.excludeRequester),
     approvers: stopping.map((policy) => policy.approvers).filter((list) => list.length > 0),
     escalateAfterSeconds: escalations.length > 0 ? Math.min(...escalations) : null,
-    ...allowed((name) => stopping.every((policy) => policy[name])),
+    ...allowancesOf((name) => stopping.every((policy) => policy[name])),
   }
 }
 
@@ -50,7 +50,7 @@ export function stricter(asked: Requirement, more: Requirement | null): Requirem
   const { verdictLinks: _links, responses: _responses, ...rest } = asked
   return {
     ...rest,
-    ...allowed((name) => asked[name] === true && more[name] === true),
+    ...allowancesOf((name) => asked[name] === true && more[name] === true),
     quorum: Math.max(asked.quorum, more.quorum),
     excludeRequester: asked.excludeRequester || more.excludeRequester,
     approvers: [...asked.approvers, ...more.approvers.filter((list) => !known.has(list.join()))],

@@ -14,5 +14,5 @@ export {
   type GateMode,
   type GatePolicy,
   type GateSource,
+  titleParts,
 } from './policy.ts'
-export { titleParts } from './title.ts'

@@ -6,7 +6,19 @@ import { compileSchema, schemaLimits } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { choice, optional, part, scalar } from '../../core/shapes.ts'
 import { role, roles, type Role } from '../access/index.ts'
-import { titleParts } from './title.ts'
+
+/** The template of the sentence that says what a call does: text with names of arguments in braces. Pure. */
+export type TitlePart = { text: string } | { name: string }
+
+/** The parts of a template such as "Refund {amount} to {customer}"; null with a brace that has no partner. */
+export function titleParts(title: string): TitlePart[] | null {
+  const pieces = title.split(/\{([^{}]*)\}/)
+  if (pieces.some((piece, at) => at % 2 === 0 && /[{}]/.test(piece))) return null
+  return pieces.flatMap((piece, at): TitlePart[] => {
+    if (at % 2 === 1) return [{ name: piece }]
+    return piece === '' ? [] : [{ text: piece }]
+  })
+}
 
 export const gateMode = choice('GateMode', 'Which calls a gate stops.', {
   NEVER: 'The gate stops no call, as with autoApprove: true.',
@@ -139,7 +151,7 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
     excludeRequester: given.excludeRequester ?? gateDefaults.excludeRequester,
     approvers: [...new Set(given.approvers)],
     escalateAfterSeconds: given.escalateAfterSeconds ?? null,
-    ...allowed((name) => given[name] === true),
+    ...allowancesOf((name) => given[name] === true),
     ...(typeof given.title === 'string' ? { title: given.title } : {}),
   }
   if (made.escalateAfterSeconds !== null && made.escalateAfterSeconds >= made.timeoutSeconds)
@@ -190,7 +202,7 @@ const allowances = ['verdictLinks', 'responses'] as const
 type Allowance = (typeof allowances)[number]
 
 /** What a gate allows. The rest is left out, so that digests and hashes of gates without it are what they were. */
-export function allowed(is: (name: Allowance) => boolean): { [Name in Allowance]?: true } {
+export function allowancesOf(is: (name: Allowance) => boolean): { [Name in Allowance]?: true } {
   return Object.fromEntries(allowances.filter(is).map((name) => [name, true]))
 }
 

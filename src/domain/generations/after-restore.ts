@@ -12,7 +12,7 @@ import { settleLost } from '../calls/index.ts'
 import { isIdempotent, proposedCallable, unknownResult } from '../tools/index.ts'
 import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { commit, type HeldRun } from './transaction/commit.ts'
-import { outcomeOf } from './transaction/settle-call.ts'
+import { outcomeOf } from './transaction/commit-with-outage-retry.ts'
 
 /** The services that settle calls without a running server. */
 type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub' | 'actions'> & {

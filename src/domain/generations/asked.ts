@@ -1,13 +1,13 @@
 /** What led to a question: the agents from the root run to the one that asks, and what was said before the call. */
-import { valueHider } from '../../core/hide-values.ts'
+import { valueHider } from '../../core/scrub.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import { rowsOf } from '../../store/db/write.ts'
-import { allows, holds, narrowedTo, type Ctx } from '../access/index.ts'
+import { rowsOf } from '../../store/db/rows.ts'
+import { allows, holds, reachablePrincipals, type Ctx } from '../access/index.ts'
 import type { Approval } from '../approvals/index.ts'
 import { resourceOf, valuesAt } from '../tools/index.ts'
 
-export interface ApprovalAsked {
+export interface ApprovalContext {
   /** From the agent of the root run to the one that asks. */
   agents: AskingAgent[]
   /** The first message of the user in the root run, and the last ones before the call, oldest first. */
@@ -39,7 +39,10 @@ const readText = 2 * maxText
  * `generations:Get` on it, of those that reach it or may decide about the approval. Other runs of the thread are judged
  * by the same rule, message by message. At most three statements, and no entry in the audit.
  */
-export async function askedFor(ctx: Ctx, approvals: readonly Approval[]): Promise<(ApprovalAsked | null)[]> {
+export async function approvalContexts(
+  ctx: Ctx,
+  approvals: readonly Approval[],
+): Promise<(ApprovalContext | null)[]> {
   const inRuns = approvals.filter(({ generationId }) => generationId !== null)
   if (inRuns.length === 0) return approvals.map(() => null)
   const chains = await chainsOf(ctx.db, inRuns)
@@ -52,7 +55,7 @@ export async function askedFor(ctx: Ctx, approvals: readonly Approval[]): Promis
       : []
   })
   const said = await messagesBefore(ctx.db, shown)
-  const found = shown.map(({ approval, root, chain }): [string, ApprovalAsked] => {
+  const found = shown.map(({ approval, root, chain }): [string, ApprovalContext] => {
     const own = (said.get(approval.id) ?? []).filter(({ owner, by }) =>
       mayRead(approval, `${owner === root.threadId ? 'thread' : 'generation'}/${owner}`, by),
     )
@@ -72,7 +75,7 @@ type ReadRule = (approval: Approval, resource: string, by: string | null) => boo
 async function readRule(ctx: Ctx, approvals: readonly Approval[]): Promise<ReadRule> {
   const { principal } = ctx
   const decides = ({ toolId }: Approval) => allows(principal.policy, 'approvals:Decide', resourceOf(toolId))
-  const reached = approvals.every(decides) ? [] : await narrowedTo(ctx, 'generation/*')
+  const reached = approvals.every(decides) ? [] : await reachablePrincipals(ctx, 'generation/*')
   return (approval, resource, by) =>
     holds(principal, { by }) &&
     allows(principal.policy, 'generations:Get', resource) &&

@@ -1,4 +1,4 @@
-/** Cancels a generation: at once when no worker holds it, else its worker does it. */
+/** Cancels generations: at once when no worker holds one, else its worker does it. */
 import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
@@ -6,13 +6,14 @@ import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { parentLinkOf } from '../../store/work/owner.ts'
-import { assertMay, operation, recordChange } from '../access/index.ts'
+import { assertMay, operation, recordChange, inProject, projectOf } from '../access/index.ts'
 import { loadCallsOf } from '../tool-calls/index.ts'
 import { cancelChange } from './transaction/terminal.ts'
 import { commit, type HeldRun } from './transaction/commit.ts'
 import { generationPayload, isTerminal, type StoredStatus } from './generation.ts'
-import { waitsForChild } from './nesting/limits.ts'
+import { waitsForChild } from './nesting/deadline.ts'
 import { findGeneration, loadGenerations } from './read.ts'
+import { generationFilter, listToCancel } from './list.ts'
 
 /**
  * A running one ends when its worker reads the request: the model request is aborted, a server call that may have effects is
@@ -91,3 +92,38 @@ interface RunToCancel extends Omit<HeldRun, 'id'> {
   asked: boolean
   lastSeq: number
 }
+
+/** The most generations that one request cancels. */
+export const mostCancelled = 100
+
+/** Each in a transaction of its own: when it fails, those before stay cancelled. Those that were asked to end are not found again. */
+export const cancelGenerations = operation({
+  name: 'cancelGenerations',
+  does: `Requests the end of the oldest generations that match a filter and have not ended, at most ${mostCancelled}. Idempotent.`,
+  permission: ['generations:List', 'generations:Cancel'],
+  input: z
+    .object({
+      ...inProject,
+      filter: generationFilter.describe(
+        'The filter, as in the query generations; an empty one matches every generation.',
+      ),
+      reason: text(1000).nullish().describe('The reason for people to read, at most 1,000 characters.'),
+    })
+    .describe('The generations to cancel.'),
+  payload: z
+    .object({
+      cancelled: z.int().describe('The number of generations whose end this request asked for.'),
+      hasMore: z.boolean().describe('Whether other generations match: send the mutation again.'),
+    })
+    .describe('The number of generations that were asked to end.'),
+  refuses: ['NOT_FOUND'],
+  async run(ctx, given) {
+    const { reason } = given
+    const projectId = await projectOf(ctx, given.projectId)
+    await assertMay(ctx, 'generations:Cancel', projectId, 'generation/*', { reached: true })
+    const ids = await listToCancel(ctx, given, mostCancelled + 1)
+    const chosen = ids.slice(0, mostCancelled)
+    for (const generationId of chosen) await cancelGeneration(ctx, { generationId, reason })
+    return { cancelled: chosen.length, hasMore: ids.length > chosen.length }
+  },
+})

@@ -2,7 +2,7 @@
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { NextStep, StopReason } from './generation.ts'
-import { startableNow, waitsForChild } from './nesting/limits.ts'
+import { startableNow, waitsForChild } from './nesting/deadline.ts'
 
 export interface Situation {
   settings: AgentSettings

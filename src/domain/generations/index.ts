@@ -1,10 +1,8 @@
 /** The entry point of generations. */
-export { inputOf, settingsOfRun } from './input.ts'
-export { inputLineOf, lineOf } from './lines.ts'
-export { askedFor, type ApprovalAsked, type AskedMessage, type AskingAgent } from './asked.ts'
+export { inputOf, settingsOfRun, inputLineOf, lineOf } from './lines.ts'
+export { approvalContexts, type ApprovalContext, type AskedMessage, type AskingAgent } from './asked.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
-export { cancelGenerations, mostCancelled } from './cancel-many.ts'
-export { cancelGeneration } from './cancel.ts'
+export { cancelGenerations, mostCancelled, cancelGeneration } from './cancel.ts'
 export {
   failureCodeChoice,
   generationPayload,
@@ -26,27 +24,23 @@ export {
   type ProviderTrial,
   type UsableProvider,
 } from './usable-providers.ts'
-export { readEvents, watchGeneration } from './generation-events.ts'
-export { loadLeftOutOf } from './left-out-of-agents.ts'
+export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
+export { loadLeftOutOf } from './step/left-out.ts'
 export {
   countGenerations,
   generationFilter,
   listDescendants,
   listGenerations,
   type GenerationFilter,
+  tallyGenerations,
+  type GenerationGroup,
+  type GenerationNumbers,
+  type GenerationTally,
 } from './list.ts'
-export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { answerDelivered, forgetAwaited, hasOtherRuns } from './awaited.ts'
 export { ThreadMovedOnError, type BindStart } from './bind-start.ts'
 export { startGeneration, beginGeneration, type StartGenerationInput } from './start.ts'
 export { isRefusedWithOthers } from './submit-judgement.ts'
 export { submitToolOutputs } from './submit.ts'
-export { loadTotalCosts } from './nesting/costs.ts'
-export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
-export {
-  tallyGenerations,
-  type GenerationGroup,
-  type GenerationNumbers,
-  type GenerationTally,
-} from './tally.ts'
+export { loadTotalCosts, loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { startGenerationWorker } from './loop/worker.ts'

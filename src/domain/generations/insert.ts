@@ -1,18 +1,17 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/time.ts'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
-import { sharingCommits } from '../../store/db/shared-commits.ts'
-import { prove, StaleReadError, type Basis } from '../../store/db/proof.ts'
-import { vectorOf } from '../../store/db/search.ts'
+import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
+import { prove, StaleReadError, type Basis, areFree } from '../basis/index.ts'
+import { vectorOf } from '../../store/db/lists.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
-import { insertSelect } from '../../store/db/write.ts'
-import { areFree } from '../../store/work/pauses.ts'
+import { insertSelect } from '../../store/db/rows.ts'
 import { requesterOf, type Ctx } from '../access/index.ts'
 import type { Agent, AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
-import { insertClientTools } from './client-tools.ts'
+import { insertClientTools } from './given-by-client.ts'
 import { insertCallback, type Callback } from '../followers/index.ts'
 import { ownThreadId, type Generation, type RetryOf } from './generation.ts'
 import { wordsOfRun } from './lines.ts'
@@ -37,7 +36,7 @@ export interface NewGeneration {
   basis: Basis
 }
 
-export interface Inserted {
+export interface InsertedRun {
   /** As it was created: QUEUED, also when it was claimed in the same statement. */
   generation: Generation
   /** The row for a worker of this process; null when it waits for one. */
@@ -54,7 +53,7 @@ export async function insertGeneration(
   ctx: Ctx,
   row: NewGeneration,
   claims: boolean,
-): Promise<Inserted> {
+): Promise<InsertedRun> {
   const { agent, settings, externalId = null, retryOf = null } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]

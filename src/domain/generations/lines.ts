@@ -1,7 +1,11 @@
-/** What a run was asked and what it answered, in a line each: for lists of people, and for a search. Pure. */
-import { textOfWords } from '../../store/db/search.ts'
-import { wordsOf } from '../../core/words.ts'
+/** What a run was started with and what it answered, for people: whole, in a line each, and for a search. */
+import { textOfWords } from '../../store/db/lists.ts'
+import { wordsOf } from '../../core/check.ts'
 import type { Message } from '../models/index.ts'
+import { assertMay, type Ctx } from '../access/index.ts'
+import type { AgentSettings } from '../agents/index.ts'
+import type { Generation } from './generation.ts'
+import { type InputMessage, shownMessage } from '../threads/index.ts'
 
 /** The most characters of a line. */
 const mostOfLine = 200
@@ -32,4 +36,16 @@ export function inputLineOf(messages: readonly Message[]): string | null {
 /** The words by which a run is found, as the text that `vectorOf` takes. */
 export function wordsOfRun(agentName: string, messages: readonly Message[]): string {
   return textOfWords(wordsOf(`${agentName} ${inputLineOf(messages) ?? ''}`))
+}
+
+/** The input messages in their order. Pure. */
+export function inputOf({ input }: Pick<Generation, 'input'>): InputMessage[] {
+  return input.map(shownMessage)
+}
+
+/** The settings that a generation runs with. Action `agents:Get` on its agent, also when that was deleted since. */
+export async function settingsOfRun(ctx: Ctx, generation: Generation): Promise<AgentSettings> {
+  const { projectId, agentId, settings } = generation
+  await assertMay(ctx, 'agents:Get', projectId, `agent/${agentId}`, { agentId })
+  return settings
 }

@@ -1,17 +1,26 @@
-/** Lists generations: of a project with a filter, and the descendants of one. */
+/**
+ * Lists generations: of a project with a filter, and the descendants of one; and how many there are of what has become
+ * of them.
+ */
 import { idShape, optional, part } from '../../core/shapes.ts'
 import { and, eq, or } from 'drizzle-orm'
 import { z } from 'zod'
-import { searchedWords } from '../../core/words.ts'
+import { searchedWords } from '../../core/check.ts'
 import { kindOfId } from '../../core/ids.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import { query } from '../../store/db/database.ts'
-import { createdFields, createdWithin, isOneOf, listPage, maxPageBytes } from '../../store/db/keyset.ts'
+import {
+  createdFields,
+  createdWithin,
+  isOneOf,
+  listPage,
+  maxPageBytes,
+  hasWords,
+} from '../../store/db/lists.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
-import { hasWords } from '../../store/db/search.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations } from '../../store/db/tables/generations.ts'
-import { assertMay, ownedBy, projectOf, type Ctx } from '../access/index.ts'
+import { assertMay, ownershipCondition, projectOf, type Ctx } from '../access/index.ts'
 import { agentIdsNamed } from '../agents/index.ts'
 import {
   generationOf,
@@ -64,7 +73,7 @@ export async function listGenerations(
     page: Page
   },
 ): Promise<Generation[]> {
-  const { projectId, where } = await listed(ctx, input)
+  const { projectId, where } = await listCondition(ctx, input)
   return (await listPage(ctx.db, generations, projectId, input.page, where)).map(generationOf)
 }
 
@@ -74,7 +83,7 @@ export async function countGenerations(
   input: { filter?: GenerationFilter | null | undefined },
   most: number,
 ): Promise<number> {
-  const { projectId, where } = await listed(ctx, input)
+  const { projectId, where } = await listCondition(ctx, input)
   const matching = and(eq(generations.projectId, projectId), where)!
   const rows = await query<{ count: number }>(
     ctx.db,
@@ -93,7 +102,7 @@ export async function listToCancel(
   input: { projectId?: string | null | undefined; filter: GenerationFilter },
   most: number,
 ): Promise<string[]> {
-  const { projectId, where } = await listed(ctx, input)
+  const { projectId, where } = await listCondition(ctx, input)
   const g = generations
   const open = and(eq(g.projectId, projectId), isOneOf(g.status, openStatuses), where)!
   const rows = await query<{ id: string }>(
@@ -104,7 +113,7 @@ export async function listToCancel(
 }
 
 /** The project and the condition of a list, for a caller who may list. */
-export async function listed(
+async function listCondition(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined
@@ -127,7 +136,7 @@ export async function listed(
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
     typeof filter.search === 'string' ? found(projectId, filter.search) : undefined,
-    ownedBy(ctx, 'generation/*', g.requestedBy),
+    ownershipCondition(ctx, 'generation/*', g.requestedBy),
   )
   return { projectId, where }
 }
@@ -235,4 +244,65 @@ function hasStatus(status: GenerationStatus): SQL {
   return status === 'REQUIRES_ACTION'
     ? sql`(${stored} = 'WAITING' and (${client} or (not ${gate} and not ${run})))`
     : sql`(${stored} = 'WAITING' and not ${client} and ${gate})`
+}
+
+/** Numbers of generations. */
+export interface GenerationNumbers {
+  completed: number
+  failed: number
+  cancelled: number
+  expired: number
+  /** Those that have not ended. */
+  open: number
+}
+
+export interface GenerationGroup extends GenerationNumbers {
+  /** Null for all agents. */
+  id: string | null
+}
+
+export interface GenerationTally {
+  total: GenerationGroup
+  /** Those with the most generations first, at most `mostGroups`. */
+  groups: GenerationGroup[]
+  /** Whether all that match were counted: counting stops at `countLimit`. */
+  isComplete: boolean
+}
+
+const countLimit = 10_000
+const mostGroups = 50
+
+/** How many generations of a list there are. Action `generations:List`. INVALID as `listGenerations`. */
+export async function tallyGenerations(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined; filter?: GenerationFilter | null | undefined },
+): Promise<GenerationTally> {
+  const { projectId, where } = await listCondition(ctx, input)
+  const g = generations
+  const rows = await query<GenerationGroup>(
+    ctx.db,
+    sql`select agent_id as id,
+        count(*) filter (where status = 'COMPLETED')::int as completed,
+        count(*) filter (where status = 'FAILED')::int as failed,
+        count(*) filter (where status = 'CANCELLED')::int as cancelled,
+        count(*) filter (where status = 'EXPIRED')::int as expired,
+        count(*) filter (where status in ('QUEUED', 'RUNNING', 'WAITING'))::int as open
+      from (
+        select agent_id, status
+        from ${g}
+        where ${and(eq(g.projectId, projectId), where)!}
+        limit ${countLimit}
+      ) as matching
+      group by agent_id
+      order by count(*) desc, agent_id`,
+  )
+  const total: GenerationNumbers = { completed: 0, failed: 0, cancelled: 0, expired: 0, open: 0 }
+  for (const row of rows)
+    for (const name of Object.keys(total) as (keyof GenerationNumbers)[]) total[name] += row[name]
+  const counted = Object.values(total).reduce((sum, number) => sum + number, 0)
+  return {
+    total: { id: null, ...total },
+    groups: rows.slice(0, mostGroups),
+    isComplete: counted < countLimit,
+  }
 }

@@ -1,17 +1,23 @@
-/** Reads generations and their steps. */
+/** Reads generations and their steps, and follows their events. */
 import { AppError } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { generations, modelAttempts, steps } from '../../store/db/tables/generations.ts'
 import { removedGenerations } from '../../store/db/tables/retention.ts'
-import { eachSeen, reachable, type Ctx } from '../access/index.ts'
+import { visibleRows, reachable, type Ctx, assertMay, untilRevoked } from '../access/index.ts'
 import { generationOf, stepOf, type FailedAttempt, type Generation, type Step } from './generation.ts'
+import {
+  followGeneration,
+  readGenerationEvents,
+  type EventStream,
+  type RecordedEvent,
+} from '../events/index.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
   const rows = await loadGenerations(ctx.db, ids)
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     rows,
@@ -39,7 +45,7 @@ export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> 
 
 async function assertNotRemoved(ctx: Ctx, id: string): Promise<void> {
   const rows = await selectRows(ctx.db, removedGenerations, sql`where id = ${id}`)
-  const [gone] = await eachSeen(
+  const [gone] = await visibleRows(
     ctx,
     [id],
     rows,
@@ -65,7 +71,7 @@ export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step 
     rows.map((step) => step.generationId),
   )
   const by = new Map(owners.map(({ id, requestedBy }) => [id, requestedBy]))
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     rows,
@@ -88,4 +94,34 @@ export async function loadFailedAttemptsOf(
       order by generation_id, step_index, attempt`,
   )
   return rows as FailedAttempt[]
+}
+
+/**
+ * At most `first` events of a generation after a cursor, for clients that poll. Action `generations:Get`.
+ * CURSOR_EXPIRED when the event of the cursor is not in the log any more. A number instead of a cursor is that of an
+ * event that exists.
+ */
+export async function readEvents(
+  ctx: Ctx,
+  generation: Generation,
+  input: { after: string | number | null; first: number },
+): Promise<{ events: RecordedEvent[]; more: boolean }> {
+  const { id, projectId, requestedBy: by } = generation
+  await assertMay(ctx, 'generations:Get', projectId, `generation/${id}`, { by })
+  return readGenerationEvents(ctx, id, input)
+}
+
+/**
+ * Every event of a generation after the cursor (null: from the beginning), then live with text deltas, until its last
+ * event. Ends at once when the cursor is that of the last event. Action `events:Subscribe` on the generation, checked
+ * before the stream opens. CURSOR_EXPIRED, also before the stream opens, when the event of the cursor is not in the
+ * log any more.
+ */
+export async function watchGeneration(
+  ctx: Ctx,
+  input: { generationId: string; after?: string | number | null | undefined },
+): Promise<EventStream> {
+  const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })
+  return untilRevoked(ctx, await followGeneration(ctx, id, input.after))
 }

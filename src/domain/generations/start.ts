@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
-import { withProof, type Basis } from '../../store/db/proof.ts'
+import { withProof, type Basis } from '../basis/index.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import {
   assertMay,
@@ -28,8 +28,8 @@ import {
   runFields,
 } from '../agents/index.ts'
 import { joinAwaited } from './awaited.ts'
-import { clientToolsOf, clientToolsShape } from './client-tools.ts'
-import { followingOnly, ThreadMovedOnError, type BindStart } from './bind-start.ts'
+import { clientToolsOf, clientToolsShape, filesOf } from './given-by-client.ts'
+import { followingOnly, ThreadMovedOnError, type BindStart, assertRetry, retryShape } from './bind-start.ts'
 import { generationPayload, type Generation } from './generation.ts'
 import {
   assertThread,
@@ -41,9 +41,7 @@ import {
 } from '../threads/index.ts'
 import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
-import { filesOf } from './message-attachments.ts'
 import { loadGenerations } from './read.ts'
-import { assertRetry, retryShape } from './retry.ts'
 
 const fields = {
   agentId: idOf('agent'),

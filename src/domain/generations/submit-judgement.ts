@@ -69,11 +69,11 @@ interface Judged {
   result: ToolResult | null
   hash: string
 }
-export type Accepted = Judged & { call: ToolCall; result: ToolResult }
+export type AcceptedOutput = Judged & { call: ToolCall; result: ToolResult }
 
 /** What a submission comes to. */
 export interface Judgement {
-  accepted: Accepted[]
+  accepted: AcceptedOutput[]
   outcomes: OutputOutcome[]
   /** Settings for the next step of the named generation. */
   hint: NextStep | null
@@ -101,7 +101,9 @@ export async function judge(
       `This generation has ended (${named.storedStatus}); it takes no more outputs.`,
     )
   const refused = given.atomic === true && judged.some((one) => one.outcome.status === 'REFUSED')
-  const accepted = refused ? [] : (judged.filter((one) => one.outcome.status === 'ACCEPTED') as Accepted[])
+  const accepted = refused
+    ? []
+    : (judged.filter((one) => one.outcome.status === 'ACCEPTED') as AcceptedOutput[])
   const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
   const hint = nextStepOf(given)
   if (hint && accepted.length > 0 && !accepted.some((one) => one.call.generationId === named.id))

@@ -1,17 +1,16 @@
 /** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
 import type { ToolResult } from '../../core/content.ts'
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/time.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { sharingCommits } from '../../store/db/shared-commits.ts'
-import { StaleReadError } from '../../store/db/proof.ts'
+import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
+import { StaleReadError, runIsFree } from '../basis/index.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { runIsFree } from '../../store/work/pauses.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
 import { codeOf, toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../tool-calls/index.ts'
 import { stepsAsJson, stepsOfJson } from './context/history.ts'
 import type { Generation, NextStep } from './generation.ts'
-import type { Accepted } from './submit-judgement.ts'
+import type { AcceptedOutput } from './submit-judgement.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
 
 /** What was written in one generation. */
@@ -29,7 +28,7 @@ export interface WrittenOutputs {
  * Whether a generation goes on when these calls are settled: no worker holds it, and no call is open then but those that
  * wait for nobody, only for the end of a delay.
  */
-export function resumesWith(generation: Generation, calls: ToolCall[], accepted: Accepted[]): boolean {
+export function resumesWith(generation: Generation, calls: ToolCall[], accepted: AcceptedOutput[]): boolean {
   const settled = new Set(accepted.map((one) => one.call.id))
   const own = calls.filter((call) => call.generationId === generation.id)
   const isAwaited = (call: ToolCall) =>
@@ -42,7 +41,7 @@ export async function writeLocked(
   tx: Database,
   generation: Generation,
   calls: ToolCall[],
-  accepted: Accepted[],
+  accepted: AcceptedOutput[],
   hint: NextStep | null,
 ): Promise<WrittenOutputs> {
   const { id } = generation
@@ -65,7 +64,7 @@ export async function writeLocked(
 }
 
 /** A generation and its calls as they were read, with what proves later that nothing has changed. */
-export interface SeenGeneration {
+export interface GenerationSnapshot {
   generation: Generation
   calls: ToolCall[]
   epoch: number
@@ -79,8 +78,8 @@ export interface SeenGeneration {
  */
 export async function writeUnchanged(
   db: Database,
-  { generation, calls, epoch }: SeenGeneration,
-  accepted: Accepted[],
+  { generation, calls, epoch }: GenerationSnapshot,
+  accepted: AcceptedOutput[],
   hint: NextStep | null,
   claim: { epoch: number; leaseMs: number } | null,
 ): Promise<WrittenOutputs> {
@@ -134,8 +133,8 @@ interface Claimed {
 
 /** The row as the statement has left it. */
 function heldOf(
-  seen: Omit<SeenGeneration, 'epoch'>,
-  accepted: Accepted[],
+  seen: Omit<GenerationSnapshot, 'epoch'>,
+  accepted: AcceptedOutput[],
   hint: NextStep | null,
   written: { seq: number; readAt: Moment; epoch: number } & Claimed,
 ): HeldGeneration {
@@ -158,7 +157,7 @@ function heldOf(
   return { id, projectId, epoch, was: 'QUEUED', lastSeq: seq, parent, claimed }
 }
 
-function settledCall({ call, result, hash }: Accepted, now: number): ToolCall {
+function settledCall({ call, result, hash }: AcceptedOutput, now: number): ToolCall {
   return {
     ...call,
     status: statusOf(result),
@@ -170,7 +169,7 @@ function settledCall({ call, result, hash }: Accepted, now: number): ToolCall {
   }
 }
 
-function settlementOf(accepted: Accepted[]) {
+function settlementOf(accepted: AcceptedOutput[]) {
   const outcomes = accepted.map(({ call, result, hash }) => ({
     id: call.id,
     status: statusOf(result),

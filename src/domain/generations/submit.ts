@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
-import { StaleReadError, withProof } from '../../store/db/proof.ts'
+import { StaleReadError, withProof } from '../basis/index.ts'
 import { sql } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -25,7 +25,7 @@ import {
   resumesWith,
   writeLocked,
   writeUnchanged,
-  type SeenGeneration,
+  type GenerationSnapshot,
   type WrittenOutputs,
 } from './submit-write.ts'
 
@@ -89,7 +89,7 @@ interface Applied {
   written: WrittenOutputs[]
 }
 
-interface SubmitSnapshot extends SeenGeneration {
+interface SubmitSnapshot extends GenerationSnapshot {
   /** Time of the database, in milliseconds since 1970. */
   now: number
 }

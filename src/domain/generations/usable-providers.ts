@@ -14,7 +14,7 @@ import {
   findProvider,
   rehearsalModelId,
 } from '../models/index.ts'
-import { watched, type WatchdogLimits } from './step/stream-timeout.ts'
+import { watchStream, type WatchdogLimits } from './step/stream-timeout.ts'
 
 export const providerSources = ['PROJECT', 'ENVIRONMENT', 'BUILTIN'] as const
 
@@ -147,7 +147,8 @@ export async function tryModel(
       settings: { maxOutputTokens: 16 },
       signal: abort.signal,
     })
-    for await (const event of watched(stream, within, abort)) if (event.type === 'finish') return ended(null)
+    for await (const event of watchStream(stream, within, abort))
+      if (event.type === 'finish') return ended(null)
     return ended({ code: 'MODEL_UNAVAILABLE', message: 'The answer ended before it was complete.' })
   } catch (error) {
     if (!(error instanceof ModelError)) throw error

@@ -1,5 +1,11 @@
 /** The entry point of models. */
-export { charactersOf, charactersOfTools, resultCharacters } from './message-size.ts'
+export {
+  charactersOf,
+  charactersOfTools,
+  resultCharacters,
+  defaultCharsPerToken,
+  zeroUsage,
+} from './usage.ts'
 export {
   type AssistantPart,
   type FilePart,
@@ -10,6 +16,7 @@ export {
   callsOf,
   textOf,
   userMessage,
+  readCallInput,
 } from './message.ts'
 export {
   type FinishReason,
@@ -37,8 +44,11 @@ export {
   rehearsalModel,
   setProvider,
 } from './providers/provider-records.ts'
-export { type Costs, type TokenCounts, addCosts, costOf } from './prices/costs.ts'
 export {
+  type Costs,
+  type TokenCounts,
+  addCosts,
+  costOf,
   type ModelPrice,
   deleteModelPrice,
   modelPrice,
@@ -46,5 +56,3 @@ export {
   setModelPrice,
 } from './prices/model-prices.ts'
 export { rehearsalModelId } from './providers/rehearsal.ts'
-export { readCallInput } from './tool-input.ts'
-export { defaultCharsPerToken, zeroUsage } from './usage.ts'

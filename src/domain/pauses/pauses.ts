@@ -9,13 +9,12 @@ import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { idShape, idOf, part } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { selectRows, insertSelect } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
-import { pauses } from '../../store/db/tables/pauses.ts'
-import { insertSelect } from '../../store/db/write.ts'
+import { pauses } from '../../store/db/tables/access.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners } from '../../store/work/owner.ts'
-import { sendWithinMs } from '../../store/work/pauses.ts'
+import { sendWithinMs } from '../basis/index.ts'
 import {
   assertMay,
   assertStillValid,

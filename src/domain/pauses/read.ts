@@ -4,12 +4,12 @@ import { kindOfId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { choice, entity } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { listPage } from '../../store/db/lists.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
-import { pauses } from '../../store/db/tables/pauses.ts'
-import { pausesOfRun } from '../../store/work/pauses.ts'
-import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
+import { pauses } from '../../store/db/tables/access.ts'
+import { pausesOfRun } from '../basis/index.ts'
+import { assertMay, visibleRows, projectOf, type Ctx } from '../access/index.ts'
 
 export const pauseKind = choice('PauseKind', 'What a pause stops.', {
   PROJECT: 'Every model step and every tool call of the project.',
@@ -49,7 +49,7 @@ export function resourceOfPause({ kind, target }: Pick<Pause, 'kind' | 'target'>
 /** Pauses by id, null for what does not exist for the caller. Action `projects:Get`. */
 export async function getPauses(ctx: Ctx, ids: readonly string[]): Promise<(Pause | null)[]> {
   const rows = (await selectRows(ctx.db, pauses, sql`where id in ${[...ids]}`)).map(pauseOf)
-  return eachSeen(ctx, ids, rows, 'projects:Get', ({ projectId }) => `project/${projectId}`)
+  return visibleRows(ctx, ids, rows, 'projects:Get', ({ projectId }) => `project/${projectId}`)
 }
 
 /** Pauses of a project, newest first, all or those that hold. Action `projects:Get`. */

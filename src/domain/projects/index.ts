@@ -1,6 +1,8 @@
 /** The entry point of projects, and of their event feeds. */
-export { feedCursor, listProjectEvents, watchProject } from './project-events.ts'
 export {
+  feedCursor,
+  listProjectEvents,
+  watchProject,
   assertOneMayRegate,
   createProject,
   dropSecondForGates,

@@ -1,4 +1,4 @@
-/** Projects: the tenants. */
+/** Projects: the tenants, and streams of their events. */
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text, whole } from '../../core/check.ts'
@@ -9,7 +9,16 @@ import { entity, idOf, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { projects } from '../../store/db/tables/access.ts'
-import { appendProjectEvents, projectUpdated } from '../events/index.ts'
+import {
+  appendProjectEvents,
+  projectUpdated,
+  cursorAt,
+  followProject,
+  searchProject,
+  type FeedFilter,
+  type FeedPage,
+  type FeedStream,
+} from '../events/index.ts'
 import {
   type Ctx,
   allows,
@@ -18,6 +27,11 @@ import {
   publishNews,
   reaches,
   recordChange,
+  memberOf,
+  ownEvents,
+  projectOf,
+  reachesOthers,
+  untilRevoked,
 } from '../access/index.ts'
 
 export interface Project {
@@ -197,4 +211,52 @@ export async function findProject(ctx: Ctx, id: string): Promise<Project> {
   const [found] = reaches(ctx, id) ? await ctx.db.select().from(projects).where(eq(projects.id, id)) : []
   if (!found) throw notFound('project', id)
   return found
+}
+
+/**
+ * Every event of a project that the caller reaches after the cursor, then live, without end. Without a cursor it begins now, and its first
+ * item tells where that is; with "0" at the beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
+ * event of the cursor is not in the log any more.
+ */
+export async function watchProject(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    types?: readonly string[] | null | undefined
+  },
+): Promise<FeedStream> {
+  const projectId = await projectOf(ctx, input.projectId)
+  const resource = `project/${projectId}`
+  await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
+  return untilRevoked(ctx, ownEvents(ctx, resource, await followProject(ctx, projectId, input)))
+}
+
+/**
+ * The cursor of a project's feed at a newest position: following the feed after it gives everything that was committed
+ * since that position was taken, and nothing that was committed before. Action `events:Subscribe` on the project.
+ */
+export async function feedCursor(ctx: Ctx, projectId: string, newest: number): Promise<string> {
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`, { reached: true })
+  return cursorAt(ctx, projectId, newest)
+}
+
+/**
+ * A page of the events of a project after the cursor, or from the beginning of the log, that match the filter. Action
+ * `events:Subscribe` on the project. CURSOR_EXPIRED when the event of the cursor is not in the log any more.
+ */
+export async function listProjectEvents(
+  ctx: Ctx,
+  input: FeedFilter & {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    first: number
+  },
+): Promise<FeedPage> {
+  const { projectId: given, ...rest } = input
+  const projectId = await projectOf(ctx, given)
+  const resource = `project/${projectId}`
+  await assertMay(ctx, 'events:Subscribe', projectId, resource, { reached: true })
+  const requesters = reachesOthers(ctx, resource) ? null : memberOf(ctx.principal.id)
+  return searchProject(ctx, projectId, { ...rest, requesters })
 }

@@ -1,7 +1,7 @@
 /** Finds finished root runs that may go, and says why others stay. */
 import { query, type Database } from '../../store/db/database.ts'
 import { isHeld } from '../../store/db/held.ts'
-import { newestPositionOfAll } from '../../store/db/newest-position.ts'
+import { newestPositionOfAll } from '../../store/db/incarnation.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { hasNoOutcome } from '../tool-calls/index.ts'
 

@@ -6,11 +6,10 @@ import { kindOfId, newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { entity, idOf, idShape, part } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { listPage } from '../../store/db/lists.ts'
+import { selectRows, insertSelect } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { legalHolds } from '../../store/db/tables/retention.ts'
-import { insertSelect } from '../../store/db/write.ts'
 import {
   assertMay,
   assertStillValid,
@@ -23,7 +22,7 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { appendProjectEvents, legalHoldLifted, legalHoldPut } from '../events/index.ts'
-import { assertRequester } from './requesters.ts'
+import { assertRequester } from './removals.ts'
 import { lockRetention } from './lease.ts'
 
 export const holdKinds = ['PROJECT', 'RUN', 'REQUESTER'] as const

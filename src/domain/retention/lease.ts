@@ -1,11 +1,47 @@
-/** The lock of a project's retention: its row, held under an epoch by whoever sweeps. */
+/**
+ * What retention removes, by kind, and the lock of a project's retention: its row, held under an epoch by whoever
+ * sweeps.
+ */
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { dataRemovals, retentions } from '../../store/db/tables/retention.ts'
-import { LeaseLostError, madeDue, type Held } from '../../store/work/work.ts'
+import { LeaseLostError, madeDue, type HeldRow } from '../../store/work/work.ts'
 import type { Ctx } from '../access/index.ts'
-import { sumOf, type Removed } from './kinds.ts'
+
+/** What retention removes, by kind. */
+export const removedKinds = [
+  'runs',
+  'calls',
+  'threads',
+  'events',
+  'files',
+  'deliveries',
+  'auditEntries',
+] as const
+
+/** Counts by kind: runs with their descendants, calls outside runs, threads without runs, events that belong to no run. Absent: none. */
+export type RemovedCounts = Partial<Record<(typeof removedKinds)[number], number>>
+
+export function sumOf(...all: readonly RemovedCounts[]): RemovedCounts {
+  const sum: RemovedCounts = {}
+  for (const one of all)
+    for (const kind of removedKinds) if (one[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind]
+  return sum
+}
+
+export const dayMs = 24 * 60 * 60 * 1000
+
+/** So many days before a time in milliseconds since 1970; null: never. */
+export function daysBefore(now: number, days: number | null): Date | null {
+  return days === null ? null : new Date(now - days * dayMs)
+}
+
+/**
+ * Nothing goes before this age, in milliseconds: idempotency keys and daily budgets count so long, and a session of MCP
+ * lasts so long.
+ */
+export const youngestMs = 1 * dayMs
 
 export type RetentionRow = typeof retentions.$inferSelect
 
@@ -13,7 +49,7 @@ export type RetentionRow = typeof retentions.$inferSelect
  * Locks the row of a sweep, after the rows that it removes: legal holds and settings of its project wait, or were written
  * before and are seen by the next statement. LeaseLostError when another process sweeps.
  */
-export async function lockSweep(tx: Database, { id, epoch }: Held): Promise<RetentionRow> {
+export async function lockSweep(tx: Database, { id, epoch }: HeldRow): Promise<RetentionRow> {
   const [row] = await selectRows(
     tx,
     retentions,
@@ -53,12 +89,12 @@ export function wakeSweep({ pubsub }: Pick<Ctx, 'pubsub'>, projectId: string): v
 export async function countRemoved(
   tx: Database,
   row: RetentionRow,
-  removed: Removed,
+  removed: RemovedCounts,
   removalId: string | null,
   until: string | null = null,
 ): Promise<void> {
-  const last = sumOf(row.lastRemoved as Removed, removed)
-  const all = sumOf(row.allRemoved as Removed, removed)
+  const last = sumOf(row.lastRemoved as RemovedCounts, removed)
+  const all = sumOf(row.allRemoved as RemovedCounts, removed)
   await query(
     tx,
     sql`update retentions set
@@ -69,6 +105,6 @@ export async function countRemoved(
   )
   if (removalId === null) return
   const [removal] = await selectRows(tx, dataRemovals, sql`where id = ${removalId}`)
-  const ofRequest = sumOf(removal!.removed as Removed, removed)
+  const ofRequest = sumOf(removal!.removed as RemovedCounts, removed)
   await query(tx, sql`update data_removals set removed = ${jsonb(ofRequest)} where id = ${removalId}`)
 }

@@ -1,6 +1,6 @@
 /** Passes of a sweep: batch after batch of one kind, with a pause after each. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Held } from '../../store/work/work.ts'
+import type { HeldRow } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
 import { findRuns, mostJudged, type Candidate, type WhichRuns } from './find-runs.ts'
 import { batchSize, type RemoveBatch } from './remove-others.ts'
@@ -12,7 +12,7 @@ const pauseMs = 10
 /** What a sweep works under. */
 export interface Sweep {
   services: Pick<Services, 'db' | 'blobs' | 'pubsub'>
-  held: Held
+  held: HeldRow
   projectId: string
   /** The time by which ages count. */
   now: Date

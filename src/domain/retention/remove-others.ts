@@ -4,15 +4,14 @@
  */
 import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
 import { isHeld, isHeldDelivery, isHeldEntry, isHeldEvent } from '../../store/db/held.ts'
-import { newestPositionOfAll } from '../../store/db/newest-position.ts'
+import { newestPositionOfAll } from '../../store/db/incarnation.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { rowsOf } from '../../store/db/write.ts'
-import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
-import type { Held } from '../../store/work/work.ts'
+import { rowsOf } from '../../store/db/rows.ts'
+import { moveFeedStart, type RemovedPlace } from '../../store/events/position.ts'
+import type { HeldRow } from '../../store/work/work.ts'
 import { passFollowers } from '../followers/index.ts'
 import { deleteCalls, hasNoOutcome } from '../tool-calls/index.ts'
-import type { Removed } from './kinds.ts'
-import { countRemoved, lockSweep } from './lease.ts'
+import { type RemovedCounts, countRemoved, lockSweep } from './lease.ts'
 import { goneParts, goneWithEvents } from './parts.ts'
 import { deleteFiles, isLeft, isUnused } from './remove-files.ts'
 import { patienceMs } from './remove-runs.ts'
@@ -29,7 +28,7 @@ export interface Old {
 export const batchSize = 1000
 
 /** Removes one batch. Returns how many rows it has removed; fewer than `batchSize`: nothing more is due. */
-export type RemoveBatch = (db: Database, held: Held, old: Old) => Promise<number>
+export type RemoveBatch = (db: Database, held: HeldRow, old: Old) => Promise<number>
 
 const at = ({ before }: Old) => sql`${before.toISOString()}::timestamptz`
 
@@ -157,7 +156,7 @@ export const removeEvents: RemoveBatch = (db, held, old) =>
 
 /** Rows of one table that no other row depends on. */
 function simple(
-  kind: keyof Removed,
+  kind: keyof RemovedCounts,
   table: 'webhook_deliveries' | 'audit_entries',
   condition: (old: Old) => SQL,
 ): RemoveBatch {
@@ -242,7 +241,7 @@ export async function countOthers(
   projectId: string,
   before: Record<'runs' | 'events' | 'files' | 'deliveries' | 'audit', Date | null>,
   most: number,
-): Promise<Removed> {
+): Promise<RemovedCounts> {
   const count = async (when: Date | null, rows: (old: Old) => SQL) => {
     if (!when) return 0
     const [found] = await query<{ n: number }>(

@@ -1,14 +1,13 @@
 /** Removes whole finished runs, each with all its descendants, in one transaction under the locks of all of them. */
 import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { rowsOf } from '../../store/db/write.ts'
-import { moveFeedStart, type RemovedPlace } from '../../store/events/feed-start.ts'
-import type { Held } from '../../store/work/work.ts'
+import { rowsOf } from '../../store/db/rows.ts'
+import { moveFeedStart, type RemovedPlace } from '../../store/events/position.ts'
+import type { HeldRow } from '../../store/work/work.ts'
 import { passFollowers } from '../followers/index.ts'
 import { deleteCalls } from '../tool-calls/index.ts'
 import { keptBecause, withTree } from './find-runs.ts'
-import { countRemoved, lockSweep } from './lease.ts'
-import { dayMs } from './kinds.ts'
+import { countRemoved, lockSweep, dayMs } from './lease.ts'
 import { goneParts } from './parts.ts'
 import { deleteFiles, filesNamedIn } from './remove-files.ts'
 
@@ -29,7 +28,7 @@ export const patienceMs = 2 * dayMs
  * Removes those of the runs that may go. False, with nothing removed, when followers have not read their events: then try
  * fewer, or later. LeaseLostError when another process sweeps.
  */
-export async function removeRuns(db: Database, held: Held, removal: RunRemoval): Promise<boolean> {
+export async function removeRuns(db: Database, held: HeldRow, removal: RunRemoval): Promise<boolean> {
   return atomically(db, async (tx) => {
     const tree = await lockTrees(tx, removal.ids)
     if (tree.length === 0) return true

@@ -16,8 +16,7 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { appendProjectEvents, retentionChanged } from '../events/index.ts'
-import type { Removed } from './kinds.ts'
-import { lockRetention, makeDue, wakeSweep, type RetentionRow } from './lease.ts'
+import { type RemovedCounts, lockRetention, makeDue, wakeSweep, type RetentionRow } from './lease.ts'
 
 /** What goes after the days of each setting. */
 export const dayMeanings = {
@@ -41,8 +40,8 @@ export interface Retention extends Days {
   lastFinishedAt: Date | null
   /** When the next sweep begins; null: never. */
   nextAt: Date | null
-  lastRemoved: Removed
-  allRemoved: Removed
+  lastRemoved: RemovedCounts
+  allRemoved: RemovedCounts
   /** Statistics of times before are not complete; null: nothing was removed. */
   removedUntil: Date | null
 }
@@ -76,8 +75,8 @@ function retentionOf(projectId: string, row: RetentionRow | undefined): Retentio
     ...row,
     isSweeping: row.status === 'SWEEPING',
     nextAt: row.wakeAt,
-    lastRemoved: row.lastRemoved as Removed,
-    allRemoved: row.allRemoved as Removed,
+    lastRemoved: row.lastRemoved as RemovedCounts,
+    allRemoved: row.allRemoved as RemovedCounts,
   }
 }
 

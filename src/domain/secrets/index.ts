@@ -1,6 +1,7 @@
 /** The entry point of secrets. */
-export { seal, unseal } from './sealing.ts'
 export {
+  seal,
+  unseal,
   deleteSecret,
   fillSecrets,
   listSecrets,

@@ -1,15 +1,19 @@
-/** Secrets of a project: set, listed by name, filled into templates right before a request, never returned. */
-import { and, eq, inArray } from 'drizzle-orm'
+/**
+ * Secrets of a project: sealed, listed by name, filled into templates right before a request to a host that may have
+ * them, never returned.
+ */
 import { z } from 'zod'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { and, eq, inArray } from 'drizzle-orm'
 import { text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { entity } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
-import { secrets } from '../../store/db/tables/secrets.ts'
+import { secrets } from '../../store/db/tables/access.ts'
 import { appendProjectEvents, secretDeleted, secretSet } from '../events/index.ts'
 import {
   assertMay,
@@ -23,8 +27,64 @@ import {
   type Services,
   deletion,
 } from '../access/index.ts'
-import { allowedHostsShape, mayGoTo } from './hosts.ts'
-import { seal, unseal } from './sealing.ts'
+
+const labels = String.raw`[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*`
+const shape = new RegExp(String.raw`^((\*\.)?${labels}|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+
+/** `api.example.com` on every port, `api.example.com:8443` on that port, `*.example.com` for every subdomain. */
+export const allowedHostsShape = z
+  .array(
+    z
+      .string()
+      .max(260)
+      .transform((host) => host.toLowerCase())
+      .refine(
+        (host) => shape.test(host),
+        'must be a host, as api.example.com, api.example.com:8443 or *.example.com',
+      ),
+  )
+  .min(1, 'must name a host; leave it out for any host')
+  .max(50)
+
+/** Whether a secret with these allowed hosts may be sent to this URL. Null: it may be sent to any. */
+export function mayGoTo(allowedHosts: readonly string[] | null, address: string | URL): boolean {
+  if (allowedHosts === null) return true
+  if (!URL.canParse(String(address))) return false
+  const { hostname, port, protocol } = new URL(address)
+  const used = port || (protocol === 'http:' ? '80' : '443')
+  return allowedHosts.some((allowed) => {
+    const [, name, onPort] = /^(\[.*\]|[^:]*)(?::([0-9]+))?$/.exec(allowed)!
+    if (onPort !== undefined && Number(onPort) !== Number(used)) return false
+    return name!.startsWith('*.') ? hostname.endsWith(name!.slice(1)) : hostname === name
+  })
+}
+
+const version = 'v1'
+const nonceBytes = 12
+const tagBytes = 16
+
+/**
+ * Encryption with AES-256-GCM. The context, such as project and name, is authenticated: no other context decrypts the
+ * text.
+ */
+export function seal(masterKey: Buffer, plain: string, context: string): string {
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv('aes-256-gcm', masterKey, nonce).setAAD(Buffer.from(context))
+  const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+  return `${version}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`
+}
+
+/** The plain text. Throws when the key or the context is another one, or the text was altered. */
+export function unseal(masterKey: Buffer, sealed: string, context: string): string {
+  const [found, body] = sealed.split('.')
+  if (found !== version || !body) throw new Error('The encrypted text has an unknown format.')
+  const bytes = Buffer.from(body, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', masterKey, bytes.subarray(0, nonceBytes))
+  decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
+  return Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]).toString(
+    'utf8',
+  )
+}
 
 /** A secret without its value. */
 export interface Secret {

@@ -1,6 +1,5 @@
 /** The entry point of sign-in: sessions of browsers, and people of an identity provider. */
-export { createTokenVerifier, type OidcSettings } from './oidc.ts'
-export { createProvider } from './oidc-provider.ts'
+export { createTokenVerifier, type OidcSettings, createProvider } from './oidc.ts'
 export {
   createLink,
   endSessions,

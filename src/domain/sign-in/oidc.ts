@@ -1,18 +1,92 @@
-/** Verifies JWTs of an identity provider with its published keys. */
-import { jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose'
-import { BoundedMap } from '../../core/bounded-map.ts'
-import { sha256Hex } from '../../core/signing.ts'
-import { canonicalText, shortText } from '../../core/text.ts'
+/** An OpenID provider: what it publishes, its verified JWTs, and who their claims make the one who signed in. */
 import {
+  createRemoteJWKSet,
+  customFetch,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyOptions,
+} from 'jose'
+import {
+  type Services,
   type Account,
   type Principal,
   type Role,
-  type Services,
   type TokenVerifier,
   keepSubject,
   roles,
+  joinInvitation,
+  keysOfAccount,
+  type JoinedKey,
 } from '../access/index.ts'
-import { algorithms, clockToleranceSeconds, createProvider, type Provider } from './oidc-provider.ts'
+import { BoundedMap } from '../../core/bounded.ts'
+import { sha256Hex } from '../../core/signing.ts'
+import { canonicalText, shortText } from '../../core/text.ts'
+import { AppError } from '../../core/errors.ts'
+
+/** Asymmetric signatures only: with a shared secret, this server could forge tokens. */
+export const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+]
+/** How far the clocks may differ, in seconds. */
+export const clockToleranceSeconds = 5
+const discoveryTimeoutMs = 5000
+
+/** The discovery document, as far as it is used. */
+export interface ProviderDocument {
+  issuer: string
+  jwks_uri?: unknown
+  authorization_endpoint?: unknown
+  token_endpoint?: unknown
+  userinfo_endpoint?: unknown
+  token_endpoint_auth_methods_supported?: unknown
+}
+
+export interface Provider {
+  keys(): Promise<JWTVerifyGetKey>
+  /** Throws when it cannot be read or is of another issuer; the next call tries again. */
+  document(): Promise<ProviderDocument>
+}
+
+/** With `jwksUrl` the keys are read without discovery. */
+export function createProvider(
+  { egress }: Pick<Services, 'egress'>,
+  { issuer, jwksUrl }: { issuer: string; jwksUrl: string | null },
+): Provider {
+  const document = onceRead(async () => {
+    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+    const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
+    const found = (await response.json()) as ProviderDocument
+    if (found.issuer !== issuer) throw new Error('The discovery document has another issuer.')
+    return found
+  })
+  const keys = onceRead(async () => {
+    const url = jwksUrl ?? (await document()).jwks_uri
+    if (typeof url !== 'string') throw new Error('The discovery document has no jwks_uri.')
+    const fetch = (address: string, options: object) => egress.fetch(address, options)
+    return createRemoteJWKSet(new URL(url), { [customFetch]: fetch })
+  })
+  return { keys, document }
+}
+
+/** The result of the first read that succeeds. */
+function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
+  let found: Promise<T> | null = null
+  return () =>
+    (found ??= read().catch((error: unknown) => {
+      found = null
+      throw error
+    }))
+}
 
 /** The trusted identity provider, and the meaning of its claims. */
 export interface OidcSettings {
@@ -81,7 +155,7 @@ export function createTokenVerifier(
  * The principal of verified claims, with the project and role that they name; its person is stored. Null when the claims
  * name no project that exists, or no role.
  */
-export async function principalOfClaims(
+async function principalOfClaims(
   services: Pick<Services, 'db'>,
   settings: OidcSettings,
   payload: JWTPayload,
@@ -104,4 +178,64 @@ export function accountOf({ issuer }: OidcSettings, payload: JWTPayload): Accoun
   const names = [payload['name'], payload['email'], sub]
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '')!
   return { issuer, subject: sub, name: shortText(name, 100) }
+}
+
+/** What the sign-in is for, and where it came from. */
+interface Goal {
+  as?: string | undefined
+  invitation?: string | undefined
+}
+interface From {
+  remoteAddress: string | null
+  requestId: string
+}
+
+/**
+ * Claims that name a project say who it is. Else the account joins with the invitation, or is the holder of the key that it
+ * has joined before; of several the one that was asked for, or all to choose from. FORBIDDEN and CONFLICT as `finish`.
+ */
+export async function whoIs(
+  services: Services,
+  settings: OidcSettings,
+  claims: JWTPayload,
+  { as, invitation }: Goal,
+  from: From,
+): Promise<{ principal: Principal } | { choices: readonly JoinedKey[] }> {
+  const hasProject = (claims[settings.projectClaim] ?? null) !== null
+  const account = accountOf(settings, claims)
+  if (invitation !== undefined) {
+    if (hasProject || !account) throw cannotJoin(settings, hasProject)
+    const { principal } = await joinInvitation(services, { id: invitation, account, ...from })
+    return { principal }
+  }
+  if (hasProject || !account) {
+    const principal = await principalOfClaims(services, settings, claims)
+    if (principal) return { principal }
+    throw nowhere(settings)
+  }
+  const keys = await keysOfAccount(services.db, account)
+  const [only] = keys.length === 1 ? keys : keys.filter(({ principal }) => principal.id === as)
+  if (only) return { principal: only.principal }
+  if (keys.length === 0) throw nowhere(settings)
+  return { choices: keys }
+}
+
+function nowhere({ projectClaim, roleClaim }: OidcSettings): AppError {
+  return new AppError(
+    'FORBIDDEN',
+    `Your account has no project here: its claim ${projectClaim} names none that exists, or ${roleClaim} is no role, ` +
+      'and no invitation that it has joined lasts.',
+    { action: 'sessions:Start' },
+  )
+}
+
+function cannotJoin({ projectClaim }: OidcSettings, hasProject: boolean): AppError {
+  return new AppError(
+    'FORBIDDEN',
+    hasProject
+      ? `Your account has its project by its claim ${projectClaim}, which wins over an invitation. Open the link again and ` +
+          'make a key, or sign in without the invitation.'
+      : 'Your account has no usable subject. Open the link again and make a key.',
+    { action: 'sessions:Start' },
+  )
 }

@@ -7,7 +7,7 @@ import type { Page } from '../../core/page.ts'
 import { idOf, idShape, optional } from '../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
 import {

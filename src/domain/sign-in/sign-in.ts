@@ -9,9 +9,7 @@ import { isJsonObject, type JsonObject, tryParseJson, writeJson } from '../../co
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import { createHash } from 'node:crypto'
 import type { JoinedKey, Principal, Services } from '../access/index.ts'
-import { algorithms, clockToleranceSeconds, type Provider } from './oidc-provider.ts'
-import type { OidcSettings } from './oidc.ts'
-import { whoIs } from './who-is.ts'
+import { algorithms, clockToleranceSeconds, type Provider, type OidcSettings, whoIs } from './oidc.ts'
 
 /** How long a sign-in may take, in milliseconds. */
 export const signInMs = 10 * 60 * 1000
@@ -40,7 +38,7 @@ export interface SignInGoal {
 }
 
 /** Who has signed in, or the keys of which the person chooses one: then it begins again, with `as`. */
-export type SignedIn = Pick<SignInGoal, 'goTo' | 'earlier'> &
+export type SignInResult = Pick<SignInGoal, 'goTo' | 'earlier'> &
   ({ principal: Principal } | { choices: readonly JoinedKey[] })
 
 /** Where a callback came from, for the audit. */
@@ -61,7 +59,12 @@ export interface SignIn {
    * provider refused or sent no valid token, FORBIDDEN when the account has no project, or has one by its claims and
    * would join with an invitation, and CONFLICT when the invitation is not open any more.
    */
-  finish(redirectUri: string, params: URLSearchParams, cookie: string | null, from: From): Promise<SignedIn>
+  finish(
+    redirectUri: string,
+    params: URLSearchParams,
+    cookie: string | null,
+    from: From,
+  ): Promise<SignInResult>
 }
 
 export function createSignIn(

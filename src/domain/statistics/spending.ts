@@ -1,8 +1,30 @@
-/** What runs cost: their tokens, by the prices of their models. */
+/** What runs and tools cost, and what became of their calls, in a range of time. */
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { sql } from '../../store/db/sql.ts'
 import { addCosts, costOf, pricesOf, type Costs, type ModelPrice, type TokenCounts } from '../models/index.ts'
-import { newest, type Range } from './range.ts'
+
+/** Rows of each table that are counted: the newest of the range. It bounds a statement to a fraction of a second, also on the embedded database. */
+export const mostRows = 25_000
+
+export interface Range {
+  projectId: string
+  from: Date
+  to: Date
+  /** The length of a bucket, in milliseconds. */
+  size: number
+}
+
+/** These columns of the newest rows of a range, with the number `n` of their bucket. */
+export function newest(table: string, columns: SQL, { projectId, from, to, size }: Range): SQL {
+  const begin = sql`${from.toISOString()}::timestamptz`
+  return sql`(
+    select ${columns}, trunc(extract(epoch from created_at - ${begin}) * 1000 / ${size}::float8)::int as n
+    from ${sql.raw(table)}
+    where project_id = ${projectId} and created_at >= ${begin} and created_at < ${to.toISOString()}::timestamptz
+    order by created_at desc
+    limit ${mostRows}
+  ) as r`
+}
 
 /** Tokens of one model. A generation counts for the model of its last step. */
 interface Tokens extends TokenCounts {
@@ -65,3 +87,71 @@ const byWeight = (a: Spending, b: Spending): number =>
   (b.cost ?? 0) - (a.cost ?? 0) ||
   b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens ||
   a.model.localeCompare(b.model)
+
+/** The tools that are listed: those with the most failures. */
+export const mostTools = 50
+
+/** The costs of a tool are those of the steps whose response called it; several calls of a step have equal parts of it. */
+export interface ToolFigures extends Costs {
+  name: string
+  calls: number
+  errors: number
+  unknown: number
+  /** The time from the first sending of each settled call to its outcome, in seconds, of all calls together. */
+  seconds: number
+}
+
+/** The tools of a range; `rows` are the calls that were counted. Two statements, and one for prices. */
+export async function countTools(
+  db: Database,
+  range: Range,
+): Promise<{ figures: ToolFigures[]; rows: number }> {
+  const failed = sql`status in ('ERRORED', 'INVALID', 'UNKNOWN')`
+  const counted = await query<Omit<ToolFigures, keyof Costs> & { rows: number }>(
+    db,
+    sql`select runtime_name as name,
+        count(*)::int as calls,
+        count(*) filter (where status in ('ERRORED', 'INVALID'))::int as errors,
+        count(*) filter (where status = 'UNKNOWN')::int as unknown,
+        coalesce(sum(extract(epoch from settled_at - started_at)) filter (where status <> 'UNKNOWN'), 0)::float8 as seconds,
+        (sum(count(*)) over ())::int as rows
+      from ${newest('tool_calls', sql`status, runtime_name, started_at, settled_at`, range)}
+      group by runtime_name
+      order by count(*) filter (where ${failed}) desc, count(*) desc, runtime_name
+      limit ${mostTools}`,
+  )
+  const names = counted.map(({ name }) => name)
+  const costs = await countToolCosts(db, range, names)
+  return {
+    rows: counted[0]?.rows ?? 0,
+    figures: counted.map(({ rows: _rows, ...tool }) => ({ ...tool, ...costs.get(tool.name)! })),
+  }
+}
+
+async function countToolCosts(
+  db: Database,
+  range: Range,
+  names: readonly string[],
+): Promise<Map<string, Costs>> {
+  const costs = new Map(names.map((name) => [name, { cost: 0, unpricedTokens: 0 }]))
+  if (names.length === 0) return costs
+  const part = (field: keyof TokenCounts) =>
+    sql`coalesce(sum((s.usage->>${field})::float8 / c.calls), 0)::float8 as ${sql.raw(`"${field}"`)}`
+  const rows = await query<TokenCounts & { name: string; model: string }>(
+    db,
+    sql`select c.runtime_name as name, s.model, ${part('inputTokens')}, ${part('cachedInputTokens')},
+        ${part('outputTokens')}
+      from (
+        select generation_id, step_index, runtime_name,
+          count(*) over (partition by generation_id, step_index) as calls
+        from ${newest('tool_calls', sql`generation_id, step_index, runtime_name`, range)}
+        where generation_id is not null
+      ) as c
+      join steps as s on s.generation_id = c.generation_id and s.step_index = c.step_index
+      where c.runtime_name in ${names}
+      group by c.runtime_name, s.model`,
+  )
+  const prices = await pricesOf(db, range.projectId, [...new Set(rows.map(({ model }) => model))])
+  for (const row of rows) addCosts(costs.get(row.name)!, row, prices.get(row.model))
+  return costs
+}

@@ -3,10 +3,16 @@ import { invalidAt } from '../../core/errors.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
-import { mostRows, newest, type Range } from './range.ts'
+import {
+  mostRows,
+  newest,
+  type Range,
+  countSpending,
+  type Spending,
+  countTools,
+  type ToolFigures,
+} from './spending.ts'
 import type { Costs } from '../models/index.ts'
-import { countSpending, type Spending } from './spending.ts'
-import { countTools, type ToolFigures } from './tools.ts'
 
 export const bucketSizes = ['HOUR', 'DAY'] as const
 export type BucketSize = (typeof bucketSizes)[number]

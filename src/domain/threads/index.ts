@@ -1,9 +1,9 @@
 /** The entry point of threads. */
-export { contentShape, givenMessage, messageRole, messagesShape } from './given-messages.ts'
-export { type ConversationPlace, findPlaces, notePlaces } from './places.ts'
-export { type InputMessage, shownMessage } from './shown-message.ts'
-export { type ThreadMessage, listThreadMessages } from './thread-messages.ts'
 export {
+  contentShape,
+  givenMessage,
+  messageRole,
+  messagesShape,
   type Thread,
   assertHistory,
   assertThread,
@@ -17,3 +17,5 @@ export {
   namedThreadIds,
   openThread,
 } from './threads.ts'
+export { type ConversationPlace, findPlaces, notePlaces } from './places.ts'
+export { type InputMessage, shownMessage, type ThreadMessage, listThreadMessages } from './thread-messages.ts'

@@ -5,7 +5,7 @@
 import { jsonb, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { conversationPlaces } from '../../store/db/tables/generations.ts'
-import { insertSelect, recordset, rowsOf } from '../../store/db/write.ts'
+import { insertSelect, recordset, rowsOf } from '../../store/db/rows.ts'
 import type { Ctx } from '../access/index.ts'
 
 export interface ConversationPlace {

@@ -1,13 +1,35 @@
 /** The messages of a thread for people: what users and the model said in it, oldest first, page by page. */
+import type { Message } from '../models/index.ts'
 import { AppError } from '../../core/errors.ts'
 import { badCursor, type Page, type PlaceInList } from '../../core/page.ts'
 import { query } from '../../store/db/database.ts'
-import { maxPageBytes } from '../../store/db/keyset.ts'
+import { maxPageBytes } from '../../store/db/lists.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
-import { shownMessage, type InputMessage } from './shown-message.ts'
-import type { Message } from '../models/index.ts'
 import type { Thread } from './threads.ts'
+
+/** A message with its files by id or name and without their bytes. */
+export interface InputMessage {
+  role: 'USER' | 'ASSISTANT'
+  content: string
+  attachments: { fileId: string | null; filename: string | null; mediaType: string }[]
+}
+
+/** A message with its text, and its files without their bytes. */
+export function shownMessage({ role, parts }: Message): InputMessage {
+  const texts: string[] = []
+  const attachments: InputMessage['attachments'] = []
+  for (const part of parts) {
+    if (part.type === 'text') texts.push(part.text)
+    else if (part.type === 'file')
+      attachments.push({
+        fileId: part.fileId ?? null,
+        filename: part.filename ?? null,
+        mediaType: part.mediaType,
+      })
+  }
+  return { role: role === 'assistant' ? 'ASSISTANT' : 'USER', content: texts.join('\n'), attachments }
+}
 
 export interface ThreadMessage extends InputMessage {
   /** Of a generation's input and steps, or of the thread's own messages: derived, the same at each reading. */

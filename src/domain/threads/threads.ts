@@ -2,25 +2,58 @@
  * Threads: conversations of an agent. A generation begins one of its own, or one is opened before its first generation:
  * by a client with an id that it chose, or with messages that it begins with.
  */
-import { entity, idOf, optional } from '../../core/shapes.ts'
+import { z } from 'zod'
+import { text, check } from '../../core/check.ts'
+import { choice, part, entity, idOf, optional } from '../../core/shapes.ts'
+import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
-import { z } from 'zod'
-import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { idPrefixes, newId } from '../../core/ids.ts'
 import { canonicalJson, writeJson } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { jsonb, query } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { listPage } from '../../store/db/lists.ts'
+import { selectRows, insertSelect } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { threads } from '../../store/db/tables/generations.ts'
-import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, eachSeen, holds, isWithinReach, ownedBy, type Ctx, operation } from '../access/index.ts'
+import {
+  assertMay,
+  visibleRows,
+  holds,
+  isWithinReach,
+  ownershipCondition,
+  type Ctx,
+  operation,
+} from '../access/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
-import { givenMessage, messagesShape } from './given-messages.ts'
-import type { Message } from '../models/index.ts'
+
+/** The text of one message. */
+export const contentShape = text(500_000, 1)
+
+export const messageRole = choice('MessageRole', 'The author of a message.', {
+  USER: 'The user wrote the message.',
+  ASSISTANT: 'The model wrote the message in an earlier turn.',
+})
+
+export const messagesShape = z
+  .array(
+    part('MessageInput', 'One message of a conversation.', {
+      role: messageRole.describe('The author of the message.'),
+      content: contentShape.describe('The text of the message.'),
+    }),
+  )
+  .min(1, 'must not be empty')
+  .max(1000)
+
+/** The message as it is stored; `files` are added to one of the user. Pure. */
+export function givenMessage(
+  { role, content }: { role: 'USER' | 'ASSISTANT'; content: string },
+  files: FilePart[] = [],
+): Message {
+  if (role === 'USER') return userMessage(content, files)
+  return { v: 1, role: 'assistant', parts: [{ type: 'text', text: content }] }
+}
 
 export interface Thread {
   id: string
@@ -114,7 +147,7 @@ export async function namedThreadId(ctx: Ctx, agent: Agent, externalId: string):
 
 /** Threads by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getThreads(ctx: Ctx, ids: readonly string[]): Promise<(Thread | null)[]> {
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     await loadThreads(ctx, ids),
@@ -135,7 +168,7 @@ export async function listThreads(
   const where = and(
     eq(threads.agentId, agent.id),
     typeof externalId === 'string' ? eq(threads.id, await namedThreadId(ctx, agent, externalId)) : undefined,
-    ownedBy(ctx, 'thread/*', threads.createdBy),
+    ownershipCondition(ctx, 'thread/*', threads.createdBy),
   )
   return (await listPage(ctx.db, threads, agent.projectId, input.page, where)).map(threadOf)
 }

@@ -31,8 +31,18 @@ export {
   withAttempt,
   type OwnAttempt,
   type UnsentAttempt,
-} from './own-attempt.ts'
-export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
+} from './attempts.ts'
+export {
+  inGeneration,
+  lockHeldCalls,
+  underLease,
+  underLock,
+  underOwnLeases,
+  type Proof,
+  type CallOutcome,
+  type EditedCall,
+  type ProposedCall,
+} from './writes.ts'
 export { insertCalls, insertDirectCalls } from './inserts.ts'
 export {
   answerCaller,
@@ -78,10 +88,9 @@ export {
   resolution,
   targetsOf,
   toolCallOf,
-  type AskedBack,
+  type CallerQuestion,
   type Pausable,
   type Resolution,
   ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
-export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

@@ -3,14 +3,8 @@ import { argumentOrderOf } from '../../core/key-order.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import {
-  fromRecordset,
-  insertSelect,
-  recordset,
-  recordsetOfTexts,
-  type Values,
-} from '../../store/db/write.ts'
-import { parkedMs } from '../../store/work/pauses.ts'
+import { fromRecordset, insertSelect, recordset, recordsetOfTexts, type Values } from '../../store/db/rows.ts'
+import { parkedMs } from '../basis/index.ts'
 import { newAttempt } from './attempts.ts'
 import type { ProposedCall } from './writes.ts'
 

@@ -4,19 +4,26 @@ import { z } from 'zod'
 import { idShape, optional, part } from '../../core/shapes.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { createdFields, createdWithin, isOneOf, listPage, maxWholeBytes } from '../../store/db/keyset.ts'
+import { createdFields, createdWithin, isOneOf, listPage, maxWholeBytes } from '../../store/db/lists.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { notFound } from '../../core/errors.ts'
-import { assertMay, eachSeen, ownedBy, projectOf, reachable, type Ctx } from '../access/index.ts'
+import {
+  assertMay,
+  visibleRows,
+  ownershipCondition,
+  projectOf,
+  reachable,
+  type Ctx,
+} from '../access/index.ts'
 import { toolCallStatus } from './state.ts'
 import { toolCallOf, type ToolCall } from './tool-call.ts'
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
   const rows = await loadCalls(ctx.db, ids)
-  return eachSeen(
+  return visibleRows(
     ctx,
     ids,
     rows,
@@ -72,7 +79,7 @@ export async function listToolCalls(
     agentId ? throughAgent(agentId) : undefined,
     createdWithin(toolCalls, range),
     input.where,
-    ownedBy(ctx, 'toolCall/*', toolCalls.requestedBy),
+    ownershipCondition(ctx, 'toolCall/*', toolCalls.requestedBy),
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
 }

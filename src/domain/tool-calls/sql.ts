@@ -7,14 +7,19 @@ import type { ToolResult } from '../../core/content.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { sql, SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assignments, recordset, type Values } from '../../store/db/write.ts'
+import { assignments, recordset, type Values } from '../../store/db/rows.ts'
 import { codeOf } from '../tools/index.ts'
-import { parkedMs } from '../../store/work/pauses.ts'
+import { parkedMs } from '../basis/index.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate } from './attempts.ts'
-import { underLock, type Proof } from './proofs.ts'
+import {
+  underLock,
+  type Proof,
+  type CallOutcome,
+  type EditedCall,
+  type SettlingTransition,
+} from './writes.ts'
 import { openStatuses, transitions, type ToolCallStatus, type TransitionName } from './state.ts'
-import type { AskedBack, Resolution } from './tool-call.ts'
-import type { CallOutcome, EditedCall, Settling } from './writes.ts'
+import type { CallerQuestion, Resolution } from './tool-call.ts'
 
 const nothing = sql``
 const onlyId = sql`t.id`
@@ -68,7 +73,7 @@ export function mayStart(ids: readonly string[]): SQL {
 }
 
 /** Settles calls with their results. A late outcome, or one that a person states, does not change `settled_at`. */
-export function settleCalls<Name extends Settling>(
+export function settleCalls<Name extends SettlingTransition>(
   name: Name,
   outcomes: readonly CallOutcome<Name>[],
   proof: Proof,
@@ -176,7 +181,7 @@ export function askAgain(
  * Parks a call whose upstream requires input; the caller has `waitMs`. Does nothing when the caller has cancelled the
  * call.
  */
-export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: Proof): SQL {
+export function askCaller(id: string, asked: CallerQuestion, waitMs: number, proof: Proof): SQL {
   return move('askCaller', [id], sql`${proof} and t.cancel_requested_at is null`, {
     status: 'AWAITING_CLIENT',
     asked,
@@ -188,7 +193,7 @@ export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: P
 }
 
 /** Stores the caller's responses. With `leaseMs` none is missing: the call is EXECUTING, and the writer sends it on. */
-export function answerCaller(id: string, asked: AskedBack, leaseMs: number | null): SQL {
+export function answerCaller(id: string, asked: CallerQuestion, leaseMs: number | null): SQL {
   if (leaseMs === null) return touch([id], transitions.answerCaller.from, underLock, { asked }, wholeRow)
   return move(
     'answerCaller',

@@ -4,7 +4,7 @@ import { choice, entity } from '../../core/shapes.ts'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { inKeyOrder, type KeyOrder } from '../../core/key-order.ts'
-import type { TraceContext } from '../../core/telemetry/trace-context.ts'
+import type { TraceContext } from '../../core/telemetry/unit.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Requester } from '../access/index.ts'
 import type { Attachment } from '../files/index.ts'
@@ -31,7 +31,7 @@ export interface ToolCallAttempt {
  * Input that an upstream requires from the caller in the middle of a call (MCP 2026-07-28, multi round-trip
  * requests).
  */
-export interface AskedBack {
+export interface CallerQuestion {
   /** By keys that are unique within the call. */
   inputRequests: JsonObject
   /** The state that the upstream wants back with the responses. */
@@ -100,7 +100,7 @@ export interface ToolCall {
   callerGoneAt: Date | null
   cancelRequestedAt: Date | null
   /** Input that an upstream requires from the caller before it continues; null for none. */
-  asked: AskedBack | null
+  asked: CallerQuestion | null
   /** Every attempt, oldest first. */
   attempts: ToolCallAttempt[]
   approvalId: string | null

@@ -1,14 +1,62 @@
-/** Callables: each name under which a tool can be called, with the definition that a call of that name uses. Pure. */
+/**
+ * Callables: each name under which a stored tool can be called, with the definition that a call of that name uses.
+ * Pure.
+ */
+import { kindOfId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { entity } from '../../core/shapes.ts'
+import {
+  type ToolDefinition,
+  type ToolKind,
+  type ToolAnnotations,
+  judgedActionHash,
+  runtimeName,
+} from './fields.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import { heldChanges, type Catalog, type UpstreamTool } from '../upstream/index.ts'
 import { alwaysBy, gateOf, whenGiven, type GatePolicy } from '../gates/index.ts'
-import { judgedActionHash } from './judged.ts'
-import { runtimeName } from './names.ts'
 import { hidePresets, presetsFor } from './presets.ts'
-import type { ToolAnnotations } from './fields.ts'
 import type { McpToolConfig } from './kinds/mcp-config.ts'
-import type { CallKind, OwnedDefinition, Tool } from './tool.ts'
+
+/** What a call can target: a tool of some kind, or an agent, which is not in the registry. */
+export type CallKind = ToolKind | 'agent'
+
+/** What calls depend on, whatever their target. */
+export type CallDefinition = Omit<ToolDefinition, 'kind'>
+
+/** A definition with the project whose budget judgements of its calls use. */
+export type OwnedDefinition = CallDefinition & { projectId: string; agreedSchema?: JsonObject }
+
+export interface Tool extends ToolDefinition {
+  id: string
+  projectId: string
+  version: number
+  /** The version that last changed what is judged (see fields.ts): what was agreed to since then still holds. */
+  judgedVersion: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+export const Tool = entity<Tool>()('Tool')
+
+/**
+ * Whether the id is that of a client tool of one run. Such a tool has one version, is not in the registry, and never
+ * changes.
+ */
+export function isRunTool(toolId: string | null): boolean {
+  return toolId !== null && kindOfId(toolId) === 'runTool'
+}
+
+/**
+ * Whether a call whose outcome was lost may be repeated under the same idempotency key. `idempotent` wins; else GET and
+ * HEAD may (RFC 9110, 9.2.2), and tools that the operator annotated as read-only or idempotent.
+ */
+export function isIdempotent(definition: CallDefinition): boolean {
+  if (definition.idempotent !== null) return definition.idempotent
+  const { readOnlyHint, idempotentHint } = definition.annotations
+  if (readOnlyHint === true || idempotentHint === true) return true
+  return definition.http?.method === 'GET' || definition.http?.method === 'HEAD'
+}
 
 /**
  * A tool under one of its names, or an agent. Title, description, schemas, annotations, presets and gate are those that

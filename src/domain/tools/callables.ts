@@ -1,15 +1,43 @@
 /** Finds what can be called: the callables of stored tools, and the callable that an earlier call named. */
+import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
+import { type Callable, callablesOf, isRunTool, type CallKind, type Tool } from './callable.ts'
+import { agentCallable, type AgentName } from './kinds/agent.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { assertMay, type Ctx, type Services, type PlatformAction } from '../access/index.ts'
 import { loadUpstreams, type Catalog } from '../upstream/index.ts'
-import { loadAgentCallables } from './agent-callables.ts'
-import { callablesOf, type Callable } from './callable.ts'
-import { agentCallable } from './kinds/agent.ts'
-import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
+import { isReadAction, readCallable } from './kinds/mcp.ts'
 import { refreshNow } from './outside.ts'
 import { loadTools } from './registry.ts'
-import { isRunTool, type CallKind, type Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
+
+/** Agents of a project as callables, in the order of the ids; deleted agents are left out. Checks no permission. */
+export async function loadAgentCallables(
+  db: Database,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Callable[]> {
+  if (ids.length === 0) return []
+  const rows = await query<Omit<AgentName, 'createdAt' | 'updatedAt'> & { at: number }>(
+    db,
+    sql`
+      select
+        id,
+        project_id as "projectId",
+        name,
+        version,
+        (extract(epoch from updated_at) * 1000)::float8 as at
+      from agents
+      where id in ${[...ids]}
+        and project_id = ${projectId}`,
+  )
+  return ids.flatMap((id) => {
+    const row = rows.find((one) => one.id === id)
+    if (!row) return []
+    const { at, ...agent } = row
+    return [agentCallable({ ...agent, createdAt: new Date(at), updatedAt: new Date(at) })]
+  })
+}
 
 /** The fields of a tool call that identify its callable. */
 export interface CallTarget {

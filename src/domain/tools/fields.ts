@@ -1,15 +1,84 @@
 /** The fields of a tool: each declared once, with all that follows for who gives, keeps, approves and sees it. */
+import { hashJson, type JsonObject, writeJson, isJsonObject, type Json } from '../../core/json.ts'
+import { bareSchema } from '../../core/schema-walk.ts'
+import { looseningHints } from '../upstream/index.ts'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { jsonObject, text, whole } from '../../core/check.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
-import { bundle, field, required, type StoredOf } from '../../core/field-list.ts'
+import { bundle, field, requiredField, type StoredOf } from '../../core/field-list.ts'
 import { choice, oneOf, optional, part, scalar } from '../../core/shapes.ts'
-import { bareSchema } from '../../core/schema-walk.ts'
 import { gateInput } from '../gates/index.ts'
-import { hintsOf } from './judged.ts'
 import { httpInput, httpOf } from './kinds/http-config.ts'
 import { mcpInput, mcpOf } from './kinds/mcp-config.ts'
-import { isToolName } from './names.ts'
+
+/** What an upstream or the installation says about an action of a tool. */
+export interface ActionFacts {
+  name: string
+  inputSchema: JsonObject
+  outputSchema?: JsonObject | null
+  annotations?: object | null
+}
+
+/** By action: an action and the catalog that it comes from never change. */
+const hashes = new WeakMap<ActionFacts, string>()
+
+/** A hash of what is judged in an action: its name, its schemas without annotations, and the hints that loosen a rule. */
+export function judgedActionHash(action: ActionFacts): string {
+  const hash = hashes.get(action) ?? hashJson(judgedParts(action))
+  hashes.set(action, hash)
+  return hash
+}
+
+function judgedParts({ name, inputSchema, outputSchema, annotations }: ActionFacts): JsonObject {
+  return {
+    name,
+    inputSchema: bareSchema(inputSchema),
+    outputSchema: outputSchema ? bareSchema(outputSchema) : null,
+    annotations: hintsOf((annotations ?? {}) as JsonObject),
+  }
+}
+
+/** The hints among annotations that loosen a rule. */
+function hintsOf(annotations: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.keys(looseningHints).flatMap((hint) =>
+      annotations[hint] === undefined ? [] : [[hint, annotations[hint]!]],
+    ),
+  )
+}
+
+const maxLength = 64
+const pattern = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
+
+/** Whether a text is a valid tool name, which every model provider accepts. */
+export function isToolName(name: string): boolean {
+  return pattern.test(name)
+}
+
+/**
+ * The name that a model sees: its parts joined with `_`, so that `["github", "create_issue"]` is `github_create_issue`.
+ * Always valid, and always the same for the same parts. A name that would be too long or contain characters that models
+ * refuse is repaired and ends in eight hex digits of a hash of the parts, so that two tools get two names. Callers keep
+ * a map from names to callables; a name is never split.
+ */
+export function runtimeName(parts: readonly string[]): string {
+  const joined = parts.join('_')
+  if (isToolName(joined)) return joined
+  const hash = createHash('sha256').update(writeJson(parts)).digest('hex').slice(0, 8)
+  const legal = joined.replace(/[^a-zA-Z0-9_-]/g, '_').replace(/^(?![a-zA-Z_])/, '_')
+  return `${legal.slice(0, maxLength - hash.length - 1)}_${hash}`
+}
+
+/** The names that occur more than once, each once, in order of their first repetition. */
+export function collisions(names: Iterable<string>): string[] {
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const name of names) {
+    if (seen.has(name)) repeated.add(name)
+    seen.add(name)
+  }
+  return [...repeated]
+}
 
 const presetLimits = [64 * 1024, 20] as const
 const schemaInput = () =>
@@ -120,7 +189,7 @@ function configOf({ http, client, mcp, platform: own }: z.output<typeof config>)
 }
 
 export const toolFields = {
-  name: required(
+  name: requiredField(
     text(64, 1)
       .refine(isToolName, 'must match ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$')
       .describe('The name of the tool, unique in the project; it matches ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$.'),

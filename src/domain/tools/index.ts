@@ -1,10 +1,6 @@
 /** The entry point of tools. */
-export { loadAgentCallables } from './agent-callables.ts'
-export { clientDefinition } from './definition.ts'
-export { attachmentsName, withAttachments } from './attached.ts'
-export { acceptUpstreamChange } from './accept-change.ts'
-export { ownGateOf, policiesOf, shownSchema, type Callable } from './callable.ts'
 export {
+  loadAgentCallables,
   requireCallable,
   currentCallable,
   findCallable,
@@ -13,30 +9,44 @@ export {
   loadToolCatalogs,
   proposedCallable,
 } from './callables.ts'
-export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
-export { checkActionTitles, titleFaults, usableTitle } from './gate-titles.ts'
+export { clientDefinition } from './definition.ts'
+export { attachmentsName, withAttachments, argumentLimits, prepareCall, type Preparation } from './prepare.ts'
+export { acceptUpstreamChange, regateTool, withGate, type ToolGateEdit } from './agreed-changes.ts'
+export {
+  ownGateOf,
+  policiesOf,
+  shownSchema,
+  type Callable,
+  isIdempotent,
+  isRunTool,
+  Tool,
+  type CallKind,
+} from './callable.ts'
+export { gateFactsOfAgent, recordGateChanged, checkActionTitles, titleFaults, usableTitle } from './gates.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
-export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
-export { insertRunTools, loadVersion } from './versions.ts'
-export { listToolVersions, mostChanges, type ShownVersion } from './version-list.ts'
-export { readTool, recallTool, type RecalledTool } from './recall-tool.ts'
-export { loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
-export { maskedPaths, maskedText, valuesAt } from './masking.ts'
-export { masked } from '../../core/scrub.ts'
-export { shownFullSchema, shownValues } from './shown-config.ts'
-export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
+export { insertRunTools, loadVersion, listToolVersions, mostChanges, type ShownVersion } from './versions.ts'
+export {
+  readTool,
+  recallTool,
+  type RecalledTool,
+  loadToolsAt,
+  toolVersionsOf,
+  type ToolVersions,
+} from './known-tools.ts'
+export { maskedPaths, maskedText, valuesAt, shownFullSchema, shownValues } from './masking.ts'
+export { maskAt } from '../../core/scrub.ts'
 export { createTool, deleteTool, findTool, getTools, listTools, loadTools, updateTool } from './registry.ts'
 export {
   givenUpResult,
   isGivenUp,
-  finished,
+  finish,
   notStored,
   statusOf,
   unknownReasonOf,
   unknownResult,
-  unsent,
-  type Finished,
+  finishUnsent,
+  type FinishedCall,
 } from './outcome.ts'
 export {
   resultFault,
@@ -50,17 +60,19 @@ export {
   timeoutOf,
   type Run,
 } from './run.ts'
-export type { CallerChannel } from './kinds/mcp.ts'
 export {
+  type CallerChannel,
   isRelayed,
   isTemplateRelayed,
   readActions,
   readCallable,
   type ReadAction,
-} from './kinds/mcp-reads.ts'
+} from './kinds/mcp.ts'
 export { secretsOfDefinition } from './outside.ts'
-export { collisions, isToolName, runtimeName } from './names.ts'
 export {
+  collisions,
+  isToolName,
+  runtimeName,
   annotations,
   inputPhase,
   taskDefaults,
@@ -71,6 +83,5 @@ export {
   type ToolDefinition,
   type ToolKind,
 } from './fields.ts'
-export { httpMethod } from './kinds/http-template.ts'
+export { httpMethod } from './kinds/http-config.ts'
 export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'
-export { isIdempotent, isRunTool, Tool, type CallKind } from './tool.ts'

@@ -1,8 +1,8 @@
 /**
- * Finds arguments that are never shown: those that the schema marks with `writeOnly: true` or `format: "password"`.
- * Pure.
+ * What is never shown: arguments that the schema marks with `writeOnly: true` or `format: "password"`, and parts of a
+ * configuration. Pure.
  */
-import { boundedFor } from '../../core/bounded.ts'
+import { runBoundedFor } from '../../core/bounded.ts'
 import {
   isJsonObject,
   type Json,
@@ -11,9 +11,10 @@ import {
   valueAt,
   writeJson,
 } from '../../core/json.ts'
-import { mask, masked } from '../../core/scrub.ts'
+import { mask, maskAt } from '../../core/scrub.ts'
 import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
-import type { OwnedDefinition } from './tool.ts'
+import type { OwnedDefinition, Tool } from './callable.ts'
+import { allows, type Ctx } from '../access/index.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
 interface Marks {
@@ -42,7 +43,7 @@ export function maskedText({ inputSchema, agreedSchema, projectId }: Masking, te
   if (isUnmarked(marks)) return text
   const value = tryParseJson(text)
   return typeof value === 'object' && value !== null
-    ? writeJson(masked(value, pathsOf(value, marks, projectId)))
+    ? writeJson(maskAt(value, pathsOf(value, marks, projectId)))
     : mask
 }
 
@@ -59,7 +60,7 @@ export function valuesAt(value: Json, paths: readonly string[][]): Json[] {
 
 function pathsOf(value: Json, marks: Marks, projectId: string): string[][] {
   if (marks.patterns.length === 0) return markedIn(value, marks)
-  const done = boundedFor(projectId, patternMs, () => markedIn(value, marks))
+  const done = runBoundedFor(projectId, patternMs, () => markedIn(value, marks))
   return done.ok ? done.value : markedIn(value, { ...marks, patterns: [], all: true })
 }
 
@@ -161,4 +162,22 @@ function isMarked(property: Json, root: JsonObject): boolean {
     for (const keyword of transparent) stack.push(here[keyword])
   }
   return false
+}
+
+/**
+ * Fixed values (presets, literal headers) for this caller: without `tools:Update` on the tool their names only, with
+ * the values masked, because they often contain what users of the tool must not know.
+ */
+export function shownValues(ctx: Ctx, tool: Tool, values: JsonObject): JsonObject {
+  if (allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`)) return values
+  return Object.fromEntries(Object.keys(values).map((name) => [name, mask]))
+}
+
+/**
+ * The schema of the arguments as the tool was saved with it, presets included: null for this caller without
+ * `tools:Update` on the tool, and for tools whose actions have schemas of their own.
+ */
+export function shownFullSchema(ctx: Ctx, tool: Tool): JsonObject | null {
+  if (tool.mcp || tool.platform) return null
+  return allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`) ? tool.inputSchema : null
 }

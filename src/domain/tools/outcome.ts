@@ -1,19 +1,19 @@
 /** When the outcome of a call is known, and when it cannot be known (decision 15). Pure. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
-import { isIdempotent, type CallDefinition } from './tool.ts'
+import { isIdempotent, type CallDefinition } from './callable.ts'
 
 /** `unknown`: the call was sent, no final response arrived, and it may not be repeated. It may have taken effect. */
 export type Outcome = 'known' | 'unknown'
 
 /** A call that has ended. */
-export interface Finished {
+export interface FinishedCall {
   result: ToolResult
   outcome: Outcome
   /** No attempt of the call was sent. */
   isUnsent?: true
   /** What the call ends with after all, where its outcome is unknown and may still become known. Never rejects. */
-  late?: Promise<Finished>
+  late?: Promise<FinishedCall>
 }
 
 /** What the executor of a tool kind returns. */
@@ -28,7 +28,7 @@ export interface SendOutcome {
 }
 
 /** A call with a certain outcome: nothing was sent, or the response arrived. */
-export function finished(result: ToolResult): Finished {
+export function finish(result: ToolResult): FinishedCall {
   return { result, outcome: 'known' }
 }
 
@@ -40,21 +40,21 @@ export function finishedOf(
   definition: CallDefinition,
   { result, sent, lost }: SendOutcome,
   wasSent: boolean,
-): Finished {
+): FinishedCall {
   return (lost || (wasSent && !sent)) && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
-    : { ...finished(result), ...(sent || wasSent ? {} : { isUnsent: true }) }
+    : { ...finish(result), ...(sent || wasSent ? {} : { isUnsent: true }) }
 }
 
 /** The outcome of a call of which no attempt was sent. */
-export function unsent(result: ToolResult): Finished {
-  return { ...finished(result), isUnsent: true }
+export function finishUnsent(result: ToolResult): FinishedCall {
+  return { ...finish(result), isUnsent: true }
 }
 
 /** What is told of a call whose outcome the database refuses to store. */
-export function notStored({ isUnsent }: Finished): Finished {
+export function notStored({ isUnsent }: FinishedCall): FinishedCall {
   if (isUnsent)
-    return unsent(
+    return finishUnsent(
       errorResult('not_stored', 'This call was not sent, and the database refused to store the reason.'),
     )
   const why = 'This call was sent and answered, and the database refused to store the answer'
@@ -64,7 +64,7 @@ export function notStored({ isUnsent }: Finished): Finished {
 const notStoredReason = 'not_stored'
 
 /** The status of a finished call. */
-export function statusOf({ result, outcome }: Finished): 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN' {
+export function statusOf({ result, outcome }: FinishedCall): 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN' {
   if (outcome === 'unknown') return 'UNKNOWN'
   return result.isError ? 'ERRORED' : 'SUCCEEDED'
 }

@@ -5,10 +5,10 @@ import type { Database } from '../../store/db/database.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { dropUpstream, refreshUpstream, saveUpstream, secretsOf } from '../upstream/index.ts'
-import { originOf } from './kinds/http-template.ts'
+import { originOf } from './kinds/http-config.ts'
 import type { ToolDefinition } from './fields.ts'
 import type { McpToolConfig } from './kinds/mcp-config.ts'
-import type { Tool } from './tool.ts'
+import type { Tool } from './callable.ts'
 
 /**
  * Checks what needs the project or the egress rules. Throws INVALID for secrets that do not exist or allow only other

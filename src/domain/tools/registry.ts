@@ -8,13 +8,13 @@ import { looseningOf, fieldShapes } from '../../core/field-list.ts'
 import type { Page } from '../../core/page.ts'
 import { idOf, resetOnNull, part } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
-import { containsText, listPage } from '../../store/db/keyset.ts'
+import { containsText, listPage } from '../../store/db/lists.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { tools } from '../../store/db/tables/tools.ts'
 import {
   assertMay,
-  eachSeen,
+  visibleRows,
   assertQuota,
   inProject,
   ofVersion,
@@ -30,9 +30,8 @@ import { assertOneMayRegate } from '../projects/index.ts'
 import { changedDefinition, newDefinition } from './definition.ts'
 import { toolFields } from './fields.ts'
 import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
-import { gateFactsOf } from './gate-facts.ts'
-import { checkActionTitles } from './gate-titles.ts'
-import { Tool } from './tool.ts'
+import { gateFactsOf, checkActionTitles } from './gates.ts'
+import { Tool } from './callable.ts'
 import { insertVersion, recordToolChange, saveVersion, storedDefinition, toolOf } from './versions.ts'
 
 const { name, config, ...others } = fieldShapes(toolFields)
@@ -162,7 +161,7 @@ export const deleteTool = operation({
 /** Tools by id; null for those that do not exist for the caller. Action `tools:Get` on each. */
 export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool | null)[]> {
   const rows = await loadTools(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
+  return visibleRows(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
 }
 
 const partShape = z.object({ name: text(100, 1).optional() })

@@ -3,20 +3,19 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { outputFault, ranResult, textIn } from '../../core/output.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
-import type { TraceContext } from '../../core/telemetry/trace-context.ts'
+import type { TraceContext } from '../../core/telemetry/unit.ts'
 import { shortText } from '../../core/text.ts'
 import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
-import { withLinks } from './attached.ts'
-import type { Callable } from './callable.ts'
+import { withLinks } from './prepare.ts'
+import { type Callable, isIdempotent, type CallDefinition, type OwnedDefinition } from './callable.ts'
 import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
-import { finishedOf, finished, type Finished, type SendOutcome } from './outcome.ts'
-import { isIdempotent, type CallDefinition, type OwnedDefinition } from './tool.ts'
+import { finishedOf, finish, type FinishedCall, type SendOutcome } from './outcome.ts'
 
 export interface Run {
   projectId: string
@@ -50,9 +49,9 @@ export interface Run {
  * effect of the call can be known. Throws only before anything is sent: WithheldError when `mayStart` returned false,
  * and errors of the database.
  */
-export async function runTool(services: Services, run: Run): Promise<Finished> {
+export async function runTool(services: Services, run: Run): Promise<FinishedCall> {
   const ran = await runToolFor(services, run, null)
-  return 'result' in ran ? ran : finished(notAsked)
+  return 'result' in ran ? ran : finish(notAsked)
 }
 
 /** Like `runTool`, for a caller that receives progress and can supply input that an upstream requests. */
@@ -74,7 +73,7 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
 }
 
 /** Masks values in the result that the arguments mask: a tool may echo them. */
-function withoutMasked({ callable, merged }: Run, ran: Finished): Finished {
+function withoutMasked({ callable, merged }: Run, ran: FinishedCall): FinishedCall {
   const values = valuesAt(merged, maskedPaths(callable, merged))
   return { ...ran, result: cleanResult(ran.result, scrubber(values)) }
 }
@@ -84,16 +83,16 @@ function withoutMasked({ callable, merged }: Run, ran: Finished): Finished {
  * be repeated; null when nothing was.
  */
 export class WithheldError extends Error {
-  readonly refusal: Finished | null
+  readonly refusal: FinishedCall | null
 
-  constructor(callId: string, refusal: Finished | null = null) {
+  constructor(callId: string, refusal: FinishedCall | null = null) {
     super(`The call ${callId} was not sent: its lease may have ended.`)
     this.name = 'WithheldError'
     this.refusal = refusal
   }
 }
 
-type Ran = Finished | { inputRequired: InputRequired }
+type Ran = FinishedCall | { inputRequired: InputRequired }
 
 /** Sends the call as its kind does. */
 function send(

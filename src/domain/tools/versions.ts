@@ -1,19 +1,29 @@
-/** Versions of a tool: each change adds a row, together with its audit entry and event. */
-import { BoundedMap } from '../../core/bounded-map.ts'
-import { hashJson } from '../../core/json.ts'
-import { completeFields, coverageOf } from '../../core/field-list.ts'
+/** Versions of a tool: each change adds a row, with its audit entry and event, and people read what changed. */
+import { BoundedMap } from '../../core/bounded.ts'
+import {
+  hashJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  changesBetween,
+  type JsonChange,
+} from '../../core/json.ts'
+import { completeFields, coverageOf, viewOf } from '../../core/field-list.ts'
 import { inKeyOrder, schemaOrderOf, type KeyOrder } from '../../core/key-order.ts'
 import { and, eq } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
-import { insertSelect } from '../../store/db/write.ts'
-import { recordChange, type Ctx } from '../access/index.ts'
+import { insertSelect } from '../../store/db/rows.ts'
+import { recordChange, type Ctx, allows } from '../access/index.ts'
 import { appendProjectEvents, toolCreated, toolDeleted, toolUpdated } from '../events/index.ts'
-import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
+import { gateFactsOf, recordGateChanged } from './gates.ts'
 import { saveOutside } from './outside.ts'
 import { toolFields, type ToolDefinition } from './fields.ts'
-import type { Tool } from './tool.ts'
+import { type Tool, shownSchema } from './callable.ts'
+import type { Page } from '../../core/page.ts'
+import { mask } from '../../core/scrub.ts'
+import { versionPage } from '../../store/db/lists.ts'
 
 /**
  * Saves a definition as the next version, with everything that belongs to it; null when the tool no longer has
@@ -67,7 +77,7 @@ export function storedDefinition(definition: ToolDefinition, judgedVersion: numb
 }
 
 /** The definition of a row, by whichever release it was stored. */
-export function definitionOf(row: { definition: unknown }): ToolDefinition {
+function definitionOf(row: { definition: unknown }): ToolDefinition {
   const { order, judgedVersion: _judgedVersion, ...stored } = row.definition as StoredDefinition
   const definition = completeFields(toolFields, stored)
   if (!order) return definition
@@ -114,7 +124,7 @@ export async function loadVersion(db: Database, toolId: string, version: number)
   return definition
 }
 
-const changes = {
+const changeRecords = {
   create: { action: 'tools:Create', event: toolCreated },
   update: { action: 'tools:Update', event: toolUpdated },
   delete: { action: 'tools:Delete', event: toolDeleted },
@@ -124,11 +134,72 @@ const changes = {
 export async function recordToolChange(
   tx: Database,
   ctx: Ctx,
-  change: keyof typeof changes,
+  change: keyof typeof changeRecords,
   tool: Tool,
 ): Promise<void> {
-  const { action, event } = changes[change]
+  const { action, event } = changeRecords[change]
   const details = { name: tool.name, version: tool.version }
   await recordChange(tx, ctx, { projectId: tool.projectId, action, resource: `tool/${tool.id}`, details })
   await appendProjectEvents(tx, tool.projectId, [event({ toolId: tool.id, ...details })])
+}
+
+/** A version as a caller may see it. */
+export interface ShownVersion {
+  /** The number of the version, for cursors. */
+  id: string
+  version: number
+  createdBy: string | null
+  createdAt: Date
+  definition: JsonObject
+  /** Differences from the version before it; empty for the first. */
+  changes: JsonChange[]
+}
+
+/** The most differences that a version shows. */
+export const mostChanges = 100
+
+/**
+ * The versions of a tool that the caller may read, newest first. As in the tool itself, values of presets and headers
+ * are masked for a caller without `tools:Update`; that one of them changed is shown.
+ */
+export async function listToolVersions(ctx: Ctx, tool: Tool, page: Page): Promise<ShownVersion[]> {
+  const rows = await versionPage(ctx.db, toolVersions, { column: toolVersions.toolId, id: tool.id }, page)
+  const seesAll = allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`)
+  const shown = (row: { definition: unknown }) => shownDefinition(tool, definitionOf(row), seesAll)
+  return rows.map(({ row, before }) => {
+    const { version, createdBy, createdAt } = row
+    const now = shown(row)
+    const changes = before ? changesBetween(shown(before), now, mostChanges) : []
+    return {
+      id: String(version),
+      version,
+      createdBy,
+      createdAt,
+      definition: unmarked(now) as JsonObject,
+      changes: changes.map((change) => ({
+        ...change,
+        before: unmarked(change.before),
+        after: unmarked(change.after),
+      })),
+    }
+  })
+}
+
+/** Stands for a masked value until versions were compared: equal values have equal marks. */
+const markOf = (value: Json): string => `\u0000${hashJson(value)}`
+
+/** A definition in the names of its fields; what the caller may not see as marks. */
+function shownDefinition(tool: Tool, definition: ToolDefinition, seesAll: boolean): JsonObject {
+  if (seesAll) return viewOf(toolFields, definition, null)
+  return viewOf(toolFields, definition, {
+    values: (all) => Object.fromEntries(Object.entries(all).map(([name, value]) => [name, markOf(value)])),
+    schema: () => shownSchema({ ...tool, ...definition }),
+  })
+}
+
+function unmarked<Value extends Json | undefined>(value: Value): Value | Json {
+  if (typeof value === 'string') return value.startsWith('\u0000') ? mask : value
+  if (Array.isArray(value)) return value.map((entry) => unmarked(entry))
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, unmarked(entry)]))
 }

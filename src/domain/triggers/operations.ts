@@ -13,9 +13,17 @@ import { assertMay, ofVersion, operation, recordChange, type Ctx, deletion } fro
 import { findAgent } from '../agents/index.ts'
 import { appendProjectEvents, triggerCreated, triggerDeleted, triggerUpdated } from '../events/index.ts'
 import { newSecret, sealSecret } from '../followers/index.ts'
-import { faultOfLine, faultOfZone, ticksAfter } from './cron.ts'
-import { faultOfTemplate } from './template.ts'
-import { findTrigger, resourceOf, Trigger, triggerOf, type TriggerRow } from './trigger.ts'
+import {
+  faultOfLine,
+  faultOfZone,
+  ticksAfter,
+  faultOfTemplate,
+  findTrigger,
+  resourceOf,
+  Trigger,
+  triggerOf,
+  type TriggerRow,
+} from './trigger.ts'
 
 /** The most triggers of a project. */
 const mostTriggers = 200

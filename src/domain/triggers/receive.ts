@@ -8,8 +8,7 @@ import { triggers } from '../../store/db/tables/triggers.ts'
 import { actingPrincipal, asAppError, type Services } from '../access/index.ts'
 import { isSignedBy, newSecret, openSecret, type SignedMessage } from '../followers/index.ts'
 import { findStart, startRun } from './start.ts'
-import { fillTemplate } from './template.ts'
-import type { TriggerRow } from './trigger.ts'
+import { fillTemplate, type TriggerRow } from './trigger.ts'
 import { requesterGone } from './worker.ts'
 
 /** The path of the URL, before the id of the trigger. */

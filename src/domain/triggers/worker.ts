@@ -7,13 +7,12 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { isRefused } from '../../store/db/storage-error.ts'
 import { triggers } from '../../store/db/tables/triggers.ts'
-import { claim, givenBack, LeaseLostError, type Held } from '../../store/work/work.ts'
+import { claim, releaseEpoch, LeaseLostError, type HeldRow } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
 import { actingPrincipal, asAppError, publishNews, type Services } from '../access/index.ts'
 import { appendProjectEvents, triggerSkipped } from '../events/index.ts'
-import { dueTick } from './cron.ts'
+import { dueTick, type TriggerRow } from './trigger.ts'
 import { startRun } from './start.ts'
-import type { TriggerRow } from './trigger.ts'
 
 /** How the keys of ticks begin. */
 const tickKeys = 'tick/'
@@ -49,7 +48,7 @@ interface Tick {
 }
 
 /** Starts the run of the tick of a held row, or says why there is none, and gives the row back. */
-export async function serveTick(services: Services, held: Held): Promise<void> {
+export async function serveTick(services: Services, held: HeldRow): Promise<void> {
   const { db } = services
   const still = sql`epoch = ${held.epoch}::int and status = 'ENABLED'`
   const [row] = await selectRows<typeof triggers, { now: number }>(
@@ -97,7 +96,7 @@ export const requesterGone =
 
 function movedTo(next: Date | null): SQL {
   const at = sql`${next?.toISOString() ?? null}::timestamptz`
-  return sql`next_at = ${at}, wake_at = ${at}, ${givenBack}`
+  return sql`next_at = ${at}, wake_at = ${at}, ${releaseEpoch}`
 }
 
 /** Whether the run of the last tick has not ended. One that was started by hand stands for none and holds up none. */

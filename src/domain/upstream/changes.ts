@@ -1,4 +1,7 @@
-/** Refreshes an upstream after it reported that its lists changed; the refresh runs in whichever worker claims it. */
+/**
+ * Refreshes an upstream after it reported that its lists changed, and the component of this process that listens for
+ * that.
+ */
 import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 import { wakeUpstreams } from './save.ts'
@@ -10,7 +13,7 @@ const longestMs = 60_000
 
 /** The returned function schedules a refresh: at once, or, within an interval, once at its end. */
 export function noticeChange(services: Services, id: string): () => void {
-  return paced(async () => {
+  return paceWakes(async () => {
     try {
       const [row] = await wakeUpstreams(services, sql`id = ${id}`)
       return row?.catalogHash
@@ -29,7 +32,7 @@ export function noticeChange(services: Services, id: string): () => void {
  * interval doubles while that stays the same, so that a server which reports a change whenever it is read is not read for
  * ever, and one that reports them all the time is read to the end. After a quiet time it is short again.
  */
-export function paced(wake: () => Promise<unknown>): () => void {
+export function paceWakes(wake: () => Promise<unknown>): () => void {
   let next = 0
   let waitMs = shortestMs
   let known: unknown
@@ -51,4 +54,25 @@ export function paced(wake: () => Promise<unknown>): () => void {
     timer = setTimeout(() => void act(), leftMs)
     timer.unref()
   }
+}
+
+/** The component of this process that listens to notifications of upstreams; only worker processes have one. */
+export interface Follower {
+  /** The name of this process in `upstreams.listener`. */
+  name: string
+  /** Starts to listen to the upstream; does nothing when it already listens. */
+  follow(id: string): Promise<void>
+}
+
+/** By the services' connection pool, since one test process runs several servers. */
+const followers = new WeakMap<Services['connections'], Follower>()
+
+export function followerOf(services: Services): Follower | null {
+  return followers.get(services.connections) ?? null
+}
+
+/** Null: the follower has stopped. */
+export function setFollower(services: Services, follower: Follower | null): void {
+  if (follower) followers.set(services.connections, follower)
+  else followers.delete(services.connections)
 }

@@ -1,15 +1,15 @@
 /** The entry point of upstreams: Gatehouse as a client of other MCP servers. */
 export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './wire/call.ts'
 export type { InputRequired } from './wire/ask.ts'
-export { agreeToChange } from './catalog/agree.ts'
-export { heldChanges } from './catalog/held.ts'
+export { agreeToChange, heldChanges } from './catalog/held.ts'
 export {
   looseningHints,
   type Catalog,
   type UpstreamPrompt,
   type UpstreamResource,
+  type UpstreamResourceTemplate,
+  type UpstreamTool,
 } from './catalog/catalog.ts'
-export type { UpstreamResourceTemplate, UpstreamTool } from './catalog/catalog.ts'
 export { forgetConnectors } from './connector/messages.ts'
 export { answerMessage, leave, nextMessages, noteChange, type ConnectorInput } from './connector/serve.ts'
 export {
@@ -44,12 +44,10 @@ export {
   type UpstreamState,
   type UpstreamStatus,
 } from './state.ts'
-export { confirmLogin, readLogin } from './oauth/login-confirm.ts'
-export type { LoginOutcome } from './oauth/login-row.ts'
+export { confirmLogin, readLogin, type LoginOutcome } from './oauth/login-confirm.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './oauth/logins.ts'
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth/oauth.ts'
-export { refreshUpstreamNow, tryUpstream } from './operations.ts'
-export { tryConfig } from './trial.ts'
+export { refreshUpstreamNow, tryUpstream, tryConfig } from './operations.ts'
 export { startUpstreams } from './worker.ts'
 export { resealTokens } from './oauth/tokens.ts'
 export { createResourceWatches, type ResourceWatches } from './watch.ts'

@@ -1,9 +1,9 @@
 /** Resource subscriptions: one connection to each upstream, however many clients and resources are watched. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
-import { onAbort } from '../../core/abort.ts'
+import { onAbort } from '../../core/time.ts'
 import type { Services } from '../access/index.ts'
-import { borrowLink } from './wire/borrow.ts'
+import { borrowLink } from './wire/ask.ts'
 import { faultOf, mayHaveLostSession } from './fault.ts'
 import type { Link } from './wire/link.ts'
 import { loadRows } from './state.ts'

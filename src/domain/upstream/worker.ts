@@ -4,7 +4,7 @@ import { sql } from '../../store/db/sql.ts'
 import { claim, madeDue } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
-import { setFollower } from './follower.ts'
+import { setFollower } from './changes.ts'
 import { createFollower } from './listen.ts'
 import { refreshHeld } from './catalog/refresh.ts'
 

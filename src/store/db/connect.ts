@@ -1,7 +1,13 @@
 /** Opens the database: embedded PGlite on a directory (or in memory), or PostgreSQL by address. */
 import { silentLog, type Log } from '../../core/log.ts'
-import type { Connection, DatabaseAddress } from './connection.ts'
-import { isPrimary, saysDiskFull, watchSpace, type Waiting } from './health.ts'
+import {
+  type Connection,
+  type DatabaseAddress,
+  isPrimary,
+  saysDiskFull,
+  watchSpace,
+  type PendingWork,
+} from './connection.ts'
 import { historyGuard } from './history-guard.ts'
 import { databaseOver } from './postgres/client.ts'
 import { SessionPool } from './postgres/pool.ts'
@@ -108,7 +114,7 @@ function connectPostgres(
   }
 }
 
-const bothWaiting = (one: Waiting, other: Waiting): Waiting => ({
+const bothWaiting = (one: PendingWork, other: PendingWork): PendingWork => ({
   oldestWriteMs: Math.max(one.oldestWriteMs, other.oldestWriteMs),
   abandoned: one.abandoned + other.abandoned,
   queued: one.queued + other.queued,

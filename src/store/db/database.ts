@@ -2,8 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { PgTransaction, type PgDatabase, type PgQueryResultHKT } from 'drizzle-orm/pg-core'
 import { writeJson } from '../../core/json.ts'
-import { rendered } from './render.ts'
-import { sql, type SQL } from './sql.ts'
+import { render, sql, type SQL } from './sql.ts'
 import { CommitUnknownError, ConnectionLostError, StorageError, sqlState } from './storage-error.ts'
 
 export { sqlState }
@@ -16,7 +15,7 @@ export type Database = PgDatabase<PgQueryResultHKT, Record<string, never>>
  * texts, numbers, booleans and JSON, and cast everything else.
  */
 export async function query<Row>(db: Database, statement: SQL): Promise<Row[]> {
-  const result: unknown = await db.execute(rendered(statement))
+  const result: unknown = await db.execute(render(statement))
   return Array.isArray(result) ? result : (result as { rows: Row[] }).rows
 }
 

@@ -1,17 +1,83 @@
 /**
- * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that
- * was opened in another database cluster or on another timeline is another incarnation, whose positions are above all
- * that the previous one can have assigned. No statement of ours is sent on a timeline before that: every connection
- * compares it first.
+ * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: then another
+ * incarnation begins beyond the newest position, and every lease ends.
  */
+import { query, type Database, atomically, sqlState } from './database.ts'
+import { sql, type SQL } from './sql.ts'
+import type { WorkTable } from './tables/columns.ts'
 import { randomBytes } from 'node:crypto'
-import { atomically, query, sqlState, type Database } from './database.ts'
-import { sql } from './sql.ts'
-import { endEveryLease } from './end-leases.ts'
-import { newestPositionOfAll } from './newest-position.ts'
+
+/**
+ * Added to every epoch. Epochs that were given out in a lost future are above those of the rows, and must not be given
+ * out again: no row was claimed so often in what was lost.
+ */
+const epochLeap = 2 ** 16
+
+/** The rows that can be claimed again, and when a process works on one. */
+const workRows: Record<WorkTable, { open: string; held: string }> = {
+  generations: { open: 'finished_at is null', held: `status = 'RUNNING'` },
+  // A call inside a generation is held with it, unless a person lets it run again: then it is settled and yet runs.
+  tool_calls: {
+    open: `(settled_at is null or status in ('PROPOSED', 'EXECUTING'))`,
+    held: `status = 'EXECUTING' and (generation_id is null or settled_at is not null)`,
+  },
+  upstreams: { open: 'true', held: 'false' },
+  webhook_cursors: { open: 'true', held: `status = 'WORKING'` },
+  slack_integrations: { open: 'true', held: `status = 'WORKING'` },
+  // A tick that was taken lies in the past: it is due.
+  triggers: { open: 'wake_at is not null', held: 'next_at <= now()' },
+  retentions: { open: 'wake_at is not null', held: `status = 'SWEEPING'` },
+}
+
+/**
+ * In the caller's transaction: no process may write a row that it held before, also when it claimed it in a future that
+ * was lost, and what was in work is due now. Calls whose outcome nobody wrote are repeated or become UNKNOWN, as after
+ * any worker that was lost. Has no time limit.
+ */
+export async function endEveryLease(tx: Database): Promise<void> {
+  await query(tx, sql`set local statement_timeout = 0`)
+  for (const [table, { open, held }] of Object.entries(workRows))
+    await query(
+      tx,
+      sql.raw(`update ${table} set
+          epoch = epoch + ${epochLeap},
+          wake_at = case when ${held} then now() else wake_at end
+        where ${open}`),
+    )
+}
+
+/**
+ * A subquery; 0 while no event has a position. Reads the end of the index `events_position`, which is on this expression, also
+ * where statistics speak of one row: the condition on another column keeps the planner from reading all of an index that has
+ * the position without its table.
+ */
+export const newestPositionOfAll = sql`coalesce((
+    select e.position
+    from events as e
+    where e.position is not null and e.created_at > '-infinity'
+    order by e.position + 0 desc
+    limit 1
+  ), 0)`
+
+/** The newest position in the feed of a project, as an expression; 0 when it has none. Reads the end of an index. */
+export function newestPositionOf(projectId: SQL): SQL {
+  return sql`coalesce((
+    select e.position
+    from events as e
+    where e.project_id = ${projectId} and e.position is not null
+    order by e.position desc
+    limit 1
+  ), 0)`
+}
+
+/**
+ * A reader with a filter passes over events that it does not want when this many positions lie behind the newest event,
+ * so that the search for the next one that is wanted stays short. Until then its row is not written for them.
+ */
+export const mostPassed = 5000
 
 /** More positions than any log assigns between a backup and its loss. */
-const leap = 2 ** 32
+const positionLeap = 2 ** 32
 
 /**
  * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release
@@ -103,7 +169,7 @@ export async function beginIncarnation(tx: Database): Promise<void> {
     tx,
     sql`update installation set
         earlier = earlier || jsonb_build_object('name', incarnation, 'newest', ${newestPositionOfAll}),
-        position_floor = ${leap}::bigint + greatest(position_floor, ${newestPositionOfAll})`,
+        position_floor = ${positionLeap}::bigint + greatest(position_floor, ${newestPositionOfAll})`,
   )
   await setIncarnation(tx, null)
 }

@@ -4,8 +4,11 @@ import { silentLog, type Log } from '../../core/log.ts'
 import { openLog } from './incarnation.ts'
 import type { Connection } from './connect.ts'
 import { query, sqlState, type Database } from './database.ts'
-import { hasJournal, makeJournal, readJournal, refuseChanged } from './journal.ts'
 import {
+  hasJournal,
+  makeJournal,
+  readJournal,
+  refuseChanged,
   applyMigration,
   knownMigrations,
   markCompatible,

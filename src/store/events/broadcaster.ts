@@ -1,10 +1,8 @@
 /** Reads each growing stream once for a whole process and hands the events to every subscriber's bounded buffer. */
-import { silentLog, type Log } from '../../core/log.ts'
-import type { PubSub, Delta, Hint } from '../pubsub/pubsub.ts'
-import type { Database } from '../db/database.ts'
-import { lagOf, startNumbering, type Lag } from './numbering.ts'
-import type { EventPlace, Position } from './position.ts'
+import type { Delta, PubSub, Hint } from '../pubsub/pubsub.ts'
+import type { Position, EventPlace } from './position.ts'
 import {
+  type EventRow,
   movedFeeds,
   movedGenerations,
   positionInFeed,
@@ -12,10 +10,54 @@ import {
   readFeed,
   readGeneration,
   type EventPage,
-  type Reached,
+  type ReadProgress,
 } from './read.ts'
-import { Subscriber } from './subscriber.ts'
+import { silentLog, type Log } from '../../core/log.ts'
+import type { Database } from '../db/database.ts'
+import { lagOf, startNumbering, type Lag } from './numbering.ts'
 import { startSchedule, type Schedule } from '../work/schedule.ts'
+
+/** An event with the place before it, which shows a gap, or an ephemeral delta. */
+export type LiveItem = { event: EventRow; at: Position; previous: number } | { delta: Delta }
+
+/** Items that wait for one subscriber. When full, all are dropped and the subscriber goes back to the table. */
+const bufferSize = 256
+
+export class Subscriber {
+  private buffer: LiveItem[] = []
+  private waiter: (() => void) | null = null
+  /** Items were dropped, or something happened that only the table shows: read it. */
+  behind = false
+
+  push(item: LiveItem): void {
+    if (this.buffer.length >= bufferSize) {
+      this.buffer = []
+      this.behind = true
+    } else this.buffer.push(item)
+    this.wake()
+  }
+
+  fallBehind(): void {
+    this.behind = true
+    this.wake()
+  }
+
+  shift(): LiveItem | undefined {
+    return this.buffer.shift()
+  }
+
+  /** Resolves at the next push, fallBehind or wake; at once when something is there. */
+  wait(): Promise<void> {
+    if (this.buffer.length > 0 || this.behind) return Promise.resolve()
+    return new Promise((resolve) => (this.waiter = resolve))
+  }
+
+  wake(): void {
+    const waiter = this.waiter
+    this.waiter = null
+    waiter?.()
+  }
+}
 
 /** One stream of events: a generation's or a project's. */
 export interface Source {
@@ -249,7 +291,7 @@ function backstop(db: Database, topics: Map<string, Topic>) {
 /** Follows those that have grown since they were read. Returns how many; all of them when the database did not say. */
 async function followMoved(
   topics: Topic[],
-  moved: (reached: Reached[]) => Promise<string[]>,
+  moved: (reached: ReadProgress[]) => Promise<string[]>,
 ): Promise<number> {
   let count = 0
   for (let i = 0; i < topics.length; i += backstopBatch) {

@@ -6,11 +6,12 @@
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { jsonb, query, type Database } from '../db/database.ts'
-import { newestPositionOf } from '../db/newest-position.ts'
+import { newestPositionOf } from '../db/incarnation.ts'
 import { sql, type SQL } from '../db/sql.ts'
-import { rowsOf } from '../db/write.ts'
-import { startOf, startRow } from './feed-start.ts'
+import { rowsOf } from '../db/rows.ts'
 import {
+  startOf,
+  startRow,
   encodeFeedCursor,
   encodeGenerationCursor,
   isMarked,
@@ -259,13 +260,13 @@ async function assertNotRemoved(db: Database, generationId: string): Promise<voi
 }
 
 /** A stream and how far a process has read it. */
-export interface Reached {
+export interface ReadProgress {
   id: string
   at: number
 }
 
 /** Those generations whose log does not end where it was read to. Costs one lookup by primary key each. */
-export async function movedGenerations(db: Database, reached: Reached[]): Promise<string[]> {
+export async function movedGenerations(db: Database, reached: ReadProgress[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
     sql`select r.id
@@ -276,7 +277,7 @@ export async function movedGenerations(db: Database, reached: Reached[]): Promis
 }
 
 /** Those projects whose feed does not end where it was read to. Costs one index lookup each. */
-export async function movedFeeds(db: Database, reached: Reached[]): Promise<string[]> {
+export async function movedFeeds(db: Database, reached: ReadProgress[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
     sql`select r.id

@@ -1,8 +1,7 @@
 /** Searches the feed of a project page by page: each page reads a bounded part of the log. */
 import { query, type Database } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
-import { startOf, startRow } from './feed-start.ts'
-import { isMarked, type Position } from './position.ts'
+import { startOf, startRow, isMarked, type Position } from './position.ts'
 import { columns, expiredInFeed, incarnationOf, placeAt, rowOf, type EventRow, type Raw } from './read.ts'
 
 /** Which events are searched for: those that match every field that is given. */

@@ -1,10 +1,15 @@
 /** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Delta } from '../pubsub/pubsub.ts'
-import { isExpired, type EventBroadcaster, type Source } from './broadcaster.ts'
+import {
+  isExpired,
+  type EventBroadcaster,
+  type Source,
+  type LiveItem,
+  type Subscriber,
+} from './broadcaster.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
-import type { LiveItem, Subscriber } from './subscriber.ts'
 
 export interface StreamOptions {
   source: Source

@@ -3,7 +3,7 @@
  * chunk.
  */
 import { createBuckets, type BucketRule } from '../../core/buckets.ts'
-import type { Clock } from '../../core/clock.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Log } from '../../core/log.ts'
 
 /** The store of shared buckets: PostgreSQL or Redis. */

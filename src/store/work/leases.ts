@@ -1,10 +1,13 @@
 /**
  * The leases of this process: one heartbeat renews them, and they end here before another process can claim the row.
+ * After an outage it reads what was written.
  */
-import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
+import { elapsedSince, momentNow, type Moment } from '../../core/time.ts'
 import type { Database } from '../db/database.ts'
-import { heartbeat, LeaseLostError, refence, release, type Held } from './work.ts'
+import { heartbeat, LeaseLostError, refence, release, type HeldRow } from './work.ts'
 import type { WorkTable } from '../db/tables/columns.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isOutage } from '../db/storage-error.ts'
 
 /** The share of a lease in which the holder relies on it. The rest allows for slow statements and clock differences. */
 const sureShare = 0.8
@@ -14,7 +17,7 @@ const hurryShare = 1 / 15
 
 /** A row that this process holds. */
 export interface Lease {
-  readonly held: Held
+  readonly held: HeldRow
   /** Aborts when another worker has the row. */
   readonly signal: AbortSignal
   /** Whether no other worker can have claimed the row. When false, the holder must send nothing. */
@@ -37,7 +40,7 @@ export interface Leases {
    * Renews the lease of a row from now on, claimed by a statement sent at `since`. A row that is kept gets the new
    * epoch.
    */
-  keep(held: Held, since: Moment): Lease
+  keep(held: HeldRow, since: Moment): Lease
   /**
    * Renews the leases when one may have ended, because this process may have been suspended. Call it before a claim.
    */
@@ -69,7 +72,7 @@ export interface HeartbeatOptions {
 
 interface Entry {
   table: WorkTable
-  held: Held
+  held: HeldRow
   since: Moment
   lost: AbortController
   refencing: Promise<void> | null
@@ -102,7 +105,7 @@ function createEntries(leaseMs: number) {
       entry.lost.abort()
     },
     /** Removes all entries of a table without resolving `idle`. Returns their rows. */
-    take(table: WorkTable): Held[] {
+    take(table: WorkTable): HeldRow[] {
       const rest = of(table)
       for (const entry of rest) entries.delete(keyOf(entry))
       return rest.map((entry) => entry.held)
@@ -196,7 +199,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     triggers: beatsOf('triggers'),
     retentions: beatsOf('retentions'),
   }
-  const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
+  const keep = (table: WorkTable, held: HeldRow, since: Moment): Lease => {
     const lost = new AbortController()
     const { beat, schedule } = beats[table]
     const entry: Entry = { table, held, since, lost, refencing: null, lostResponses: 0 }
@@ -235,5 +238,43 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       releaseAll: async () => void (await release(options.db, table, entries.take(table))),
     }),
     stop: () => Object.values(beats).forEach((one) => one.stop()),
+  }
+}
+
+/** The pause after so many failures while the database is unavailable, in milliseconds. */
+const backoff = (failures: number) => Math.min(1000, 20 * 2 ** failures)
+
+/**
+ * Waits before work is repeated that an outage has stopped `failures` times in a row: a database without space answers, and a
+ * loop without a pause would ask it, and whoever else takes part, without end.
+ */
+export async function afterOutage(failures: number, signal?: AbortSignal): Promise<void> {
+  await pause(backoff(failures), undefined, { signal })
+}
+
+/**
+ * Waits until the database responds, claims the row again, and reads: nothing that was sent under `epoch` can take
+ * effect afterwards, so what is read is final. Throws LeaseLostError when another worker has, or may have, the row.
+ */
+export async function readBack<T>(lease: Lease, epoch: number, read: () => Promise<T>): Promise<T> {
+  return whenAnswered(async () => {
+    await lease.refence(epoch)
+    return read()
+  })
+}
+
+/**
+ * Repeats work, which must be safe to repeat, until the database responds, for at most `maxMs`; then throws the last
+ * error. Unless `atOnce`, waits 20 ms before the first try.
+ */
+export async function whenAnswered<T>(work: () => Promise<T>, maxMs = Infinity, atOnce = false): Promise<T> {
+  const start = performance.now()
+  for (let failures = 0; ; failures++) {
+    if (failures > 0 || !atOnce) await pause(backoff(failures))
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutage(error) || performance.now() - start > maxMs) throw error
+    }
   }
 }

@@ -6,7 +6,7 @@
 import { query, type Database } from '../db/database.ts'
 import { sql } from '../db/sql.ts'
 import type { WorkTable } from '../db/tables/columns.ts'
-import type { Claimed } from './work.ts'
+import type { ClaimedRow } from './work.ts'
 
 export interface Owner {
   table: 'generations' | 'tool_calls'
@@ -34,7 +34,7 @@ export const parentLinkOf = sql`case when root_id is not null then jsonb_build_o
   ) end as parent`
 
 /** An owner that was claimed by the statement that woke it, as the worker of its table gets it. */
-export interface ClaimedOwner extends Claimed {
+export interface ClaimedOwner extends ClaimedRow {
   /** The status that a claim would have found. */
   was: 'QUEUED'
   lastSeq: number

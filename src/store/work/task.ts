@@ -1,12 +1,11 @@
 /** The work of a process on claimed rows: their leases, their signals and their end. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { onAbort } from '../../core/abort.ts'
-import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
+import { onAbort, elapsedSince, momentNow, type Moment } from '../../core/time.ts'
 import type { Lease, Leases } from './leases.ts'
-import { LeaseLostError, type Claimed } from './work.ts'
+import { LeaseLostError, type ClaimedRow } from './work.ts'
 
 /** The reason of an abort after which the process keeps the row. */
-export const interrupted = 'interrupt'
+export const interruption = 'interrupt'
 
 /** Controls the work on a row. */
 export interface WorkControl {
@@ -29,7 +28,7 @@ export interface Recheck {
 }
 
 interface Task {
-  held: Claimed
+  held: ClaimedRow
   lease: Lease
   abort: AbortController
   recheck(): void
@@ -37,14 +36,14 @@ interface Task {
 }
 
 /** What the work on a row needs of its worker. */
-export interface TaskOptions<Row extends Claimed> {
+export interface TaskOptions<Row extends ClaimedRow> {
   leases: Leases
   run(held: Row, control: WorkControl): Promise<void>
   onError(error: unknown, id: string): void
 }
 
 /** The rows in work of one table. */
-export interface Tasks<Row extends Claimed> {
+export interface Tasks<Row extends ClaimedRow> {
   /** Starts the work on a row that was claimed by a statement that was sent at `since`. */
   start(held: Row, since: Moment): void
   /** The project of each row. */
@@ -53,7 +52,7 @@ export interface Tasks<Row extends Claimed> {
   recheckAll(): void
   interrupt(id: string): void
   /** Waits at most `graceMs`, aborts what remains and returns its rows. */
-  end(graceMs: number): Promise<Claimed[]>
+  end(graceMs: number): Promise<ClaimedRow[]>
 }
 
 export interface TasksOf {
@@ -62,7 +61,7 @@ export interface TasksOf {
   onEnd(left: number): void
 }
 
-export function createTasks<Row extends Claimed>(
+export function createTasks<Row extends ClaimedRow>(
   options: TaskOptions<Row>,
   { isDraining, onEnd }: TasksOf,
 ): Tasks<Row> {
@@ -87,7 +86,7 @@ export function createTasks<Row extends Claimed>(
     recheckAll: () => tasks.forEach((task) => task.recheck()),
     interrupt(id) {
       signalled.add(id)
-      tasks.get(id)?.abort.abort(interrupted)
+      tasks.get(id)?.abort.abort(interruption)
       tasks.get(id)?.recheck()
     },
     async end(graceMs) {
@@ -131,7 +130,7 @@ async function endTasks(tasks: Task[], milliseconds: number): Promise<void> {
 }
 
 /** Aborts the remaining tasks and ends their leases. Returns their rows. */
-async function abortTasks(tasks: Task[]): Promise<Claimed[]> {
+async function abortTasks(tasks: Task[]): Promise<ClaimedRow[]> {
   for (const task of tasks) task.abort.abort()
   await endTasks(tasks, unwindMs)
   for (const task of tasks) task.lease.end()
@@ -139,7 +138,7 @@ async function abortTasks(tasks: Task[]): Promise<Claimed[]> {
 }
 
 /** Starts the work on a row. */
-function runTask<Row extends Claimed>(
+function runTask<Row extends ClaimedRow>(
   { leases, run, onError }: TaskOptions<Row>,
   held: Row,
   since: Moment,

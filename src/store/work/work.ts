@@ -6,16 +6,16 @@ import { randomInt } from 'node:crypto'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
 import type { WorkTable } from '../db/tables/columns.ts'
-import { rowsOf } from '../db/write.ts'
+import { rowsOf } from '../db/rows.ts'
 
 /** A row that this process works on. Every write checks `epoch`; when it differs, another worker has the row. */
-export interface Held {
+export interface HeldRow {
   id: string
   epoch: number
 }
 
 /** A claimed row and its project. */
-export interface Claimed extends Held {
+export interface ClaimedRow extends HeldRow {
   projectId: string
 }
 
@@ -32,7 +32,7 @@ export class LeaseLostError extends Error {
  * number of processes may claim at once: a row goes to one of them. Raises the epoch, so that writes of an earlier
  * holder fail.
  */
-export function claim<Row extends Claimed = Claimed>(
+export function claim<Row extends ClaimedRow = ClaimedRow>(
   db: Database,
   table: WorkTable,
   leaseMs: number,
@@ -104,7 +104,7 @@ export async function heartbeat(
   db: Database,
   table: WorkTable,
   leaseMs: number,
-  held: Held[],
+  held: HeldRow[],
 ): Promise<Beat> {
   if (held.length === 0) return { renewed: new Set(), locked: new Set() }
   const t = sql.raw(table)
@@ -141,7 +141,7 @@ export async function refence(
   db: Database,
   table: WorkTable,
   leaseMs: number,
-  { id, epoch }: Held,
+  { id, epoch }: HeldRow,
   lostResponses: number,
 ): Promise<number | null> {
   const rows = await query<{ epoch: number }>(
@@ -161,7 +161,7 @@ export async function refence(
  * Part of the statement that gives a held row back and sets when it is due: a heartbeat that is still on its way would take
  * that time for its own lease, unless the row has another epoch by then.
  */
-export const givenBack = sql`epoch = epoch + 1`
+export const releaseEpoch = sql`epoch = epoch + 1`
 
 /**
  * The epoch of a claim by the statement that makes the row due, where the row had the epoch `seen`. No other claim has it, because
@@ -174,10 +174,10 @@ export const ownEpoch = (seen: number): number => seen + randomInt(2, 2 ** 16)
  * Part of the statement that makes a row due now, also while it is held: the row cannot tell that from a lease that has run
  * out. Under another epoch its holder neither renews the lease nor gives the row back: it is claimed, and read again.
  */
-export const madeDue = sql`wake_at = now(), ${givenBack}`
+export const madeDue = sql`wake_at = now(), ${releaseEpoch}`
 
 /** Makes rows due at once, for a process that stops: the next worker that polls claims them. */
-export async function release(db: Database, table: WorkTable, held: Held[]): Promise<void> {
+export async function release(db: Database, table: WorkTable, held: HeldRow[]): Promise<void> {
   if (held.length === 0) return
   await query(
     db,
@@ -192,16 +192,16 @@ export async function release(db: Database, table: WorkTable, held: Held[]): Pro
 const refusedMs = 5 * 60_000
 
 /** Gives a held row back for some minutes, for work that would fail in the same way again. */
-export async function postpone(db: Database, table: WorkTable, { id, epoch }: Held): Promise<void> {
+export async function postpone(db: Database, table: WorkTable, { id, epoch }: HeldRow): Promise<void> {
   await query(
     db,
-    sql`update ${sql.raw(table)} set wake_at = ${nowPlus(refusedMs)}, ${givenBack}
+    sql`update ${sql.raw(table)} set wake_at = ${nowPlus(refusedMs)}, ${releaseEpoch}
       where id = ${id} and epoch = ${epoch} and wake_at is not null`,
   )
 }
 
 /** Locks the rows that are still held, in the order of lockOwners. */
-function lockHeld(table: WorkTable, held: Held[]): SQL {
+function lockHeld(table: WorkTable, held: HeldRow[]): SQL {
   const order = table === 'generations' ? sql`t.depth desc, t.id` : sql`t.id`
   return sql`select t.id
     from ${sql.raw(table)} as t
@@ -211,7 +211,7 @@ function lockHeld(table: WorkTable, held: Held[]): SQL {
 }
 
 /** Held rows as the relation `h(id, epoch)`. */
-export function heldRows(held: readonly Held[]): SQL {
+export function heldRows(held: readonly HeldRow[]): SQL {
   const rows = held.map(({ id, epoch }) => ({ id, epoch }))
   return rowsOf(jsonb(rows), rows.length, 'h(id text, epoch int)')
 }

@@ -1,22 +1,83 @@
 /**
- * Runs the due rows of one table in this process: claims after hints and when rows are due, keeps the leases, stops cleanly.
+ * Runs the due rows of one table in this process: claims after hints and when rows are due, in slots that are fair to
+ * projects, keeps the leases, stops cleanly.
  */
+import type { WorkTable } from '../db/tables/columns.ts'
+import { type ClaimedRow, type HeldRow, postpone, release, type ClaimLimits } from './work.ts'
 import type { PubSub } from '../pubsub/pubsub.ts'
-import { momentNow, type Moment } from '../../core/stopwatch.ts'
+import { momentNow, type Moment } from '../../core/time.ts'
 import type { Database } from '../db/database.ts'
 import { isRefused } from '../db/storage-error.ts'
-import { allowanceOf, type Allowance } from './fairness.ts'
-import type { Leases } from './leases.ts'
-import { whenAnswered } from './read-back.ts'
+import { type Leases, whenAnswered } from './leases.ts'
 import type { Schedule } from './schedule.ts'
-import type { Slots, TakeSlot } from './slots.ts'
 import { createTasks, type Tasks, type WorkControl } from './task.ts'
-import { postpone, release, type Claimed, type ClaimLimits } from './work.ts'
-import type { WorkTable } from '../db/tables/columns.ts'
+export { interruption, type Recheck, type WorkControl } from './task.ts'
 
-export { interrupted, type Recheck, type WorkControl } from './task.ts'
+/** What one claim may take. */
+interface Allowance {
+  limit: number
+  /** Projects that have their share already: their rows are not claimed. */
+  crowded: string[]
+}
 
-export interface WorkerOptions<Row extends Claimed> {
+/** One spare slot for this many slots, for projects with less than their share. */
+const slotsPerSpare = 8
+
+/**
+ * How many rows the next claim may take. A project may use any free slot. When all are used, there is an eighth more
+ * (at least one), given one by one to projects with less than an equal share: a project without rows in work never
+ * waits for the whole queue of another, and a single project can use every slot. `held` is the project of each row in
+ * work. Null when nothing may be claimed.
+ */
+export function allowanceOf(slots: number, held: readonly string[]): Allowance | null {
+  if (held.length < slots) return { limit: slots - held.length, crowded: [] }
+  if (held.length >= slots + Math.max(1, Math.floor(slots / slotsPerSpare))) return null
+  const counts = new Map<string, number>()
+  for (const project of held) counts.set(project, (counts.get(project) ?? 0) + 1)
+  const share = slots / (counts.size + 1)
+  return { limit: 1, crowded: [...counts].filter(([, count]) => count >= share).map(([project]) => project) }
+}
+
+/** A slot that is kept for one row. Exactly one of its functions is called, once. */
+export interface Slot {
+  /** Starts the work on the row, which was claimed by a statement that was sent after the slot was taken. */
+  run(row: ClaimedRow): void
+  /** Gives the slot back: the row was not claimed. */
+  free(): void
+  /**
+   * Gives the slot back when nobody knows whether the row was claimed, because the statement failed. If it was, the row is
+   * released as soon as the database responds; else its lease ends by itself.
+   */
+  giveBack(row: HeldRow): void
+}
+
+/** Takes a slot for a row of this project, or null when there is none for it now. */
+type TakeSlot = (projectId: string) => Slot | null
+
+export interface Slots {
+  /** Null when this process has no worker of the table, the worker stops, or it has no slot for the project. */
+  take(table: WorkTable, projectId: string): Slot | null
+  /** Whether this process has workers. */
+  hasWorkers(): boolean
+  /** Registers the worker of a table. Returns the function that removes it. */
+  offer(table: WorkTable, take: TakeSlot): () => void
+}
+
+export function createSlots(): Slots {
+  const workers = new Map<WorkTable, TakeSlot>()
+  return {
+    take: (table, projectId) => workers.get(table)?.(projectId) ?? null,
+    hasWorkers: () => workers.size > 0,
+    offer(table, take) {
+      workers.set(table, take)
+      return () => {
+        if (workers.get(table) === take) workers.delete(table)
+      }
+    },
+  }
+}
+
+export interface WorkerOptions<Row extends ClaimedRow> {
   db: Database
   pubsub: PubSub
   table: WorkTable
@@ -31,7 +92,7 @@ export interface WorkerOptions<Row extends Claimed> {
   /** Claims due rows. */
   claim(limits: ClaimLimits): Promise<Row[]>
   /**
-   * Works on one row. The signal aborts when the lease is lost or the process stops, and with the reason `interrupted`
+   * Works on one row. The signal aborts when the lease is lost or the process stops, and with the reason `interruption`
    * when the current step must be aborted but this process keeps the row.
    */
   run(held: Row, control: WorkControl): Promise<void>
@@ -57,7 +118,7 @@ export interface Worker {
   stop(graceMs: number): Promise<void>
 }
 
-export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker {
+export function startWorker<Row extends ClaimedRow>(options: WorkerOptions<Row>): Worker {
   const { db, table } = options
   let stopping = false
   let claiming = false
@@ -118,7 +179,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 }
 
 /** The same work; a row of which the database refuses something waits for some minutes. */
-function postponing<Row extends Claimed>(options: WorkerOptions<Row>): WorkerOptions<Row> {
+function postponing<Row extends ClaimedRow>(options: WorkerOptions<Row>): WorkerOptions<Row> {
   const { db, table } = options
   return {
     ...options,
@@ -140,7 +201,7 @@ interface TakenSlots {
 }
 
 /** The slots that were taken and have no row yet. `allowance` is null when no slot may be taken. */
-function takenSlots<Row extends Claimed>(
+function takenSlots<Row extends ClaimedRow>(
   { db, table }: WorkerOptions<Row>,
   worker: { allowance(): Allowance | null; start(row: Row, since: Moment): void; done(): void },
 ): TakenSlots {
@@ -174,7 +235,7 @@ function takenSlots<Row extends Claimed>(
 
 /** Offers free slots, and polls now, after hints and when rows are due, until the returned function is called. */
 function keepPolling(
-  { pubsub, table, schedule, freeSlots }: Omit<WorkerOptions<Claimed>, 'claim' | 'run'>,
+  { pubsub, table, schedule, freeSlots }: Omit<WorkerOptions<ClaimedRow>, 'claim' | 'run'>,
   take: TakeSlot,
   poll: () => void,
 ): () => void {
@@ -192,7 +253,7 @@ function keepPolling(
 }
 
 /** Claims due rows and starts the work on them. */
-async function claimRows<Row extends Claimed>(
+async function claimRows<Row extends ClaimedRow>(
   { leases, claim }: WorkerOptions<Row>,
   allowance: Omit<ClaimLimits, 'except'>,
   tasks: Tasks<Row>,

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../../../src/core/log.ts'
 import { AppError } from '../../../src/core/errors.ts'
 import { featuresOf } from '../../../src/domain/bridge/features.ts'
-import { serveModernAgent } from '../../../src/api/mcp/agent/agent-modern.ts'
+import { serveModernAgent } from '../../../src/api/mcp/agent/agent-eras.ts'
 import { createChangeNotifications } from '../../../src/api/mcp/http/change-notifications.ts'
 import type { ModernRequest } from '../../../src/api/mcp/http/agent-request.ts'
-import { createOpenStreams } from '../../../src/api/mcp/http/open-streams.ts'
+import { createOpenStreams } from '../../../src/api/mcp/http/mcp-runtime.ts'
 import { envelope, modernProtocol } from '../../support/mcp-wire.ts'
 
 test('is refused, and no stream is left that nobody reads', async () => {

@@ -1,6 +1,6 @@
 /** Which trace contexts of callers are valid, and what is passed on of them. */
 import { expect, test } from 'vitest'
-import { traceContextOf } from '../../../src/core/telemetry/trace-context.ts'
+import { traceContextOf } from '../../../src/core/telemetry/unit.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'

@@ -8,7 +8,7 @@ import {
   roles,
   within,
   type Policy,
-} from '../../../src/domain/access/policy.ts'
+} from '../../../src/domain/access/permission/policy.ts'
 
 const policy = (...statement: Policy['statement']): Policy => ({ statement })
 const allow = (action: string[], resource = ['*']) => ({ effect: 'Allow' as const, action, resource })

@@ -1,7 +1,7 @@
 /** Streams end with their key: after a hint, without a hint, or when the key expires. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
+import { systemClock } from '../../../src/core/time.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { createRevocationWatcher } from '../../../src/domain/access/index.ts'
 import { localPubSub } from '../../../src/store/pubsub/pubsub.ts'

@@ -1,6 +1,6 @@
 /** The sentence about a call: filled from the arguments that would run, and rewritten by none of them. */
 import { expect, test } from 'vitest'
-import { summaryOf, type Summarised } from '../../../src/domain/approvals/summary.ts'
+import { summaryOf, type SummarySource } from '../../../src/domain/approvals/summary.ts'
 
 const inputSchema = {
   type: 'object',
@@ -12,7 +12,7 @@ const inputSchema = {
   },
   required: ['amount', 'customer'],
 }
-const credit: Summarised = {
+const credit: SummarySource = {
   runtimeName: 'store_credit',
   arguments: { note: 'late', customer: 'Ada', amount: 20, lines: [1] },
   editedArguments: null,
@@ -24,15 +24,15 @@ const credit: Summarised = {
     titleTemplate: 'Store credit of {amount} EUR to {customer}',
   },
 }
-const named = (titleTemplate: string): Summarised => ({
+const named = (titleTemplate: string): SummarySource => ({
   ...credit,
   question: { ...credit.question!, titleTemplate },
 })
-const untitled: Summarised = {
+const untitled: SummarySource = {
   ...credit,
   question: { title: 'Store credit', description: null, inputSchema },
 }
-const textOf = (approval: Summarised) => summaryOf(approval).text
+const textOf = (approval: SummarySource) => summaryOf(approval).text
 
 test('a title is filled with the values, which are marked as values', () => {
   expect(summaryOf(credit)).toEqual({

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../src/domain/egress/index.ts'
-import { isPublicAddress } from '../../../src/domain/egress/addresses.ts'
+import { isPublicAddress } from '../../../src/domain/egress/policy.ts'
 
 const privateAddresses = [
   '0.0.0.0',

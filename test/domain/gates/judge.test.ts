@@ -1,7 +1,7 @@
 /** The strictest of all policies that stop a call: adding one never makes the result laxer. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { roles } from '../../../src/domain/access/policy.ts'
+import { roles } from '../../../src/domain/access/permission/policy.ts'
 import { judgeGate, meets, stricter, type Requirement } from '../../../src/domain/gates/evaluate.ts'
 import {
   gateDefaults,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readCallInput } from '../../../src/domain/models/tool-input.ts'
+import { readCallInput } from '../../../src/domain/models/message.ts'
 
 test.each([
   ['{"a":1}', { a: 1 }],

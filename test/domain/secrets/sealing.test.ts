@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { seal, unseal } from '../../../src/domain/secrets/sealing.ts'
+import { seal, unseal } from '../../../src/domain/secrets/secrets.ts'
 
 const key = randomBytes(32)
 

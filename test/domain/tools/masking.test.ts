@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { masked } from '../../../src/core/scrub.ts'
+import { maskAt } from '../../../src/core/scrub.ts'
 import * as masking from '../../../src/domain/tools/masking.ts'
 
 const secret = { type: 'string', writeOnly: true }
@@ -16,7 +16,7 @@ const maskedPaths = (inputSchema: JsonObject, args: JsonObject) =>
   masking.maskedPaths({ inputSchema, projectId }, args)
 const maskedText = (inputSchema: JsonObject, text: string) =>
   masking.maskedText({ inputSchema, projectId }, text)
-const shown = (schema: JsonObject, args: JsonObject) => masked(args, maskedPaths(schema, args))
+const shown = (schema: JsonObject, args: JsonObject) => maskAt(args, maskedPaths(schema, args))
 
 const card = object({ number: secret, holder: { type: 'string' } })
 

@@ -1,7 +1,7 @@
 /** Names of tools: valid, stable, distinct. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { collisions, isToolName, runtimeName } from '../../../src/domain/tools/names.ts'
+import { collisions, isToolName, runtimeName } from '../../../src/domain/tools/fields.ts'
 
 describe('names of tools', () => {
   it.each(['search', 'delete-post', '_x', 'A1', 'a'.repeat(64)])('accepts %s', (name) => {

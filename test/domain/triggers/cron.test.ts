@@ -1,7 +1,13 @@
 /** When schedules fire, above all where the clock is changed; and what the template of a hook makes of a body. */
 import { expect, test } from 'vitest'
-import { dueTick, faultOfLine, faultOfZone, ticksAfter } from '../../../src/domain/triggers/cron.ts'
-import { faultOfTemplate, fillTemplate } from '../../../src/domain/triggers/template.ts'
+import {
+  dueTick,
+  faultOfLine,
+  faultOfZone,
+  ticksAfter,
+  faultOfTemplate,
+  fillTemplate,
+} from '../../../src/domain/triggers/trigger.ts'
 
 const at = (text: string) => new Date(text)
 const ticks = (line: string, zone: string, after: string, count: number) =>

@@ -1,6 +1,6 @@
 /** How often upstreams are made due: by servers that report changes all the time, and by calls that fail. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { paced } from '../../../src/domain/upstream/changes.ts'
+import { paceWakes } from '../../../src/domain/upstream/changes.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { sql } from '../../../src/store/db/sql.ts'
 import { openHarness } from '../../support/harness.ts'
@@ -11,7 +11,7 @@ afterEach(() => vi.useRealTimers())
 it('a server that reports changes all the time is read ever more seldom while they bring nothing new', async () => {
   vi.useFakeTimers()
   let [wakes, known] = [0, 0]
-  const report = paced(async () => {
+  const report = paceWakes(async () => {
     wakes++
     return known
   })

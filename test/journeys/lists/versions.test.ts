@@ -1,6 +1,6 @@
 /** Every version of a tool and an agent is kept: what changed, by whom, and nothing that the reader may not see. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { changesBetween } from '../../../src/core/json-changes.ts'
+import { changesBetween } from '../../../src/core/json.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { statementsDuring } from '../../support/statements.ts'
 

@@ -1,7 +1,7 @@
 /** Clients whose own time limit ends before a person decides: they cancel their request by themselves. */
 import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
-import { defaultTimings } from '../../../src/api/mcp/http/timings.ts'
+import { defaultTimings } from '../../../src/api/mcp/http/mcp-runtime.ts'
 import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import type { Harness } from '../../support/harness.ts'
 import { connectV1, type McpResult } from '../../support/mcp-clients.ts'

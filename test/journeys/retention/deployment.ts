@@ -1,7 +1,7 @@
 /** A deployment whose sweeps are run by the test, at a time of its own. */
 import type { Config } from '../../../src/config.ts'
-import { sweepProject } from '../../../src/domain/retention/sweep.ts'
-import type { Removed } from '../../../src/domain/retention/kinds.ts'
+import { sweepProject } from '../../../src/domain/retention/worker.ts'
+import type { RemovedCounts } from '../../../src/domain/retention/lease.ts'
 import { adminKey, type Harness } from '../../support/harness.ts'
 import { openDeployment, type DatabaseKind, type Deployment } from '../../support/deployment.ts'
 
@@ -17,7 +17,7 @@ export interface Retained {
   /** Takes the row as a process does that claims it. */
   take(): Promise<{ id: string; epoch: number }>
   /** Sweeps as if so many days had passed, in this process or another one. */
-  sweep(days: number, at?: Harness): Promise<Removed | null>
+  sweep(days: number, at?: Harness): Promise<RemovedCounts | null>
   /** Appends an event, so that no other one is the newest. */
   touch(): Promise<void>
   /** The cursor after everything that is in the feed now. */

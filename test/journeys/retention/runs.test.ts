@@ -1,7 +1,7 @@
 /** Finished runs go whole, the feed begins after them, and whatever is not finished stays. On both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeRuns } from '../../../src/domain/retention/remove-runs.ts'
-import { sweepProject } from '../../../src/domain/retention/sweep.ts'
+import { sweepProject } from '../../../src/domain/retention/worker.ts'
 import { LeaseLostError } from '../../../src/store/work/work.ts'
 import { hasPostgres } from '../../support/databases.ts'
 import { adminKey } from '../../support/harness.ts'

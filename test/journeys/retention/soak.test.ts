@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { findRuns } from '../../../src/domain/retention/find-runs.ts'
-import { sweepProject } from '../../../src/domain/retention/sweep.ts'
+import { sweepProject } from '../../../src/domain/retention/worker.ts'
 import { hasPostgres } from '../../support/databases.ts'
 import { openRetained, type Retained } from './deployment.ts'
 

@@ -7,9 +7,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { BucketFaultError, type Bucket } from '../../../src/store/blobs/blobs.ts'
-import { s3Bucket } from '../../../src/store/blobs/s3/bucket.ts'
-import { probeBucket } from '../../../src/store/blobs/s3/probe.ts'
-import type { S3Settings } from '../../../src/store/blobs/s3/settings.ts'
+import { s3Bucket, probeBucket } from '../../../src/store/blobs/s3/bucket.ts'
+import type { S3Settings } from '../../../src/store/blobs/s3/requests.ts'
 import { startS3Server, type S3Server } from '../../support/s3-server.ts'
 
 let server: S3Server

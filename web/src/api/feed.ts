@@ -91,7 +91,7 @@ export const typesThat = (isListed: (how: Listing) => boolean) =>
   (Object.keys(declaredEvents) as LoggedType[]).filter((type) => isListed(declaredEvents[type]))
 
 /** Everything that a screen follows. Steps and calls of runs are heard by the screen of one run. */
-export const followed: readonly EventType[] = typesThat(({ isFollowed }) => isFollowed)
+export const followedEvents: readonly EventType[] = typesThat(({ isFollowed }) => isFollowed)
 
 interface Listener {
   types: ReadonlySet<string>
@@ -144,7 +144,7 @@ function startFeed(): () => void {
       stop = follow<FeedEvent>(
         textOf(feedDocument),
         'projectEvents',
-        { projectId, after, types: [...followed] },
+        { projectId, after, types: [...followedEvents] },
         {
           hear: broadcast,
           refuse: again,

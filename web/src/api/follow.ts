@@ -1,5 +1,5 @@
 /** One subscription that ends once: refused, complete or stopped. */
-import { unpacked } from '../../../src/core/exact-json.ts'
+import { unpackValue } from '../../../src/core/exact-json.ts'
 import { isBlocked, socket } from './socket.ts'
 import { openStream } from './stream.ts'
 
@@ -36,7 +36,7 @@ export function follow<Event extends { cursor: string | null }>(
   const refused = (errors: readonly { message: string }[]) => end(() => refuse(errors[0]?.message ?? null))
   const sink = {
     next(result: object) {
-      const { data, errors } = unpacked(result) as {
+      const { data, errors } = unpackValue(result) as {
         data?: Record<string, Event> | null
         errors?: readonly { message: string }[]
       }

@@ -1,6 +1,6 @@
 /** Reads that follow events: one for all that come close together, never two at once, and again where one failed. */
 
-export interface Gathered {
+export interface GatheredReads {
   /** Asks for a read within a moment. While one runs, another follows it. */
   ask(): void
   /** The same without the moment. */
@@ -12,7 +12,7 @@ export interface Gathered {
  * A steady stream of events neither puts the read off again and again nor cuts off the one under way, as it would if each
  * event began anew. `read` must not reject; what it resolves with is after how many milliseconds it is tried again, or null.
  */
-export function gathered(read: () => Promise<number | null>, ms = 150): Gathered {
+export function gatherReads(read: () => Promise<number | null>, ms = 150): GatheredReads {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isReading = false
   let isDue = false

@@ -8,7 +8,7 @@ export interface Issue {
 }
 
 /** Why a mutation was refused. */
-export interface Refused {
+export interface MutationRefusal {
   message: string
   issues: readonly Issue[]
 }
@@ -20,7 +20,10 @@ interface Member {
 }
 
 /** Null when the result is a payload. `failure` is what useMutation kept when there is no result at all. */
-export function refusalOf(result: object | null | undefined, failure: unknown = null): Refused | null {
+export function refusalOf(
+  result: object | null | undefined,
+  failure: unknown = null,
+): MutationRefusal | null {
   if (!result) return failure === null ? null : { message: messageOf(failure), issues: [] }
   const { __typename: type, message, issues } = result as Member
   return type.endsWith('Payload')
@@ -29,9 +32,9 @@ export function refusalOf(result: object | null | undefined, failure: unknown = 
 }
 
 /** The message with those of its issues, for forms that have no fields to show them at. */
-export const wholeText = (refused: Refused | null): string | null =>
+export const wholeText = (refused: MutationRefusal | null): string | null =>
   refused && [refused.message, ...refused.issues.map(({ message }) => message)].join(' ')
 
 /** The message where no issue says more at its field. */
-export const unplacedText = (refused: Refused | null): string | null =>
+export const unplacedText = (refused: MutationRefusal | null): string | null =>
   refused && refused.issues.length === 0 ? refused.message : null

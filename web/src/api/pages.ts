@@ -4,7 +4,7 @@ import { writeJson } from '../../../src/core/exact-json.ts'
 import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
-import { gathered, type Gathered } from './gather.ts'
+import { gatherReads, type GatheredReads } from './gather.ts'
 import { useProject } from './session.ts'
 
 export interface Connection<Node> {
@@ -55,7 +55,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
   const [read, setRead] = useState<(Part<Node> & { key: string; heard: number; error: unknown }) | null>(null)
   // Counts what makes the rows old: an event, or a change that one made oneself.
   const heard = useRef(0)
-  const events = useRef<Gathered | null>(null)
+  const events = useRef<GatheredReads | null>(null)
   const latest = useRef({ variables, of, read })
   useEffect(() => {
     latest.current = { variables, of, read }
@@ -88,7 +88,7 @@ export function usePages<Result, Variables extends { after?: string | null }, No
     const isMore = before?.key === key && before.error === null && before.pages < pages
     let known: Part<Node> = isMore && before.heard === heard.current ? before : nothing
     const left = new AbortController()
-    const own = gathered(() => {
+    const own = gatherReads(() => {
       const first = known
       known = nothing
       return load(first, left.signal)

@@ -4,8 +4,8 @@ import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
-import { gathered, type Gathered } from './gather.ts'
-import { refusalOf, type Refused } from './outcome.ts'
+import { gatherReads, type GatheredReads } from './gather.ts'
+import { refusalOf, type MutationRefusal } from './outcome.ts'
 import { useProject } from './session.ts'
 
 export interface Query<Result> {
@@ -36,7 +36,7 @@ export function useQuery<Result, Variables>(
   // Another project is another result.
   const key = `${project} ${given}`
   const [state, setState] = useState<{ key: string; data?: Result; error: unknown }>({ key, error: null })
-  const events = useRef<Gathered | null>(null)
+  const events = useRef<GatheredReads | null>(null)
 
   const read = useCallback(
     async (signal: AbortSignal) => {
@@ -60,7 +60,7 @@ export function useQuery<Result, Variables>(
 
   useEffect(() => {
     const left = new AbortController()
-    const own = gathered(() => read(left.signal))
+    const own = gatherReads(() => read(left.signal))
     events.current = own
     if (!skip) own.now()
     return () => {
@@ -97,7 +97,7 @@ export function useMutation<Result extends object, Variables>(
 ) {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>(null)
-  const [refused, setRefused] = useState<Refused | null>(null)
+  const [refused, setRefused] = useState<MutationRefusal | null>(null)
   const busy = useRef(false)
   const clear = useCallback(() => {
     setError(null)

@@ -3,7 +3,7 @@ import { writeJson } from '../../../src/core/exact-json.ts'
 import { createStore, useStore } from './store.ts'
 import { t } from '../texts/texts.tsx'
 
-export interface SignedIn {
+export interface OpenSession {
   state: 'in'
   /** The principal that the page shows: what is sent in the name of another one is refused. */
   id: string
@@ -11,7 +11,7 @@ export interface SignedIn {
   projectId: string | null
 }
 
-export interface SignedOut {
+export interface ClosedSession {
   state: 'out'
   /** Why the sign-in page is shown; null when nobody was signed in. */
   reason: string | null
@@ -19,7 +19,7 @@ export interface SignedOut {
   loginPath: string | null
 }
 
-type Session = { state: 'unknown' } | SignedIn | SignedOut
+type Session = { state: 'unknown' } | OpenSession | ClosedSession
 
 const session = createStore<Session>({ state: 'unknown' })
 /** The project that the person chose; null for the default one of the session. */

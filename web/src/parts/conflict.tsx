@@ -1,6 +1,6 @@
 /** Somebody else changed what is being edited: theirs beside mine, and how to go on. */
 import { useState } from 'react'
-import { changedNames, rebased } from './rebase.ts'
+import { changedNames, rebase } from './rebase.ts'
 import { Value } from './json-view.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -67,11 +67,7 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
         </table>
       </section>
       <div className="row">
-        <button
-          type="button"
-          className="primary"
-          onClick={() => onTake(rebased(base, mine, theirs, givenUp))}
-        >
+        <button type="button" className="primary" onClick={() => onTake(rebase(base, mine, theirs, givenUp))}>
           {t('Go on with these')}
         </button>
         <button type="button" onClick={() => onTake(theirs)}>

@@ -1,13 +1,13 @@
 /** The form of a definition: creating it, and changing it on top of exactly the version that was read. */
 import { Fragment, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { Issue, Refused } from '../api/outcome.ts'
+import type { Issue, MutationRefusal } from '../api/outcome.ts'
 import { Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
 import { kinds, type Kind } from './kinds.ts'
 import { changedNames } from './rebase.ts'
-import { refusalText, stillTrue, type Written } from './told-issues.ts'
+import { refusalText, stillTrue, type FieldsInput } from './told-issues.ts'
 import { toast } from './toasts.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -19,7 +19,7 @@ interface Defined {
 
 interface Mutation {
   isRunning: boolean
-  refused: Refused | null
+  refused: MutationRefusal | null
   clear(): void
 }
 
@@ -41,7 +41,7 @@ function useFaults<Draft extends object>({ refused, clear }: Mutation, first: Dr
       return { told, message: refusalText(refused, issues, told) }
     },
     /** The input of a draft that is sent now; null when it has faults. */
-    inputOf<Input>(draft: Draft, written: Written<Input>): Input | null {
+    inputOf<Input>(draft: Draft, written: FieldsInput<Input>): Input | null {
       clear()
       setSent(draft)
       setOwn('issues' in written ? written.issues : [])
@@ -61,7 +61,7 @@ interface CreateProps<Draft, Input> extends Props<Draft, Input, { id: string; na
   /** What is opened of the new one. */
   query?: string
   empty: Draft
-  write(draft: Draft): Written<Input>
+  write(draft: Draft): FieldsInput<Input>
 }
 
 export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft, Input>) {
@@ -100,7 +100,7 @@ interface EditProps<Thing, Draft, Input> extends Props<Draft, Input, Thing> {
   /** How the fields are called on screen. */
   names: Record<keyof Draft, string>
   /** Null: nothing was changed. */
-  write(base: Thing, began: Draft, draft: Draft): Written<Input> | null
+  write(base: Thing, began: Draft, draft: Draft): FieldsInput<Input> | null
   /** Deleting it. */
   children: ReactNode
 }

@@ -217,7 +217,7 @@ export function ChoiceField({ label, any, value, options, onChange }: ChoiceFiel
 }
 
 /** Something the address narrows a list to that has no field: it can be taken away. */
-export function Narrowed({ name, id, onClear }: { name: string; id: string; onClear(): void }) {
+export function NarrowingChip({ name, id, onClear }: { name: string; id: string; onClear(): void }) {
   return (
     <button
       type="button"

@@ -9,7 +9,7 @@ interface Props {
   children: ReactNode
 }
 
-export function Folded({ name, children }: Props) {
+export function Fold({ name, children }: Props) {
   const body = useRef<HTMLDivElement>(null)
   const [isHigh, setHigh] = useState(false)
   const [isOpen, setOpen] = useState(false)

@@ -1,6 +1,6 @@
 /** A form in a dialog: why its mutation was refused stands above the button that sends it. */
 import type { ReactNode } from 'react'
-import type { Refused } from '../api/outcome.ts'
+import type { MutationRefusal } from '../api/outcome.ts'
 import { Dialog } from './dialog.tsx'
 import { Refusal } from './fields.tsx'
 
@@ -13,9 +13,9 @@ interface Props {
   isReady: boolean
   isWide?: boolean
   /** The mutation. */
-  form: { isRunning: boolean; refused: Refused | null }
+  form: { isRunning: boolean; refused: MutationRefusal | null }
   /** What to say when it was refused, where that is not its message. */
-  textOf?(refused: Refused | null): string | null
+  textOf?(refused: MutationRefusal | null): string | null
   onSubmit(): Promise<void>
   onClose(): void
   /** What the button says that closes it; none without. */

@@ -9,7 +9,7 @@ import {
   valueFrom,
   valuesFrom,
   valueText,
-  type Known,
+  type KnownProperty,
 } from './gate-properties.ts'
 import { isAboutPresence, type Operator, type Row, type Rules } from './gate-rules.ts'
 import { Icon } from './icons.tsx'
@@ -18,7 +18,7 @@ import { t } from '../texts/texts.tsx'
 
 interface Props {
   rules: Rules
-  known: readonly Known[]
+  known: readonly KnownProperty[]
   faults: readonly DraftFault[]
   onChange(rules: Rules): void
 }
@@ -74,7 +74,7 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
 interface RowProps {
   row: Row
   at: number
-  known: readonly Known[]
+  known: readonly KnownProperty[]
   fault: string | null
   onChange(row: Row): void
   onRemove(): void
@@ -148,7 +148,7 @@ function withOperator(row: Row, operator: Operator): Row {
 interface PropertyProps {
   row: Row
   at: number
-  known: readonly Known[]
+  known: readonly KnownProperty[]
   onChoose(path: readonly string[]): void
 }
 
@@ -184,7 +184,7 @@ function PropertyInput({ row, at, known, onChoose }: PropertyProps) {
 interface ValueProps {
   row: Row
   at: number
-  known: Known | undefined
+  known: KnownProperty | undefined
   onChange(value: unknown): void
 }
 

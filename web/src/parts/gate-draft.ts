@@ -137,7 +137,7 @@ const isComplete = ({ path, operator, value }: Row): boolean =>
   path.length > 0 && path.every((name) => name !== '') && (isAboutPresence(operator) || value !== undefined)
 
 /** The draft with its conditions in the other form; null when rows cannot say them. */
-export function switched(draft: Draft): Draft | null {
+export function switchForm(draft: Draft): Draft | null {
   const { when } = draft
   if (when.as === 'rows') {
     const complete = { ...when.rules, rows: when.rules.rows.filter(isComplete) }

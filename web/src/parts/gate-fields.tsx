@@ -3,7 +3,7 @@ import './gate-fields.css'
 import { useState } from 'react'
 import type { Issue } from '../api/outcome.ts'
 import { ConditionRows } from './gate-conditions.tsx'
-import { switched, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
+import { switchForm, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
 import { Field } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import { JsonField, issuesAt } from './long-fields.tsx'
@@ -86,7 +86,7 @@ function titleHint(schema: Schema | null): string {
 function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'hasTitle'>) {
   const [edition, setEdition] = useState(0)
   const { when } = draft
-  const other = switched(draft)
+  const other = switchForm(draft)
   const about = faults.filter(({ path }) => path[0] === 'when')
   return (
     <section className="gate-when" aria-label={t('Conditions')}>

@@ -2,7 +2,7 @@
 import { useState, type ReactNode } from 'react'
 import { graphql } from '../api/document.ts'
 import { useMutation, useQuery } from '../api/query.ts'
-import type { Refused } from '../api/outcome.ts'
+import type { MutationRefusal } from '../api/outcome.ts'
 import { Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { isDeepSame } from './deep-same.ts'
@@ -52,7 +52,7 @@ interface Props {
   schema: Schema | null
   /** Whether its calls have one schema, so that a sentence can name their arguments. */
   hasTitle?: boolean
-  update: { isRunning: boolean; refused: Refused | null }
+  update: { isRunning: boolean; refused: MutationRefusal | null }
   /** Saves it at once; null removes it. Resolves with null when it was refused or failed. */
   send(gate: PolicyInput | null): Promise<object | null>
   proposalOf(gate: PolicyInput | null, note: string): ProposeInput
@@ -151,7 +151,7 @@ export function GateForm({
 }
 
 /** The faults of the gate itself, with paths that begin at it. */
-const gateIssues = (refused: Refused | null) =>
+const gateIssues = (refused: MutationRefusal | null) =>
   (refused?.issues ?? []).flatMap(({ path, message }) => {
     const at = path.indexOf('gate')
     return at < 0 ? [] : [{ path: path.slice(at), message }]

@@ -12,7 +12,7 @@ import type { Schema } from './schema-form-resolve.ts'
 import { isSame, numberFrom } from './schema-form-values.ts'
 import { t } from '../texts/texts.tsx'
 
-export interface Known {
+export interface KnownProperty {
   path: readonly string[]
   kind: 'text' | 'number' | 'boolean' | 'list' | 'other'
   /** The values of an enum; null when any is allowed. */
@@ -20,8 +20,8 @@ export interface Known {
 }
 
 /** The properties of a schema, those of objects within it too, up to `max`. */
-export function propertiesOf(schema: Schema | null, max = 100): Known[] {
-  const found: Known[] = []
+export function propertiesOf(schema: Schema | null, max = 100): KnownProperty[] {
+  const found: KnownProperty[] = []
   const visit = (inner: unknown, path: readonly string[]): void => {
     const field = fieldOf(inner, schema!)
     if (field.kind === 'group' && path.length < 4) {
@@ -33,7 +33,7 @@ export function propertiesOf(schema: Schema | null, max = 100): Known[] {
   return found
 }
 
-function kindOf(field: Field): Pick<Known, 'kind' | 'options'> {
+function kindOf(field: Field): Pick<KnownProperty, 'kind' | 'options'> {
   if (field.kind === 'text' || field.kind === 'number' || field.kind === 'boolean' || field.kind === 'list')
     return { kind: field.kind, options: null }
   if (field.kind === 'choice') return { kind: 'text', options: field.options.map(({ value }) => value) }
@@ -68,7 +68,7 @@ export const operatorWords: Record<Operator, string> = {
 }
 
 /** The operators that make sense for a property. */
-export function operatorsOf(known: Known | undefined): Operator[] {
+export function operatorsOf(known: KnownProperty | undefined): Operator[] {
   switch (known?.kind) {
     case 'number':
       return [...order, ...equality, ...presence]
@@ -84,7 +84,7 @@ export function operatorsOf(known: Known | undefined): Operator[] {
 }
 
 /** The value of a row as text; a list as its values with commas. */
-export function valueText(value: unknown, kind: Known['kind'] | undefined): string {
+export function valueText(value: unknown, kind: KnownProperty['kind'] | undefined): string {
   if (Array.isArray(value)) return value.map((one) => valueText(one, kind)).join(', ')
   if (value === null || value === undefined) return value === null ? 'null' : ''
   if (typeof value !== 'string') return writeJson(value)
@@ -92,7 +92,7 @@ export function valueText(value: unknown, kind: Known['kind'] | undefined): stri
 }
 
 /** The value that a text means for a property of this kind; undefined when it means none. */
-export function valueFrom(text: string, kind: Known['kind'] | undefined): unknown {
+export function valueFrom(text: string, kind: KnownProperty['kind'] | undefined): unknown {
   if (kind === 'text') return text === '' ? undefined : text
   const trimmed = text.trim()
   if (kind === 'number') return exactly(trimmed)
@@ -112,7 +112,7 @@ function exactly(text: string): number | ExactNumber | undefined {
 }
 
 /** The values of a list that is written with commas; undefined when there is none. */
-export function valuesFrom(text: string, kind: Known['kind'] | undefined): unknown[] | undefined {
+export function valuesFrom(text: string, kind: KnownProperty['kind'] | undefined): unknown[] | undefined {
   const values = text
     .split(',')
     .map((part) => valueFrom(part.trim(), kind))

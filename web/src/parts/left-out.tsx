@@ -1,7 +1,7 @@
 /** The tools that a model did not get, each with the reason. */
 import { Foreign } from './text.tsx'
 
-export function LeftOut({ tools }: { tools: { name: string; reason: string }[] }) {
+export function OmittedTools({ tools }: { tools: { name: string; reason: string }[] }) {
   return (
     <ul>
       {tools.map(({ name, reason }) => (

@@ -26,7 +26,7 @@ export const pauseParts = graphql(
   [principal],
 )
 
-export function Paused({ pause }: { pause: FragmentOf<typeof pauseParts> }) {
+export function PauseNotice({ pause }: { pause: FragmentOf<typeof pauseParts> }) {
   const { kind, targetName, targetId, reason, createdAt, pausedBy } = pause
   const name = kind === 'PROJECT' ? t('everything') : targetName
   return (

@@ -8,7 +8,7 @@ export function changedNames<Draft extends object>(before: Draft, after: Draft):
 }
 
 /** Theirs with every member that I changed; `givenUp` names those of mine to drop. */
-export function rebased<Draft extends object>(
+export function rebase<Draft extends object>(
   base: Draft,
   mine: Draft,
   theirs: Draft,

@@ -3,7 +3,7 @@
  * have an end. What no field can show is edited as JSON. Pure.
  */
 import { isObject, writeJson } from '../../../src/core/exact-json.ts'
-import { merged, resolved, type Schema } from './schema-form-resolve.ts'
+import { mergeSchemas, resolveSchema, type Schema } from './schema-form-resolve.ts'
 import { t } from '../texts/texts.tsx'
 
 export type { Schema } from './schema-form-resolve.ts'
@@ -36,7 +36,7 @@ export type TextFormat = 'plain' | 'date-time' | 'date' | 'email' | 'uri' | 'sec
 
 /** The field for a schema inside of `root`, which local references point into. */
 export function fieldOf(schema: unknown, root: Schema): Field {
-  const whole = resolved(schema, root)
+  const whole = resolveSchema(schema, root)
   if (!whole) return { kind: 'json', title: null, description: null, isNullable: false }
   const { shape, isNullable } = shapeOf(whole, root)
   return { ...shape, title: textOf(whole['title']), description: textOf(whole['description']), isNullable }
@@ -75,11 +75,11 @@ function branchesOf(schema: Schema, root: Schema): Schema[] | null {
   if (oneOf !== undefined && anyOf !== undefined) return null
   const list = oneOf ?? anyOf
   if (!Array.isArray(list)) return []
-  const parts = list.map((part) => resolved(part, root))
+  const parts = list.map((part) => resolveSchema(part, root))
   const shapes = ['type', 'properties', 'items', 'const', 'enum', 'oneOf', 'anyOf']
   if (parts.every((part) => part && !shapes.some((name) => name in part))) return []
   const { title: _title, description: _description, default: _default, ...beside } = base
-  const whole = parts.map((part) => part && merged(beside, part))
+  const whole = parts.map((part) => part && mergeSchemas(beside, part))
   return whole.includes(null) ? null : (whole as Schema[])
 }
 
@@ -187,7 +187,7 @@ function labelOfVariant(schema: Schema, at: number, root: Schema): string {
   if (title) return title
   if (isObject(schema['properties']))
     for (const [name, one] of Object.entries(schema['properties'])) {
-      const inner = resolved(one, root)
+      const inner = resolveSchema(one, root)
       if (inner && 'const' in inner) return `${name}: ${labelOf(inner['const'])}`
     }
   return typeof schema['type'] === 'string' ? schema['type'] : t('option {at}', { at: at + 1 })

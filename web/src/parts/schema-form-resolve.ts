@@ -6,7 +6,7 @@ export type Schema = Record<string, unknown>
 const maxParts = 100
 
 /** The schema as one object without `$ref` and `allOf`; null when a form cannot show it. */
-export function resolved(schema: unknown, root: Schema): Schema | null {
+export function resolveSchema(schema: unknown, root: Schema): Schema | null {
   const budget = { left: maxParts }
   const visit = (given: unknown, seen: readonly string[]): Schema | null => {
     if (given === true) return {}
@@ -18,7 +18,7 @@ export function resolved(schema: unknown, root: Schema): Schema | null {
       const isAgain = typeof $ref !== 'string' || seen.includes($ref)
       parts.push(isAgain ? null : visit(targetOf($ref, root), [...seen, $ref]))
     }
-    return parts.reduceRight<Schema | null>((whole, part) => whole && part && merged(part, whole), own)
+    return parts.reduceRight<Schema | null>((whole, part) => whole && part && mergeSchemas(part, whole), own)
   }
   return visit(schema, [])
 }
@@ -46,7 +46,7 @@ function decodePart(part: string): string {
 }
 
 /** Both schemas in one, `over` before `under`; null when they demand different types or values. */
-export function merged(under: Schema, over: Schema): Schema | null {
+export function mergeSchemas(under: Schema, over: Schema): Schema | null {
   for (const name of ['type', 'const', 'enum'])
     if (name in under && name in over && writeJson(under[name]) !== writeJson(over[name])) return null
   const whole: Schema = { ...under, ...over }

@@ -7,7 +7,7 @@ import {
   writeJson,
 } from '../../../src/core/exact-json.ts'
 import { fieldOf, type Field } from './schema-form-model.ts'
-import { resolved, type Schema } from './schema-form-resolve.ts'
+import { resolveSchema, type Schema } from './schema-form-resolve.ts'
 
 /** Objects within objects that are filled in at the beginning. */
 const maxDepth = 8
@@ -17,7 +17,7 @@ const maxDepth = 8
  * `isRequired` says whether the place must have a value.
  */
 export function initialValue(schema: unknown, root: Schema, isRequired = true, depth = 0): unknown {
-  const whole = resolved(schema, root)
+  const whole = resolveSchema(schema, root)
   if (whole && 'default' in whole) return structuredClone(whole['default'])
   if (!isRequired || depth > maxDepth) return undefined
   const field = fieldOf(schema, root)

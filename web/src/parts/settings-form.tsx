@@ -1,6 +1,6 @@
 /** Settings that are edited in place; what somebody else changed meanwhile stands beside them. */
 import { useState, type ReactNode } from 'react'
-import { unplacedText, type Refused } from '../api/outcome.ts'
+import { unplacedText, type MutationRefusal } from '../api/outcome.ts'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
 import { changedNames } from './rebase.ts'
@@ -24,7 +24,7 @@ interface Props<Draft extends object> {
   settings: ReturnType<typeof useSettings<Draft>>
   /** How the fields are called on screen. */
   names: Record<keyof Draft, string>
-  mutation: { isRunning: boolean; refused: Refused | null; clear(): void }
+  mutation: { isRunning: boolean; refused: MutationRefusal | null; clear(): void }
   isDirty: boolean
   isComplete: boolean
   onSave(): Promise<void>

@@ -5,7 +5,7 @@ import { saveFile } from './save-file.ts'
 import { t } from '../texts/texts.tsx'
 
 /** The text with what deceives in it as marks such as U+202E. At most `max` marks are drawn. */
-export function marked(text: string, max = 500): ReactNode {
+export function markDeception(text: string, max = 500): ReactNode {
   const pieces: ReactNode[] = []
   let done = 0
   for (const { at, text: found, is } of deceptiveIn(text)) {
@@ -36,7 +36,7 @@ function markOf(found: string, is: 'unseen' | 'mixed', at: number): ReactNode {
 /** Text that runs in its own direction, so that nothing beside it is turned round. */
 export function Foreign({ text, max }: { text: string; max?: number }) {
   const shown = max !== undefined && text.length > max ? `${beginningOf(text, max)}…` : text
-  return <bdi>{marked(shown)}</bdi>
+  return <bdi>{markDeception(shown)}</bdi>
 }
 
 /** A string of JSON, with its quotes. */
@@ -53,10 +53,10 @@ function isolated(text: string): ReactNode[] {
   const nodes: ReactNode[] = []
   let at = 0
   for (const [i, piece] of text.split(literal, 2 * mostStrings).entries()) {
-    nodes.push(i % 2 === 1 ? <bdi key={at}>{marked(piece)}</bdi> : marked(piece))
+    nodes.push(i % 2 === 1 ? <bdi key={at}>{markDeception(piece)}</bdi> : markDeception(piece))
     at += piece.length
   }
-  return at < text.length ? [...nodes, marked(text.slice(at))] : nodes
+  return at < text.length ? [...nodes, markDeception(text.slice(at))] : nodes
 }
 
 /** More than this is folded away, in characters and lines. */
@@ -73,7 +73,7 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
   const shown = isLong && !isOpen ? short : beginningOf(text, largest)
   return (
     <div className={mono ? 'long mono' : 'long'} dir={mono ? 'ltr' : undefined}>
-      {mono ? <JsonPieces text={shown} /> : <bdi>{marked(shown)}</bdi>}
+      {mono ? <JsonPieces text={shown} /> : <bdi>{markDeception(shown)}</bdi>}
       {isLong && (
         <div className="long-more">
           <button type="button" className="quiet" onClick={() => setOpen(!isOpen)}>

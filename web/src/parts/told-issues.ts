@@ -1,10 +1,10 @@
 /** The faults that a server found in a draft, while the draft is being mended. Pure. */
-import type { Issue, Refused } from '../api/outcome.ts'
+import type { Issue, MutationRefusal } from '../api/outcome.ts'
 import { changedNames } from './rebase.ts'
 import { t } from '../texts/texts.tsx'
 
 /** The input that the fields of a form mean, or what is wrong with them. */
-export type Written<Input> = { input: Input } | { issues: Issue[] }
+export type FieldsInput<Input> = { input: Input } | { issues: Issue[] }
 
 /** The faults of fields that were not changed since `asked` was sent. */
 export function stillTrue<Draft extends object>(
@@ -18,7 +18,7 @@ export function stillTrue<Draft extends object>(
 
 /** What to say below the fields: null when every fault that was found has been mended. */
 export function refusalText(
-  refused: Refused | null,
+  refused: MutationRefusal | null,
   issues: readonly Issue[],
   left: readonly Issue[],
 ): string | null {

@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { graphql, type ResultOf, type VariablesOf } from '../api/document.ts'
 import { faults } from '../api/faults.ts'
-import type { Refused } from '../api/outcome.ts'
+import type { MutationRefusal } from '../api/outcome.ts'
 import { useMutation, type Payload } from '../api/query.ts'
 import { Foreign } from './text.tsx'
 import { UpstreamStatus } from './upstream-status.tsx'
@@ -32,11 +32,11 @@ const testMutation = graphql(
 )
 
 /** A server with what is needed to sign in there. */
-export type Tried = VariablesOf<typeof testMutation>['input']
+export type TrialServer = VariablesOf<typeof testMutation>['input']
 type Trial = Payload<ResultOf<typeof testMutation>>
 
 /** `input`: the server as the fields have it now; null: they have faults. */
-export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): Tried | null }) {
+export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): TrialServer | null }) {
   const { send, isRunning, refused } = useMutation(testMutation)
   const [trial, setTrial] = useState<Trial | null>(null)
   const run = async () => {
@@ -58,7 +58,7 @@ export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): T
   )
 }
 
-function Refusals({ refused: { message, issues } }: { refused: Refused }) {
+function Refusals({ refused: { message, issues } }: { refused: MutationRefusal }) {
   const told = issues.map(({ path, message: fault }) => `${path.slice(1).join('.')} ${fault}`)
   return (
     <p className="tone-bad" role="alert">

@@ -1,7 +1,7 @@
 /** What is paused, above every screen for as long as it is. */
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
-import { Paused, pauseParts } from '../parts/paused.tsx'
+import { PauseNotice, pauseParts } from '../parts/paused.tsx'
 import { t } from '../texts/texts.tsx'
 
 const pausesQuery = graphql(
@@ -29,7 +29,7 @@ export function PausedBar() {
       <ul>
         {pauses.map((pause) => (
           <li key={pause.id}>
-            <Paused pause={pause} />
+            <PauseNotice pause={pause} />
           </li>
         ))}
       </ul>

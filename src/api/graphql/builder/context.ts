@@ -7,7 +7,7 @@ import {
   getPersons,
   namePrincipals,
   loadKeyUses,
-  unauthenticated,
+  unauthenticatedError,
   type ApiKey,
   type NamedPrincipal,
 } from '../../../domain/access/index.ts'
@@ -34,7 +34,7 @@ import { getFiles, type StoredFile } from '../../../domain/files/index.ts'
 import type { Costs } from '../../../domain/models/index.ts'
 import { collidingNames, getAgents, type Agent } from '../../../domain/agents/index.ts'
 import {
-  askedFor,
+  approvalContexts,
   getGenerations,
   getSteps,
   loadAskedUnder,
@@ -43,7 +43,7 @@ import {
   loadTotalCosts,
   showStepsOf,
   loadTotalUsage,
-  type ApprovalAsked,
+  type ApprovalContext,
   type FailedAttempt,
   type Generation,
   type LeftOutTool,
@@ -119,7 +119,7 @@ export interface Loaders {
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>
   /** By approval, which the resolver that loaded it has authorised: what led to its call, as far as the caller may read. */
-  asked: DataLoader<Approval, ApprovalAsked | null, string>
+  asked: DataLoader<Approval, ApprovalContext | null, string>
   /** Failed attempts at model responses, by the id of a generation, which the resolver that loaded it has authorised. */
   failedAttemptsOf: DataLoader<string, FailedAttempt[]>
   /** The pending approvals of a generation. */
@@ -179,7 +179,7 @@ export function makeContext(
   const answer = createAnswerMeter(maxAnswerBytes)
   let loaders: Loaders | null = null
   const callerOrThrow = () => {
-    if (!caller) throw unauthenticated()
+    if (!caller) throw unauthenticatedError()
     answer.assertQuota()
     return caller
   }
@@ -250,7 +250,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     }),
     connections: new DataLoader((ids) => loadConnections(ctx.db, ids)),
     whyNotDecide: new DataLoader((approvals) => whyNotDecide(ctx, approvals), { cacheKeyFn: ({ id }) => id }),
-    asked: new DataLoader((approvals) => askedFor(ctx, approvals), {
+    asked: new DataLoader((approvals) => approvalContexts(ctx, approvals), {
       cacheKeyFn: ({ id }) => id,
       maxBatchSize: 200,
     }),

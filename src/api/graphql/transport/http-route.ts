@@ -5,7 +5,7 @@ import { numberIssue } from '../../../core/check.ts'
 import { invalid, invalidAt, type AppError } from '../../../core/errors.ts'
 import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues, packText } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
-import { traceContextOf, type TraceContext } from '../../../core/telemetry/trace-context.ts'
+import { traceContextOf, type TraceContext } from '../../../core/telemetry/unit.ts'
 import type { RouteGroup } from '../../http/route.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { createDocuments, type Documents } from './documents.ts'
@@ -93,7 +93,7 @@ async function admit(
     const context = await contextOf({
       authorization: request.headers.authorization ?? null,
       session: sessionOf(request),
-      shown: shownIn(request.headers['gatehouse-principal']),
+      shown: shownPrincipal(request.headers['gatehouse-principal']),
       remoteAddress,
       requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
       trace: traceContextOf(request.headers),
@@ -107,7 +107,7 @@ async function admit(
 }
 
 /** What a page says about whom it shows, as a header or a parameter of the connection. */
-export const shownIn = (said: unknown): string | null =>
+export const shownPrincipal = (said: unknown): string | null =>
   typeof said === 'string' && said !== '' ? said : null
 
 /** Why a body is not served; null when it may be. One that is no JSON is Yoga's to refuse. */

@@ -9,7 +9,7 @@ import { sendPackedJson } from '../../http/replies.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import type { Documents } from './documents.ts'
 import { withoutHttp } from '../builder/errors.ts'
-import { quotaHeadersOf } from './operation-cost.ts'
+import { quotaHeadersOf } from './operation-guard.ts'
 import { runOperation, type OperationParts } from './operations.ts'
 
 export interface JsonRouteOptions {

@@ -1,10 +1,35 @@
 /** Runs operations, on every transport: guarded, bounded, masked and with their cost. */
-import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  createSourceEventStream,
+  execute,
+  type ExecutionArgs,
+} from 'graphql'
 import type { Log } from '../../../core/log.ts'
+import { newestPosition } from '../../../domain/events/index.ts'
+import type { GraphQLContext } from '../builder/context.ts'
 import { maskError } from '../builder/errors.ts'
-import { withCost } from './operation-cost.ts'
-import type { Operation, OperationGuard } from './operation-guard.ts'
-import { bounded, readFeedCursor } from './execution.ts'
+import { withCost, type Operation, type OperationGuard } from './operation-guard.ts'
+
+/**
+ * Reads the position of feedCursor for an operation that asks for it; null for any other. A later position would lose the
+ * events between what the operation read and the cursor. Never rejects.
+ */
+function readFeedCursor({ loc }: DocumentNode, context: GraphQLContext): Promise<void> | null {
+  if (!loc?.source.body.includes('feedCursor')) return null
+  const read = async () => {
+    context.newestPosition = await newestPosition(context.ctx)
+  }
+  // No valid credentials, or no database: the resolvers report it.
+  return read().catch(() => {})
+}
+
+/** The result, or the error that replaces it when the response exceeds its budget. */
+export function boundResult({ answer }: GraphQLContext, result: ExecutionResult, log: Log): ExecutionResult {
+  const fault = answer.exceeded()
+  return fault ? { errors: [maskError(fault, log)] } : result
+}
 
 /** The parts that every operation passes. */
 export interface OperationParts {
@@ -27,7 +52,7 @@ export async function runOperation(
     if (cursor) await cursor
     const executed = execute(operation as ExecutionArgs)
     const result = executed instanceof Promise ? await executed : executed
-    return masked(withCost(contextValue, bounded(contextValue, result, log)), log)
+    return maskErrors(withCost(contextValue, boundResult(contextValue, result, log)), log)
   } catch (error) {
     return { errors: [maskError(error, log)] }
   }
@@ -44,7 +69,7 @@ export async function openSource(
     const { schema, document, contextValue, variableValues, operationName } = operation
     const given = { schema, document, contextValue, variableValues, operationName }
     const source = await createSourceEventStream(given)
-    if (!(Symbol.asyncIterator in source)) return masked(source, log)
+    if (!(Symbol.asyncIterator in source)) return maskErrors(source, log)
     return source[Symbol.asyncIterator]() as AsyncIterator<object>
   } catch (error) {
     return { errors: [maskError(error, log)] }
@@ -57,6 +82,6 @@ export function isSource(opened: ExecutionResult | AsyncIterator<object>): opene
 }
 
 /** The result with errors that a client may see. */
-export function masked(result: ExecutionResult, log: Log): ExecutionResult {
+export function maskErrors(result: ExecutionResult, log: Log): ExecutionResult {
   return result.errors ? { ...result, errors: result.errors.map((error) => maskError(error, log)) } : result
 }

@@ -16,8 +16,7 @@ import { writeJson } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
-import { masked } from './operations.ts'
-import { bounded } from './execution.ts'
+import { maskErrors, boundResult } from './operations.ts'
 
 /** The results for one subscription of one subscriber. */
 export interface ResultTexts {
@@ -103,7 +102,8 @@ function executed(
   log: Log,
 ): Executed | Promise<Executed> {
   const operationName = operation.name?.value
-  const finished = (result: ExecutionResult) => textOf(masked(bounded(contextValue, result, log), log))
+  const finished = (result: ExecutionResult) =>
+    textOf(maskErrors(boundResult(contextValue, result, log), log))
   const failed = (error: unknown) => textOf({ errors: [maskError(error, log)] })
   try {
     const rootValue = event

@@ -1,4 +1,7 @@
-/** Subscriptions over sockets: each subscriber has its own stream and cursor, and sends results that others share. */
+/**
+ * Subscriptions over sockets: each subscriber has its own stream and cursor, and sends results that others share. Ids
+ * may be used again.
+ */
 import type { ExecutionResult, OperationDefinitionNode } from 'graphql'
 import type { WebSocket } from 'ws'
 import { writeJson } from '../../../core/json.ts'
@@ -7,7 +10,40 @@ import { maskError } from '../builder/errors.ts'
 import type { Operation } from './operation-guard.ts'
 import { isSource, openSource, runOperation, type OperationParts } from './operations.ts'
 import { resultTexts, type ResultTexts } from './shared-results.ts'
-import { never, type IdUse } from './socket-ids.ts'
+
+/** One use of an id. */
+export interface IdUse {
+  /** False when the client has used the id again. */
+  isCurrent(): boolean
+  /** The operation is over. */
+  end(): void
+}
+
+/** The uses of ids on one socket; as many are kept as operations run. */
+export interface SocketIds {
+  begin(id: string): IdUse
+}
+
+export function createSocketIds(): SocketIds {
+  const current = new Map<string, IdUse>()
+  return {
+    begin(id) {
+      const use: IdUse = {
+        isCurrent: () => current.get(id) === use,
+        end() {
+          if (current.get(id) === use) current.delete(id)
+        },
+      }
+      current.set(id, use)
+      return use
+    },
+  }
+}
+
+/** What graphql-ws gets for an operation that is over for the client: it never touches the id again, and is forgotten. */
+export function neverSettles(): Promise<never> {
+  return new Promise(() => {})
+}
 
 /** An operation of a socket. */
 export interface SocketOperation extends Operation {
@@ -24,7 +60,7 @@ const mostUnread = 64 * 1024
 /** The result of a query or mutation; never resolves when the client has used its id again. */
 export async function runOnSocket(parts: OperationParts, given: SocketOperation): Promise<ExecutionResult> {
   const result = await runOperation(parts, given)
-  if (!given.use.isCurrent()) return never()
+  if (!given.use.isCurrent()) return neverSettles()
   given.use.end()
   return result
 }
@@ -41,7 +77,7 @@ export async function openSocketStream(
   const opened = await open(parts, given)
   if (!given.use.isCurrent()) {
     if (opened instanceof SocketStream) await opened.return()
-    return never()
+    return neverSettles()
   }
   if (!(opened instanceof SocketStream)) given.use.end()
   return opened
@@ -88,7 +124,7 @@ class SocketStream implements AsyncGenerator<never, void, void> {
     } catch (error) {
       if (!this.#ended) throw this.#over(maskError(error, this.#log))
     }
-    return this.#ended ? never() : this.#over({ done: true, value: undefined })
+    return this.#ended ? neverSettles() : this.#over({ done: true, value: undefined })
   }
 
   #over<T>(how: T): T {

@@ -9,19 +9,24 @@ import { getOperationAST, GraphQLError, type FormattedExecutionResult } from 'gr
 import { WebSocketServer, type WebSocket } from 'ws'
 import { isAllowedOrigin, type OriginRules } from '../../../core/cookies.ts'
 import { invalidAt } from '../../../core/errors.ts'
-import { NumberRangeError, packed, unpacked } from '../../../core/json.ts'
+import { NumberRangeError, packValue, unpackValue } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Services } from '../../../domain/access/index.ts'
-import { refuseUpgrade } from '../../http/upgrades.ts'
+import { refuseUpgrade } from '../../http/server.ts'
 import type { Documents } from './documents.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
 import type { OperationParts } from './operations.ts'
-import { defaultLimits, type SocketLimits } from './socket-limits.ts'
-import { allowLargeMessages, exact } from './socket-messages.ts'
-import { createSocketIds, never, type IdUse, type SocketIds } from './socket-ids.ts'
-import { watchSockets } from './socket-readers.ts'
-import { openSocketStream, runOnSocket, type SocketOperation } from './socket-streams.ts'
-import { shownIn, type ContextOf, type Credentials } from './http-route.ts'
+import { defaultLimits, type SocketLimits, allowLargeMessages, exact, watchSockets } from './socket-limits.ts'
+import {
+  createSocketIds,
+  neverSettles,
+  type IdUse,
+  type SocketIds,
+  openSocketStream,
+  runOnSocket,
+  type SocketOperation,
+} from './socket-streams.ts'
+import { shownPrincipal, type ContextOf, type Credentials } from './http-route.ts'
 
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
@@ -74,7 +79,7 @@ export function openSockets(options: SocketOptions): Sockets {
       onSubscribe: (ctx, id, payload) => subscribe(options, limits, ctx, id, payload),
       // graphql-ws declares what it gets with undefined in it, and what it wants back without.
       onNext: (_ctx, _id, _payload, _args, result) =>
-        packed(
+        packValue(
           result.errors ? { ...result, errors: result.errors.map(withoutHttp) } : result,
         ) as FormattedExecutionResult,
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
@@ -149,7 +154,7 @@ async function connect(
     extra.credentials = {
       authorization: typeof given === 'string' ? given : (header ?? null),
       session: options.sessionOf(extra.request),
-      shown: shownIn(connectionParams?.['principal']),
+      shown: shownPrincipal(connectionParams?.['principal']),
       remoteAddress: options.addressOf(extra.request),
       requestId: crypto.randomUUID(),
     }
@@ -187,7 +192,7 @@ async function subscribe(
 ) {
   const use = (ctx.extra.ids ??= createSocketIds()).begin(id)
   const prepared = await prepare(options, limits, ctx, use, id, payload)
-  if (!use.isCurrent()) return never()
+  if (!use.isCurrent()) return neverSettles()
   // graphql-ws responds by itself when the document has no such operation.
   if (Array.isArray(prepared) || prepared.operation === null) use.end()
   return prepared
@@ -216,7 +221,7 @@ async function prepare(
     if ('errors' in prepared) return prepared.errors.map((error) => maskError(error, options.log))
     const { document } = prepared
     const { operationName } = payload
-    const variableValues = unpacked(payload.variables, (path, token) => {
+    const variableValues = unpackValue(payload.variables, (path, token) => {
       throw invalidAt(['variables', ...path], new NumberRangeError(path, token).message)
     }) as Payload['variables']
     const operation = getOperationAST(document, operationName)

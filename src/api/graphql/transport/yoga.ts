@@ -4,15 +4,14 @@
  */
 import { GraphQLError } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
-import { unpacked, writeJson } from '../../../core/json.ts'
+import { unpackValue, writeJson } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
-import { packed } from '../../http/packed.ts'
+import { packBody } from '../../http/replies.ts'
 import type { GraphQLContext, ServerContext } from '../builder/context.ts'
 import { maskError } from '../builder/errors.ts'
 import type { Documents } from './documents.ts'
 import { openEventStream } from './event-streams.ts'
-import { quotaHeadersOf } from './operation-cost.ts'
-import type { Operation } from './operation-guard.ts'
+import { quotaHeadersOf, type Operation } from './operation-guard.ts'
 import { runOperation, type OperationParts } from './operations.ts'
 import { pageHeaders, renderPage } from './page.ts'
 
@@ -122,7 +121,7 @@ function preparedDocuments(documents: Documents): Plugin {
 export function operationsPlugin(parts: OperationParts): Plugin {
   return {
     // What was packed for Yoga's parser is put back.
-    onParams: ({ params, setParams }) => setParams(unpacked(params) as typeof params),
+    onParams: ({ params, setParams }) => setParams(unpackValue(params) as typeof params),
     onExecute: ({ setExecuteFn }) =>
       setExecuteFn((async (given: Operation) => ({
         ...(await runOperation(parts, given)),
@@ -141,7 +140,7 @@ function packing(): Plugin {
       const { status, headers } = response
       if (!/^application\/(graphql-response\+)?json\b/.test(headers.get('content-type') ?? '')) return
       const whole = Buffer.from(await response.text())
-      const { bytes, headers: coding } = await packed(whole, request.headers.get('accept-encoding') ?? '')
+      const { bytes, headers: coding } = await packBody(whole, request.headers.get('accept-encoding') ?? '')
       const own = { ...coding, 'content-length': String(bytes.length) }
       const all = { ...Object.fromEntries(headers), ...own }
       setResponse(new fetchAPI.Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: all }))

@@ -1,7 +1,7 @@
 /** What people who decide read about a call, in GraphQL: the sentence about it, and what led to it. */
 import { messageRole } from '../../../domain/threads/index.ts'
 import type { CallSummaryPart } from '../../../domain/approvals/index.ts'
-import type { ApprovalAsked, AskedMessage, AskingAgent } from '../../../domain/generations/index.ts'
+import type { ApprovalContext, AskedMessage, AskingAgent } from '../../../domain/generations/index.ts'
 import type { Refs } from '../builder/refs.ts'
 
 /** Adds the type of the sentence about a call. */
@@ -55,7 +55,7 @@ export function askedType({ builder, shapes }: Refs) {
       isCut: t.exposeBoolean('isCut', { description: 'Whether the message is longer than the text.' }),
     }),
   })
-  return builder.objectRef<ApprovalAsked>('ApprovalAsked').implement({
+  return builder.objectRef<ApprovalContext>('ApprovalAsked').implement({
     description: 'What led to a call that an approval is about.',
     fields: (t) => ({
       agents: t.expose('agents', {

@@ -7,7 +7,7 @@ import {
   type CallFact,
   type KeptReason,
   type RemovedGeneration,
-  type Removed,
+  type RemovedCounts,
   type RetentionPreview,
 } from '../../../domain/retention/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
@@ -49,7 +49,7 @@ export function addRetention(refs: Refs) {
 }
 
 function countsType({ builder }: Refs) {
-  return builder.objectRef<Removed>('RemovedCounts').implement({
+  return builder.objectRef<RemovedCounts>('RemovedCounts').implement({
     description: 'Numbers of rows that retention removes, by kind.',
     fields: (t) =>
       Object.fromEntries(

@@ -1,5 +1,5 @@
 /** The two subscriptions. Each stream resumes after a cursor. */
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { watchProject } from '../../../domain/projects/index.ts'
 import {

@@ -1,7 +1,7 @@
 /** Tool calls in GraphQL: the object type and the queries. */
 import { summaryOf } from '../../../domain/approvals/index.ts'
 import { listCalls } from '../../../domain/calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
+import { maskAt } from '../../../domain/tools/index.ts'
 import { resolution, toolCallFilter, toolCallStatus } from '../../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from '../builder/action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
@@ -51,7 +51,7 @@ export function addToolCalls(refs: Refs): void {
           'wrote invalid ones. writeOnly values are masked, except while the call waits for a client.',
         resolve: (call) =>
           call.arguments && call.status !== 'AWAITING_CLIENT'
-            ? masked(call.arguments, call.masked)
+            ? maskAt(call.arguments, call.masked)
             : call.arguments,
       }),
       summary: t.field({

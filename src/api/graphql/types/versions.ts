@@ -1,5 +1,5 @@
 /** The versions of tools and agents: what changed, by whom and when. */
-import type { JsonChange } from '../../../core/json-changes.ts'
+import type { JsonChange } from '../../../core/json.ts'
 import { listAgentVersions } from '../../../domain/agents/index.ts'
 import { listToolVersions, type ShownVersion } from '../../../domain/tools/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'

@@ -1,14 +1,13 @@
 /** The SDK server of one agent request: the SDK implements the protocol, the handlers serve the agent's surface. */
 import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
-import { exactServer } from '../http/exact-server.ts'
+import { exactServer } from '../http/transports.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
-import type { AgentRequest } from '../http/agent-request.ts'
+import { type AgentRequest, addLogLevel } from '../http/agent-request.ts'
 import { requestStateCodec } from '../delivery/request-state.ts'
 import type { SendServerRequest } from '../http/server-requests.ts'
-import { addLogLevel } from '../http/session-requests.ts'
 import { addTasks, tasksExtension, type ToolsCallResult } from '../delivery/tasks.ts'
 import { callTool, type CallParams } from '../delivery/tools-call.ts'
-import { isToolsList, placeholderTools } from './tools-list-cache.ts'
+import { isToolsList, placeholderTools } from './tools-list-memo.ts'
 import { listTools } from './tools-list.ts'
 import { addUpstreamFeatures, featureCapabilities } from './upstream-features.ts'
 

@@ -2,17 +2,16 @@
  * Serves a plain tools/call without the SDK's server and transport, which cost more than the call itself. The same handler
  * runs, and an outcome that is not a plain result is given to the SDK to check and write. See decision 34.
  */
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
 import { sessionlessRequest, type AgentRequest } from '../http/agent-request.ts'
-import { refuseMismatch } from './agent-modern.ts'
+import { refuseMismatch } from './agent-eras.ts'
 import { agentServer, serverInfoOf } from './agent-server.ts'
 import type { McpRequest } from '../http/mcp-request.ts'
 import type { McpRuntime } from '../http/mcp-runtime.ts'
 import type { Reply } from '../http/node-http.ts'
-import type { PlainCall } from '../delivery/plain-call.ts'
-import { plainReply } from '../delivery/plain-response.ts'
-import type { CallContext } from '../delivery/started-call.ts'
+import { type PlainCall, plainReply } from '../delivery/plain-call.ts'
+import type { CallContext } from '../delivery/request-state.ts'
 import type { ToolsCallResult } from '../delivery/tasks.ts'
 import { callTool } from '../delivery/tools-call.ts'
 import { serveLegacy, serveModern } from '../http/transports.ts'

@@ -1,14 +1,48 @@
 /**
- * Repeated tools/list requests without the SDK. The SDK's response to a modern tools/list depends on the surface, the
- * headers below and the message alone. So a response is kept with the surface that it lists, and a request that differs
- * from an earlier one in its id only gets the same bytes with its own id.
+ * tools/list without the SDK: its JSON is kept for each surface, and the whole response of a repeated request. An
+ * agent may have a thousand tools.
  */
-import { BoundedMap } from '../../../core/bounded-map.ts'
-import { isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
+import type { Tool } from '@modelcontextprotocol/server'
+import { isJsonObject, writeJson, type JsonObject } from '../../../core/json.ts'
 import type { BridgeSurface } from '../../../domain/bridge/index.ts'
-import type { McpRequest } from '../http/mcp-request.ts'
+import type { AgentRequest } from '../http/agent-request.ts'
 import type { Reply, WholeReply } from '../http/node-http.ts'
-import { isToolsList } from './tools-list-cache.ts'
+import { listTools } from './tools-list.ts'
+import { BoundedMap } from '../../../core/bounded.ts'
+import type { McpRequest } from '../http/mcp-request.ts'
+
+const placeholderName = 'the_list_goes_here'
+const placeholder = /\[\{[^[\]]*"the_list_goes_here"[^[\]]*\}\]/
+const texts = { modern: new WeakMap<BridgeSurface, string>(), legacy: new WeakMap<BridgeSurface, string>() }
+
+/** Whether a request is a tools/list on its own, not in a batch. */
+export function isToolsList(body: unknown): boolean {
+  return isJsonObject(body) && body['method'] === 'tools/list'
+}
+
+/** The tools of a response until `withToolsList` replaces them. */
+export function placeholderTools(): Tool[] {
+  return [{ name: placeholderName, inputSchema: { type: 'object' } }]
+}
+
+/** The response with the list in place of the placeholder; any other response unchanged. */
+export async function withToolsList(
+  response: Response,
+  request: Pick<AgentRequest, 'surface' | 'era'>,
+): Promise<Reply> {
+  if (!response.headers.get('content-type')?.startsWith('application/json')) return { response }
+  const text = await response.text()
+  // A replacer function, because "$" in a replacement string has a special meaning.
+  return { response, text: text.replace(placeholder, () => listText(request)) }
+}
+
+function listText({ surface, era }: Pick<AgentRequest, 'surface' | 'era'>): string {
+  const cached = texts[era].get(surface)
+  if (cached !== undefined) return cached
+  const text = writeJson(listTools({ surface, era }))
+  texts[era].set(surface, text)
+  return text
+}
 
 interface Kept {
   headers: Record<string, string>

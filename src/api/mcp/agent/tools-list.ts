@@ -2,8 +2,7 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { JsonObject } from '../../../core/json.ts'
 import type { BridgeEntry } from '../../../domain/bridge/index.ts'
-import { localRefs } from '../../../core/local-refs.ts'
-import { movedSchema } from '../../../core/schema-refs.ts'
+import { localRefs, movedSchema } from '../../../core/schema-refs.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 
 /** The structured content of a result that awaits approval. */

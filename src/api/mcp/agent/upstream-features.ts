@@ -1,29 +1,65 @@
-/**
- * Prompts, resources and completions of the agent's upstreams as handlers of its server. Results are passed on as the
- * upstream sent them; the SDK's client has validated them, so they are cast to the SDK's types.
- */
+/** Prompts, resources, subscriptions to them and completions of the agent's upstreams as handlers of its server. */
 import type {
+  Server,
   CompleteResult,
   GetPromptResult,
   ListPromptsResult,
   ListResourcesResult,
   ListResourceTemplatesResult,
   ReadResourceResult,
-  Server,
   ServerContext,
 } from '@modelcontextprotocol/server'
-import { hashJson, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
 import {
+  maxSubscriptions,
+  subscribeToResource,
+  subscriptionOwner,
+  unsubscribeFromResource,
+  type UpstreamFeatures,
   relayCompletion,
   relayPrompt,
   relayResource,
-  type UpstreamFeatures,
 } from '../../../domain/bridge/index.ts'
-import { threadIdOf, type AgentRequest } from '../http/agent-request.ts'
+import { type LegacyRequest, threadIdOf, type AgentRequest, inSession } from '../http/agent-request.ts'
+import { resourceFault, codes, faultError, protocolError, toProtocolError } from '../http/errors.ts'
 import { modernRelay, roundsChannel } from '../delivery/caller-channel.ts'
-import { codes, faultError, protocolError, resourceFault, toProtocolError } from '../http/errors.ts'
 import { readFeature } from '../delivery/feature-reads.ts'
-import { addSubscriptions } from './resource-subscriptions.ts'
+
+/** Adds resources/subscribe and resources/unsubscribe. Updates are sent on the session's notification stream. */
+function addSubscriptions(server: Server, request: LegacyRequest): void {
+  const { ctx, surface } = request
+  server.setRequestHandler('resources/subscribe', ({ params: { uri } }) =>
+    inSession(request, (session) =>
+      subscribeToResource(ctx, surface, session, uri).catch((error: unknown) => {
+        throw resourceFault(error, uri)
+      }),
+    ),
+  )
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) =>
+    inSession(request, (session) => unsubscribeFromResource(ctx, session, uri)),
+  )
+}
+
+/**
+ * Limits the filter of a `subscriptions/listen` to resources whose upstream reports changes, so that the SDK
+ * acknowledges exactly what will be notified. Returns the changed message and the resources.
+ */
+export function limitFilter(
+  message: JsonObject,
+  features: UpstreamFeatures,
+): { body: JsonObject; uris: string[] } {
+  const params = isJsonObject(message['params']) ? message['params'] : {}
+  const filter = isJsonObject(params['notifications']) ? params['notifications'] : {}
+  const requested = filter['resourceSubscriptions']
+  // The SDK refuses anything but a list of strings.
+  if (!Array.isArray(requested) || requested.some((uri) => typeof uri !== 'string'))
+    return { body: message, uris: [] }
+  const uris = [...new Set(requested as string[])]
+    .filter((uri) => subscriptionOwner(features, uri) !== null)
+    .slice(0, maxSubscriptions)
+  const notifications = { ...filter, resourceSubscriptions: uris }
+  return { body: { ...message, params: { ...params, notifications } }, uris }
+}
 
 /** The server capabilities for these features. */
 export function featureCapabilities(features: UpstreamFeatures): object {

@@ -1,10 +1,10 @@
 /** The client as an upstream sees it while it serves a call: its capabilities, its responses, progress and log messages. */
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/server'
-import { type JsonObject, unpacked } from '../../../core/json.ts'
+import { type JsonObject, unpackValue } from '../../../core/json.ts'
 import { isLogLevel, type CallerChannel, type UpstreamRelay } from '../../../domain/bridge/index.ts'
 import type { AgentRequest, LegacyRequest, ModernRequest } from '../http/agent-request.ts'
 import type { SendServerRequest } from '../http/server-requests.ts'
-import type { CallContext } from './started-call.ts'
+import type { CallContext } from './request-state.ts'
 
 /** The channel of a tools/call: what the upstream may ask, and progress when the client wants it. */
 export function callerChannel(
@@ -49,7 +49,7 @@ export function modernRelay(
 
 /** The responses that a modern client brings to the input requests of the round before. */
 export function inputResponsesOf({ inputResponses }: CallContext['mcpReq']): JsonObject | null {
-  return (unpacked(inputResponses) as JsonObject | undefined) ?? null
+  return (unpackValue(inputResponses) as JsonObject | undefined) ?? null
 }
 
 /**

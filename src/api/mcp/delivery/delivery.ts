@@ -1,16 +1,129 @@
 /**
- * Delivers the result of a call that may take minutes. A client with task support gets a task; any other modern client
- * is sent back round by round; a legacy client is held for a while, with progress if it asked for it.
+ * Delivers the result of a call that may take minutes, its progress, and what its upstream asks meanwhile. A client
+ * with task support gets a task.
  */
-import { noteBack, readCallHandle, waitForHandle, type CallHandle } from '../../../domain/bridge/index.ts'
-import type { AgentRequest } from '../http/agent-request.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import {
+  answerInputRequests,
+  cancelOwnCall,
+  readCallHandle,
+  type CallHandle,
+  watchAgentRun,
+  noteBack,
+  waitForHandle,
+} from '../../../domain/bridge/index.ts'
+import type { LegacyRequest, AgentRequest } from '../http/agent-request.ts'
+import { callerChannel } from './caller-channel.ts'
+import { codes, protocolError } from '../http/errors.ts'
+import {
+  inputRequiredResult,
+  type ToolsCall,
+  type CallContext,
+  taskModeOf,
+  type StartedCall,
+} from './request-state.ts'
+import { type ToolsCallResult, newTask, supportsTasks } from './tasks.ts'
+import { kindOfId } from '../../../core/ids.ts'
 import { abandonSignal, cancelOnDisconnect, noteDelivery } from './disconnect.ts'
-import { askOnStream, askWithRound } from './input-requests.ts'
-import { progressOf, reportApprovalWait, reportRun } from './progress.ts'
-import { inputRequiredResult } from './request-state.ts'
 import { lateResult, pendingResult, resultOf, withConversation } from './results.ts'
-import { taskModeOf, type StartedCall, type ToolsCall } from './started-call.ts'
-import { newTask, supportsTasks, type ToolsCallResult } from './tasks.ts'
+
+/** Returns the input requests to a modern client, which repeats its request with the responses. */
+function askWithRound(
+  { request, context, requestHash, round }: ToolsCall,
+  { id, inputRequests }: CallHandle,
+): Promise<ToolsCallResult> {
+  return inputRequiredResult(
+    request,
+    context,
+    { callId: id, round: round + 1, requestHash: requestHash() },
+    inputRequests,
+  )
+}
+
+/**
+ * Sends the input requests to a legacy client on its stream, and resumes the call with the responses. A client that
+ * refuses one, or cannot be asked, cancels the call; one that disconnects does not if it can find the call again: it is asked
+ * again then. Throws when it has disconnected.
+ */
+async function askOnStream(
+  { context, send, resumable }: ToolsCall,
+  request: LegacyRequest,
+  { id, inputRequests }: CallHandle,
+): Promise<CallHandle> {
+  const { ctx, client, disconnected } = request
+  const responses: JsonObject = {}
+  for (const [key, inputRequest] of Object.entries(inputRequests ?? {})) {
+    const response = await client?.request(inputRequest, send).catch(() => null)
+    if (!response) {
+      if (resumable && disconnected.aborted) throw nobodyIsLeft()
+      await cancelOwnCall(ctx, id)
+      return readCallHandle(ctx, id)
+    }
+    responses[key] = response
+  }
+  const resumed = await answerInputRequests(ctx, id, responses, callerChannel(request, context, send))
+  await resumed?.running
+  return readCallHandle(ctx, id)
+}
+
+/** Nobody reads it. */
+const nobodyIsLeft = () => protocolError(codes.invalidRequest, 'The client has disconnected.', 'disconnected')
+
+/** Minimum interval between notifications of text, in milliseconds. */
+const textEveryMs = 200
+
+/** Sends a notification with this message; its progress number is one higher than the last. */
+export type Progress = (message: string) => void
+
+/** Null when the client sent no progress token, or has no stream to receive notifications on. */
+function progressOf(
+  { acceptsStream }: Pick<AgentRequest, 'acceptsStream'>,
+  { mcpReq }: CallContext,
+): Progress | null {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined || !acceptsStream) return null
+  let progress = 0
+  return (message) => {
+    const params = { progressToken, progress: ++progress, message }
+    // Fails only when the client has disconnected.
+    void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+  }
+}
+
+/** Reports the steps and text of a run until the returned function is called. Does nothing for a tool call. */
+function reportRun({ ctx, disconnected, runtime }: AgentRequest, progress: Progress, id: string): () => void {
+  if (kindOfId(id) !== 'generation') return () => {}
+  const stop = new AbortController()
+  const signal = AbortSignal.any([stop.signal, disconnected])
+  const report = async () => {
+    let lastText = 0
+    for await (const { message, isText } of watchAgentRun(ctx, id, signal)) {
+      if (isText && Date.now() - lastText < textEveryMs) continue
+      lastText = Date.now()
+      progress(message)
+    }
+  }
+  report().catch((error: unknown) =>
+    runtime.log.warn({ err: error, id }, 'the progress of a run could not be reported'),
+  )
+  return () => stop.abort()
+}
+
+/** Reports how long the approval is still awaited, every `progressMs` until the returned function is called; the deadline may move meanwhile. */
+function reportApprovalWait(
+  { ctx, runtime }: AgentRequest,
+  progress: Progress,
+  latest: () => CallHandle,
+): () => void {
+  const report = () => {
+    const expiresAt = latest().pendingApproval?.expiresAt.getTime() ?? 0
+    const secondsLeft = Math.max(0, Math.round((expiresAt - ctx.clock.now()) / 1000))
+    progress(`waiting for approval, ${secondsLeft} s left`)
+  }
+  report()
+  const timer = setInterval(report, runtime.timings.progressMs)
+  return () => clearInterval(timer)
+}
 
 /** Waits as long as this client can wait, and returns the result, a task, or what the client must do to get the result. */
 export async function deliver(call: ToolsCall, started: StartedCall): Promise<ToolsCallResult> {

@@ -1,5 +1,5 @@
 /** What happens to a call whose client has cancelled its request or disconnected. */
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import { kindOfId } from '../../../core/ids.ts'
 import {
   cancelOwnCall,
@@ -10,7 +10,7 @@ import {
   type CallHandle,
 } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
-import type { ToolsCall } from './started-call.ts'
+import type { ToolsCall } from './request-state.ts'
 
 /**
  * Cancels the call with this id until the returned function is called. In the modern protocol a disconnect is a

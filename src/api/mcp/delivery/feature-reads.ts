@@ -1,6 +1,6 @@
 /** resources/read and prompts/get: calls of the tool whose upstream serves them, with its gate. */
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
 import {
   answerInputRequests,

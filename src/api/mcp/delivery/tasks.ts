@@ -27,7 +27,7 @@ import { inputResponsesOf, modernRelay } from './caller-channel.ts'
 import { noteDelivery } from './disconnect.ts'
 import { codes, protocolError, toProtocolError } from '../http/errors.ts'
 import { protocolFaultOf, resultOf, withConversation } from './results.ts'
-import type { CallContext } from './started-call.ts'
+import type { CallContext } from './request-state.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 

@@ -1,26 +1,81 @@
 /** tools/call: finds the tool, starts or resumes the call, and delivers its result. */
-import { AppError, invalidAt } from '../../../core/errors.ts'
-import { hashJson } from '../../../core/json.ts'
-import { asAppError } from '../../../domain/access/index.ts'
+import { isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
+import { invalidAt, AppError } from '../../../core/errors.ts'
+import type { AttachmentsInput } from '../../../domain/files/index.ts'
 import {
+  reservedArguments,
+  reservedNames,
+  type BridgeEntry,
   answerInputRequests,
   callAgentTool,
   cancelOwnCall,
   readCallHandle,
   startAgentRun,
-  type BridgeEntry,
 } from '../../../domain/bridge/index.ts'
+import { asAppError } from '../../../domain/access/index.ts'
 import { threadIdOf, type AgentRequest } from '../http/agent-request.ts'
 import { asCallUnit } from '../http/call-unit.ts'
 import { callerChannel, inputResponsesOf } from './caller-channel.ts'
 import { deliver } from './delivery.ts'
 import { codes, invalidIssues, protocolError, toProtocolError } from '../http/errors.ts'
-import { readRequestState, type RequestState } from './request-state.ts'
+import {
+  readRequestState,
+  type RequestState,
+  taskModeOf,
+  type CallContext,
+  type StartedCall,
+  type ToolsCall,
+} from './request-state.ts'
 import { limitedResult, readableResult, refusedResult, resultOf, withdrawnResult } from './results.ts'
 import type { SendServerRequest } from '../http/server-requests.ts'
-import { taskModeOf, type CallContext, type StartedCall, type ToolsCall } from './started-call.ts'
 import { missingTasks, supportsTasks, type ToolsCallResult } from './tasks.ts'
-import { splitArguments, type ToolArguments } from './tool-arguments.ts'
+
+/** Separates the bridge's reserved arguments from the tool's own, before anything is validated. Pure. */
+interface ToolArguments {
+  /** What the tool receives. */
+  toolArguments: JsonObject
+  idempotencyKey: string | null
+  attachments: AttachmentsInput | null
+}
+
+const metaPrefix = 'gatehouse/'
+
+/**
+ * Splits the arguments of a tools/call. `_meta` may carry the reserved values too, under `gatehouse/`, for a tool that
+ * has arguments of the same names. Throws INVALID.
+ */
+function splitArguments(entry: BridgeEntry, given: unknown, meta: object | undefined): ToolArguments {
+  const args = given ?? {}
+  if (!isJsonObject(args)) throw invalidAt(['arguments'], 'must be a JSON object')
+  const reserved = reservedArguments(entry.inputSchema)
+  const toolArguments = Object.fromEntries(Object.entries(args).filter(([name]) => !reserved.includes(name)))
+  const valueOf = (name: string) =>
+    (reserved.includes(name) ? args[name] : undefined) ??
+    (meta as JsonObject | undefined)?.[metaPrefix + name]
+  const key = valueOf(reservedNames.idempotencyKey) ?? null
+  if (key !== null && typeof key !== 'string')
+    throw invalidAt(['arguments', reservedNames.idempotencyKey], 'must be a string')
+  const attachments = attachmentsOf(valueOf(reservedNames.attachments))
+  return { toolArguments, idempotencyKey: key, attachments }
+}
+
+const attachmentProperties = ['file_id', 'filename', 'content_type']
+
+/** Converts `[{file_id, filename?, content_type?}]` to the input of the files module. */
+function attachmentsOf(value: unknown): AttachmentsInput | null {
+  if (value === undefined || value === null) return null
+  const path = ['arguments', reservedNames.attachments]
+  if (!Array.isArray(value)) throw invalidAt(path, 'must be a list')
+  return value.map((one: unknown, i) => {
+    const itemPath = [...path, String(i)]
+    if (!isJsonObject(one) || typeof one['file_id'] !== 'string')
+      throw invalidAt([...itemPath, 'file_id'], 'is required')
+    const unknown = Object.keys(one).find((name) => !attachmentProperties.includes(name))
+    if (unknown) throw invalidAt([...itemPath, unknown.slice(0, 80)], 'is not a known property')
+    const { file_id: fileId, filename, content_type: contentType } = one
+    return { fileId, filename, contentType } as AttachmentsInput[number]
+  })
+}
 
 export interface CallParams {
   name: string

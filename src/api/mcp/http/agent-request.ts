@@ -1,11 +1,16 @@
 /**
  * One request to an agent's MCP endpoint: the caller, the surface that it may see, the protocol era, and for a legacy
- * client its session. It is built here, completely; everything that serves it only reads it.
+ * client its session, which some requests change.
  */
-import { isLegacyRequest } from '@modelcontextprotocol/server'
+import { isLegacyRequest, type Server } from '@modelcontextprotocol/server'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
-import type { BridgeSurface, InputRequest, McpSession } from '../../../domain/bridge/index.ts'
-import { codes, rpcError } from './errors.ts'
+import {
+  type BridgeSurface,
+  type InputRequest,
+  type McpSession,
+  setLogLevel,
+} from '../../../domain/bridge/index.ts'
+import { codes, rpcError, protocolError, toProtocolError } from './errors.ts'
 import { acceptsStream, modernVersion, type McpRequest } from './mcp-request.ts'
 import type { McpRuntime } from './mcp-runtime.ts'
 import { toWebRequest } from './node-http.ts'
@@ -146,4 +151,34 @@ function acceptHeader({ http: { headers, method } }: McpRequest): string | undef
   return method === 'POST' && headers['mcp-protocol-version'] !== modernVersion
     ? 'application/json, text/event-stream'
     : headers.accept
+}
+
+/** Runs for the session of the request; a ProtocolError when there is none. Responds with an empty object. */
+export async function inSession(
+  { session, runtime }: LegacyRequest,
+  act: (session: McpSession) => Promise<void>,
+): Promise<object> {
+  try {
+    if (!session)
+      throw protocolError(
+        codes.invalidRequest,
+        'This request belongs to a session: send initialize first, then its Mcp-Session-Id.',
+        'session_required',
+      )
+    await act(session)
+    return {}
+  } catch (error) {
+    throw toProtocolError(error, runtime.log)
+  }
+}
+
+/**
+ * Adds logging/setLevel. From then on the log messages of upstreams, of this level and above, come on the stream of the
+ * request that caused them, on whichever replica.
+ */
+export function addLogLevel(server: Server, request: LegacyRequest): void {
+  const { ctx, agentId } = request
+  server.setRequestHandler('logging/setLevel', ({ params: { level } }) =>
+    inSession(request, (session) => setLogLevel(ctx, { agentId, session, level })),
+  )
 }

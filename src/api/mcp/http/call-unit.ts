@@ -1,8 +1,6 @@
 /** What operators see of one tools/call that this server serves: its span and its duration. */
 import { isJsonObject } from '../../../core/json.ts'
-import { attributeNames as names } from '../../../core/telemetry/names.ts'
-import { traceContextOf } from '../../../core/telemetry/trace-context.ts'
-import { beginUnit } from '../../../core/telemetry/unit.ts'
+import { attributeNames as names, traceContextOf, beginUnit } from '../../../core/telemetry/unit.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import type { McpRequest } from './mcp-request.ts'
 

@@ -1,7 +1,7 @@
 /** Notifications of changed lists and resources: events for a modern `subscriptions/listen`, a stream for legacy clients. */
 import type { ServerEventBus } from '@modelcontextprotocol/server'
 import { writeJson } from '../../../core/json.ts'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { OnResourceUpdated, SurfaceList, Surfaces } from '../../../domain/bridge/index.ts'
 

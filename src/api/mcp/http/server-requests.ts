@@ -4,10 +4,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import { onAbort } from '../../../core/abort.ts'
-import { asText, isJsonObject, type JsonObject, packed, readJson, writeJson } from '../../../core/json.ts'
+import { onAbort } from '../../../core/time.ts'
+import { asText, isJsonObject, type JsonObject, packValue, readJson, writeJson } from '../../../core/json.ts'
 import { purposeKey, sign } from '../../../core/signing.ts'
-import { unauthenticated, type Ctx, type Services } from '../../../domain/access/index.ts'
+import { unauthenticatedError, type Ctx, type Services } from '../../../domain/access/index.ts'
 import type { InputRequest, McpSession } from '../../../domain/bridge/index.ts'
 import { codes, protocolError } from './errors.ts'
 
@@ -53,7 +53,7 @@ export function createServerRequests({
       const id = `ask-${randomUUID()}`
       const name = nameOf(ctx, session, id)
       const revoked = new AbortController()
-      const leave = ctx.revocations.onRevoked(ctx.principal, () => revoked.abort(unauthenticated()))
+      const leave = ctx.revocations.onRevoked(ctx.principal, () => revoked.abort(unauthenticatedError()))
       try {
         const answered = new Promise<JsonObject>((resolve, reject) => {
           pending.set(name, resolve)
@@ -61,7 +61,7 @@ export function createServerRequests({
             onAbort(signal, () => reject(signal.reason as Error))
         })
         answered.catch(() => {})
-        await send({ jsonrpc: '2.0', id, method, params: packed(params) as JsonObject })
+        await send({ jsonrpc: '2.0', id, method, params: packValue(params) as JsonObject })
         return resultOf(await answered)
       } finally {
         pending.delete(name)

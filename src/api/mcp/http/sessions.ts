@@ -1,6 +1,6 @@
 /** The legacy sessions that this process has seen, and cancellation of requests within a session, across replicas. */
 import { writeJson } from '../../../core/json.ts'
-import { BoundedMap } from '../../../core/bounded-map.ts'
+import { BoundedMap } from '../../../core/bounded.ts'
 import { purposeKey, sign } from '../../../core/signing.ts'
 import type { Ctx, Services } from '../../../domain/access/index.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type LogLevel,
   type McpSession,
 } from '../../../domain/bridge/index.ts'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 
 /** How long a session is assumed to be open without a hint, in milliseconds. */
 const cacheMs = 5000

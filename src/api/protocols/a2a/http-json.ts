@@ -2,7 +2,7 @@
 import { invalidAt } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { asAppError } from '../../../domain/access/index.ts'
-import { decoded, type ApiCall, type ApiReply, type ApiRoute } from '../../http/authenticated-api.ts'
+import { decodePathPart, type ApiCall, type ApiReply, type ApiRoute } from '../../http/authenticated-api.ts'
 import { retryAfter, statusOf } from '../../http/replies.ts'
 import { A2aError, statusBody } from './errors.ts'
 import { perform } from './methods.ts'
@@ -64,11 +64,11 @@ async function answer(
     throw new A2aError('METHOD_NOT_FOUND', 'A task has :cancel (POST) and :subscribe; GET it without either.')
   assertVersion(request)
   const given = request.method === 'GET' ? ofQuery(request.query) : await ofBody(request)
-  const id = params['task'] === undefined ? {} : { id: decoded(task!, 'task') }
+  const id = params['task'] === undefined ? {} : { id: decodePathPart(task!, 'task') }
   const result = await perform(method, {
     request,
     response,
-    agentNamed: decoded(params['agent']!, 'agent'),
+    agentNamed: decodePathPart(params['agent']!, 'agent'),
     params: { ...given, ...id },
     at: [],
     event: (one) => one,

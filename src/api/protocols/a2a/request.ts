@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject, jsonTooBig, writeJson } from 
 import type { AuthenticatedRequest } from '../../http/authenticated-api.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../segments/given-files.ts'
-import { readQuestionId } from '../segments/question-id.ts'
+import { readQuestionId } from '../segments/presentation.ts'
 import { A2aError } from './errors.ts'
 
 export interface RpcRequest {

@@ -4,8 +4,7 @@ import { shownArguments, type Approval } from '../../../domain/approvals/index.t
 import { inputOf, type Generation } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { questionId } from '../segments/question-id.ts'
-import { failureText } from '../segments/texts.ts'
+import { questionId, failureText } from '../segments/presentation.ts'
 import { asksCaller, type RequiredInput, type TaskState } from './task.ts'
 
 export type A2aState =

@@ -2,20 +2,54 @@
  * The runtime protocol of CopilotKit over the runs of agents, so that its front ends need no runtime of its own between:
  * AG-UI 0.0 with a list of the agents, a way to read a thread again, and a way to stop it.
  */
-import { invalidAt, notFound, type AppError } from '../../../core/errors.ts'
-import { everyRow } from '../../../core/page.ts'
+import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
+import { kindOfId } from '../../../core/ids.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
-import { findAgentToStart, listAgents } from '../../../domain/agents/index.ts'
-import { cancelGeneration, inputOf, isTerminal } from '../../../domain/generations/index.ts'
-import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../../http/authenticated-api.ts'
-import type { StartedSegment } from '../segments/answers.ts'
+import { type Agent, findAgentToStart, listAgents } from '../../../domain/agents/index.ts'
+import { isTerminal, cancelGeneration, inputOf } from '../../../domain/generations/index.ts'
+import { getToolCalls } from '../../../domain/tool-calls/index.ts'
+import { answerSegment, type StartedSegment } from '../segments/answers.ts'
 import { newestRun, newestRuns } from '../segments/thread-runs.ts'
+import { type AgUiInput, type GivenResult, readInput } from './input.ts'
+import { everyRow } from '../../../core/page.ts'
+import {
+  decodePathPart,
+  type ApiCall,
+  type ApiReply,
+  type AuthenticatedApi,
+} from '../../http/authenticated-api.ts'
 import { beginPart } from './begin.ts'
 import { RunRendering, type ClientTraits } from './events.ts'
-import { agUiApi } from './handler.ts'
-import { readInput } from './input.ts'
-import { answerOwed, asksAgain } from './owed.ts'
-import { sendRuns, type ShownRun } from './send-runs.ts'
+import { agUiApi, sendRuns, type ShownRun } from './handler.ts'
+
+/**
+ * The newest run of the thread, if the page has messages before the user's that answer what it waits for; else null. A
+ * call that the page has without a result is given up: after it was opened anew, CopilotKit does not run it any more.
+ */
+async function answerFromHistory(ctx: Ctx, agent: Agent, given: AgUiInput): Promise<StartedSegment | null> {
+  const { asks, seen, threadId } = given
+  if (!asks || seen.calls.size === 0) return null
+  const newest = await newestRun(ctx, agent, threadId)
+  if (!newest || isTerminal(newest.storedStatus)) return null
+  const isLost = (id: string) => kindOfId(id) === 'toolCall' && !seen.results.has(id)
+  const results = [...given.earlierResults(), ...[...seen.calls].filter(isLost).map(lost)]
+  const calls = await getToolCalls(
+    ctx,
+    results.map(({ toolCallId }) => toolCallId),
+  )
+  const outputs = results.filter((_result, i) => calls[i]?.status === 'AWAITING_CLIENT')
+  return outputs.length > 0 ? answerSegment(ctx, newest, { outputs, verdicts: [] }, ['messages']) : null
+}
+
+const lost = (toolCallId: string): GivenResult => ({
+  toolCallId,
+  output: 'The page went on without a result of this call.',
+  isError: true,
+})
+
+/** What the stream ends with when that run waits again, so that the message could not be taken. */
+const asksAgain = () =>
+  new AppError('CONFLICT', 'The run before asks for more: answer it, then send the message again.')
 
 const client: ClientTraits = { isCurrent: false, runsOpenCalls: true, isAskedLast: true }
 /** When it has read a thread again, it runs at most the calls that ask a person. */
@@ -40,7 +74,7 @@ export const copilotKitApi: AuthenticatedApi = {
 }
 
 const agentOf = ({ request: { ctx }, params }: ApiCall) =>
-  findAgentToStart(ctx, decoded(params['agent']!, 'agent'))
+  findAgentToStart(ctx, decodePathPart(params['agent']!, 'agent'))
 
 /** Its client shows the message beside the error. */
 function errorBody(error: AppError, path: string): object {
@@ -81,7 +115,7 @@ async function run(call: ApiCall): Promise<null> {
     return { generation, segment, rendering, opening: rendering.begin() }
   }
   const begin = async () => shown(await beginPart(ctx, agent, given, true))
-  const owed = await answerOwed(ctx, agent, given)
+  const owed = await answerFromHistory(ctx, agent, given)
   if (!owed) return sendRuns(ctx, response, [await begin()])
   const next = { begin: async () => ({ ...(await begin()), opening: [] }), refused: asksAgain }
   return sendRuns(ctx, response, [{ ...shown(owed), next }])
@@ -118,7 +152,7 @@ async function connect(call: ApiCall): Promise<null> {
 async function stop(call: ApiCall): Promise<ApiReply> {
   const { ctx, body } = call.request
   const agent = await agentOf(call)
-  const threadId = decoded(call.params['thread']!, 'thread')
+  const threadId = decodePathPart(call.params['thread']!, 'thread')
   await body()
   const newest = await newestRun(ctx, agent, threadId)
   const stopped = newest !== null && !isTerminal(newest.storedStatus)

@@ -5,11 +5,17 @@ import { type Generation, type Step } from '../../../domain/generations/index.ts
 import { textOf } from '../../../domain/models/index.ts'
 import type { InputMessage } from '../../../domain/threads/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
+import {
+  argumentsForClient,
+  argumentsToShow,
+  resultText,
+  messageId,
+  questionId,
+  newTextOf,
+  failureText,
+  unsaidOutput,
+} from '../segments/presentation.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
-import { messageId } from '../segments/message-ids.ts'
-import { questionId } from '../segments/question-id.ts'
-import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 
 export type AgUiEvent = JsonObject & { type: string }
 
@@ -153,7 +159,7 @@ export class RunRendering {
   #text(one: Extract<RunUpdate, { type: 'text' }>): AgUiEvent[] {
     const id = messageId(this.#generationId, one.stepIndex, one.attempt)
     const known = this.#unsettled.id === id ? this.#unsettled.text : ''
-    const added = addedBy(one, known.length)
+    const added = newTextOf(one, known.length)
     if (!added) return []
     this.#unsettled = { id, text: known + added }
     return this.#write(id, this.#unsettled.text)

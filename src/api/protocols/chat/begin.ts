@@ -12,9 +12,8 @@ import {
   type StartGenerationInput,
 } from '../../../domain/generations/index.ts'
 import { answerSegment, type StartedSegment } from '../segments/answers.ts'
-import { afterLastCalls } from '../segments/last-calls.ts'
-import { runOf } from '../segments/segment-log.ts'
 import {
+  afterLastCalls,
   assertOver,
   fingerprintOf,
   inputOf,
@@ -22,6 +21,7 @@ import {
   newestIn,
   type TurnMessage,
 } from '../segments/thread-runs.ts'
+import { runOf } from '../segments/segment-log.ts'
 import { runOfMessage } from './chunks.ts'
 import type { ChatRequest } from './input.ts'
 import { isHistory, isOwn, newestOfChat, notePlace, readPlace, type ChatPlace } from './place.ts'

@@ -4,10 +4,16 @@ import { shownArguments, type Approval } from '../../../domain/approvals/index.t
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import { hasOutput, type ToolCall } from '../../../domain/tool-calls/index.ts'
-import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
+import {
+  argumentsForClient,
+  argumentsToShow,
+  resultText,
+  questionId,
+  newTextOf,
+  failureText,
+  unsaidOutput,
+} from '../segments/presentation.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
-import { questionId } from '../segments/question-id.ts'
-import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 
 export type Chunk = JsonObject & { type: string }
 
@@ -103,7 +109,7 @@ export class MessageRendering {
   #text(one: Extract<RunUpdate, { type: 'text' }>): Chunk[] {
     const id = textId(one)
     const sent = this.#open?.id === id ? this.#open.sent : ''
-    const added = addedBy(one, sent.length)
+    const added = newTextOf(one, sent.length)
     if (!added) return []
     // The step before ends when the text of the next one begins.
     const begun = sent ? [] : this.#next()

@@ -7,13 +7,17 @@ import type { AppError } from '../../../core/errors.ts'
 import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart } from '../../../domain/agents/index.ts'
 import { cancelGeneration, isTerminal, type Generation } from '../../../domain/generations/index.ts'
-import { decoded, type ApiCall, type ApiReply, type AuthenticatedApi } from '../../http/authenticated-api.ts'
+import {
+  decodePathPart,
+  type ApiCall,
+  type ApiReply,
+  type AuthenticatedApi,
+} from '../../http/authenticated-api.ts'
 import { disconnectSignal } from '../../http/replies.ts'
 import type { StartedSegment } from '../segments/answers.ts'
 import { followRun } from '../segments/follow.ts'
-import { ignoredHeaders } from '../segments/ignored.ts'
+import { ignoredHeaders, noteDelivered } from '../segments/requests.ts'
 import { inNamesOf } from '../segments/input-names.ts'
-import { noteDelivered } from '../segments/joins.ts'
 import { endsSegment, type RunUpdate } from '../segments/segment-log.ts'
 import { openEventStream } from '../segments/sse.ts'
 import { beginPart } from './begin.ts'
@@ -43,12 +47,12 @@ function errorBody({ code, message, details }: AppError): object {
 }
 
 const agentOf = ({ request: { ctx }, params }: ApiCall) =>
-  findAgentToStart(ctx, decoded(params['agent']!, 'agent'))
+  findAgentToStart(ctx, decodePathPart(params['agent']!, 'agent'))
 
 /** The run that a page follows or stops; null when it is long over. */
 async function shownRun(call: ApiCall): Promise<Generation | null> {
   const { ctx } = call.request
-  const run = await newestOfChat(ctx, await agentOf(call), decoded(call.params['chat']!, 'chat'))
+  const run = await newestOfChat(ctx, await agentOf(call), decodePathPart(call.params['chat']!, 'chat'))
   return !run || (run.finishedAt && ctx.clock.now() - run.finishedAt.getTime() > replayMs) ? null : run
 }
 

@@ -10,9 +10,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
 import type { GivenAnswers } from '../segments/answers.ts'
 import { fileOfUrl, type GivenFile } from '../segments/given-files.ts'
-import { unknownFields } from '../segments/ignored.ts'
+import { unknownFields } from '../segments/requests.ts'
 import { toolField, type InputNames } from '../segments/input-names.ts'
-import { readQuestionId } from '../segments/question-id.ts'
+import { readQuestionId } from '../segments/presentation.ts'
 import type { TurnMessage } from '../segments/thread-runs.ts'
 
 export interface ChatRequest {

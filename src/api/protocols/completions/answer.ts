@@ -3,13 +3,13 @@ import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { Generation, Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { argumentsForClient, argumentsToShow } from '../segments/calls.ts'
+import { argumentsForClient, argumentsToShow, newTextOf, unsaidOutput } from '../segments/presentation.ts'
 import type { RunUpdate } from '../segments/segment-log.ts'
-import { addedBy, unsaidOutput } from '../segments/texts.ts'
 import type { MessageCall } from './messages.ts'
+import { segmentId, type RunSegment } from '../segments/segments.ts'
 
 export type Delta = { content: string } | { tool_calls: JsonObject[] }
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
 /** Between texts that are no continuation of each other. */
 const gap = '\n\n'
@@ -35,7 +35,7 @@ export class Answer {
 
   add(one: RunUpdate): Delta[] {
     if (one.type === 'text') {
-      const added = addedBy(one, this.#unsettled.length)
+      const added = newTextOf(one, this.#unsettled.length)
       this.#unsettled += added
       return this.#write(added)
     }
@@ -132,3 +132,46 @@ const toolCallOf = ({ id, name, arguments: args }: MessageCall): JsonObject => (
   type: 'function',
   function: { name, arguments: args },
 })
+
+/** The bodies of OpenAI's chat completions. Pure. */
+export interface AnswerFacts {
+  segment: RunSegment
+  generation: Generation
+  /** The name that the client gave. */
+  model: string
+  /** Whether the stream ends with the usage. */
+  tellsUsage: boolean
+}
+
+function shell({ segment, generation, model }: AnswerFacts, object: string): JsonObject {
+  return {
+    id: segmentId('chatcmpl', segment),
+    object,
+    created: Math.floor(generation.createdAt.getTime() / 1000),
+    model,
+    service_tier: 'default',
+    system_fingerprint: null,
+  }
+}
+
+/** The whole answer. */
+export function completion(facts: AnswerFacts, answer: Answer): JsonObject {
+  const choice = { index: 0, message: answer.message(), logprobs: null, finish_reason: answer.finishReason }
+  return { ...shell(facts, 'chat.completion'), choices: [choice], usage: answer.usage() }
+}
+
+/** A piece of a streamed answer; the first one says the role, and the last one has a reason and no more to say. */
+export function chunk(
+  facts: AnswerFacts,
+  delta: Delta | { role: 'assistant'; content: '' } | Record<string, never>,
+  reason: FinishReason | null = null,
+): JsonObject {
+  const choice = { index: 0, delta, logprobs: null, finish_reason: reason }
+  const own = { ...shell(facts, 'chat.completion.chunk'), choices: [choice] }
+  return facts.tellsUsage ? { ...own, usage: null } : own
+}
+
+/** What a stream ends with for a client that asked for the usage. */
+export function usageChunk(facts: AnswerFacts, answer: Answer): JsonObject {
+  return { ...shell(facts, 'chat.completion.chunk'), choices: [], usage: answer.usage() }
+}

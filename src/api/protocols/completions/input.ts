@@ -5,7 +5,7 @@
 import { check } from '../../../core/check.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { StartGenerationInput } from '../../../domain/generations/index.ts'
-import { unknownFields } from '../segments/ignored.ts'
+import { unknownFields } from '../segments/requests.ts'
 import { toolField, type InputNames } from '../segments/input-names.ts'
 import { overridesOf } from '../segments/openai-requests.ts'
 import { readMessage, type GivenMessage } from './messages.ts'

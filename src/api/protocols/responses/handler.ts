@@ -7,16 +7,15 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import { findAgentToStart, listAgents, type Agent } from '../../../domain/agents/index.ts'
 import { cancelGeneration } from '../../../domain/generations/index.ts'
 import {
-  decoded,
+  decodePathPart,
   type ApiCall,
   type AuthenticatedApi,
   type ApiReply,
   type AuthenticatedRequest,
 } from '../../http/authenticated-api.ts'
 import { disconnectSignal } from '../../http/replies.ts'
-import { ignoredHeaders } from '../segments/ignored.ts'
+import { ignoredHeaders, joinsOf, noteDelivered } from '../segments/requests.ts'
 import { inNamesOf } from '../segments/input-names.ts'
-import { joinsOf, noteDelivered } from '../segments/joins.ts'
 import { endsSegment, readSegment, runOf } from '../segments/segment-log.ts'
 import { segmentOf } from '../segments/segments.ts'
 import { keyOf, openaiError } from '../segments/openai-requests.ts'
@@ -138,7 +137,7 @@ async function stream(
 async function getModel({ request: { ctx }, params }: ApiCall): Promise<ApiReply> {
   return {
     status: 200,
-    body: modelOf(await findAgentToStart(ctx, decoded(params['model']!, 'agent'))),
+    body: modelOf(await findAgentToStart(ctx, decodePathPart(params['model']!, 'agent'))),
   }
 }
 

@@ -2,8 +2,7 @@
 import { type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, type Approval } from '../../../domain/approvals/index.ts'
 import { hasOutput, type ToolCall } from '../../../domain/tool-calls/index.ts'
-import { argumentsForClient, argumentsToShow, resultText } from '../segments/calls.ts'
-import { questionId } from '../segments/question-id.ts'
+import { argumentsForClient, argumentsToShow, resultText, questionId } from '../segments/presentation.ts'
 
 /** Calls that run here are shown as those of a remote server, which clients show and never run. */
 export const serverLabel = 'gatehouse'

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { type Generation, type Step } from '../../../domain/generations/index.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import { endsSegment, type RunUpdate } from '../segments/segment-log.ts'
-import { messageId } from '../segments/message-ids.ts'
+import { messageId, newTextOf, failureText, unsaidOutput } from '../segments/presentation.ts'
 import {
   segmentId,
   mostLiveText,
@@ -13,7 +13,6 @@ import {
   textUpTo,
   type RunSegment,
 } from '../segments/segments.ts'
-import { addedBy, failureText, unsaidOutput } from '../segments/texts.ts'
 import { approvalRequest, functionCall, mcpCall, messageItem, textPart, type Item } from './items.ts'
 
 /** An event of the stream. */
@@ -172,7 +171,7 @@ class SegmentRendering implements Rendering {
     const { events, put } = this.#numbered(one.seq)
     const end = one.offset + one.text.length
     const known = this.#unsettled.length
-    const added = addedBy(one, known)
+    const added = newTextOf(one, known)
     if (!added || end > mostLiveText) return events
     this.#open ??= this.#openMessage(put, messageId(this.#facts.generation.id, one.stepIndex, one.attempt), [
       openingNumber(one.seq, 0),

@@ -1,9 +1,33 @@
-/** Every platform action as a route of its own, with the names and JSON Schema that MCP clients and platform tools have. */
+/**
+ * Every platform action as a route of its own, with the JSON Schema that MCP clients and platform tools have, and the
+ * names of SOAT.
+ */
+import type { PlatformActions } from '../../../domain/access/index.ts'
 import { AppError, errorCodes, notFound, type ErrorCode, type Issue } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { z } from 'zod'
-import { actionName } from './action-names.ts'
-import { route } from './route.ts'
+import { defineRoute } from './route.ts'
+
+/** SOAT's names that no rule gives. */
+const irregular: Record<string, string> = {
+  'create-agent-generation': 'start-generation',
+  'submit-agent-tool-outputs': 'submit-tool-outputs',
+}
+
+/** Our name of an action: `get-tool` is `tool`, `list-tools` is `tools`. An unknown name is returned unchanged. */
+export function actionName(actions: PlatformActions, name: string): string {
+  if (actions.find(name)) return name
+  const ours = irregular[name] ?? name.replace(/^(get|list)-/, '')
+  return actions.find(ours) ? ours : name
+}
+
+/** Every name that SOAT's clients may send for an action, its own first. */
+export function namesOf(name: string): string[] {
+  const prefix = name.endsWith('s') ? 'list' : 'get'
+  const others = Object.keys(irregular).filter((one) => irregular[one] === name)
+  const isRead = !/^(create|update|delete|start|submit|cancel|call)-/.test(name)
+  return [name, ...(isRead ? [`${prefix}-${name}`] : []), ...others]
+}
 
 /** Throws the refusal that a platform action returned as a result. */
 function refusal(result: unknown): AppError {
@@ -15,7 +39,7 @@ function refusal(result: unknown): AppError {
 }
 
 export const actionRoutes = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/api/v1/actions/{action}',
     operationId: 'runAction',

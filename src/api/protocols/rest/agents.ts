@@ -12,8 +12,7 @@ import {
   type ToolChoiceRule,
 } from '../../../domain/agents/index.ts'
 import type { InputOf } from '../../../domain/access/index.ts'
-import { listReply } from './listing.ts'
-import { route } from './route.ts'
+import { listReply, defineRoute } from './route.ts'
 import * as shapes from './shapes.ts'
 
 type AgentFields = z.output<typeof shapes.updateAgent>
@@ -90,7 +89,7 @@ const one = `${path}/{agent_id}`
 const tag = 'Agents'
 
 export const agentRoutes = [
-  route({
+  defineRoute({
     method: 'GET',
     path,
     operationId: 'listAgents',
@@ -106,7 +105,7 @@ export const agentRoutes = [
         (rows) => rows.map(shown),
       ),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path,
     operationId: 'createAgent',
@@ -121,7 +120,7 @@ export const agentRoutes = [
       return { status: 201, body: shown(agent), headers: { location: `${path}/${agent.id}` } }
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: one,
     operationId: 'getAgent',
@@ -134,7 +133,7 @@ export const agentRoutes = [
       return { status: 200, body: shown(agent) }
     },
   }),
-  route({
+  defineRoute({
     method: 'PUT',
     path: one,
     operationId: 'updateAgent',
@@ -147,7 +146,7 @@ export const agentRoutes = [
       return { status: 200, body: shown((await updateAgent(ctx, input)).agent) }
     },
   }),
-  route({
+  defineRoute({
     method: 'DELETE',
     path: one,
     operationId: 'deleteAgent',

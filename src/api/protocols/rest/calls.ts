@@ -7,11 +7,11 @@ import { loadApprovals } from '../../../domain/approvals/index.ts'
 import { callDirectly, batchLoadCall, waitFor } from '../../../domain/calls/index.ts'
 import { getToolCalls, hasOutput, isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { ApiReply } from '../../http/authenticated-api.ts'
-import { actionName } from './action-names.ts'
+import { actionName } from './actions.ts'
 import { errorBody } from './errors.ts'
 import { shownApproval } from './generation-state.ts'
-import { patienceOf } from '../segments/patience.ts'
-import { route, type RouteCall } from './route.ts'
+import { patienceOf } from '../segments/requests.ts'
+import { defineRoute, type RouteCall } from './route.ts'
 import * as shapes from './shapes.ts'
 
 type Call = RouteCall<z.output<typeof shapes.callTool>, unknown>
@@ -104,7 +104,7 @@ async function read({ request, params }: RouteCall<unknown, unknown>): Promise<A
 
 const tag = 'Tools'
 export const callRoutes = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/api/v1/tools/{tool_id}/call',
     operationId: 'callTool',
@@ -123,7 +123,7 @@ export const callRoutes = [
     headers: ['Prefer', 'Idempotency-Key'],
     run: callOne,
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/api/v1/tools/{tool_id}/calls/{tool_call_id}',
     operationId: 'getToolCall',

@@ -10,12 +10,10 @@ import {
   type Generation,
 } from '../../../domain/generations/index.ts'
 import type { ApiReply } from '../../http/authenticated-api.ts'
-import { joinsOf, noteDelivered } from '../segments/joins.ts'
-import { streamRun } from './event-stream.ts'
-import { findRun, waitForTurn } from './generation-state.ts'
-import { patienceOf } from '../segments/patience.ts'
-import { route, type RouteCall } from './route.ts'
-import * as shapes from './run-shapes.ts'
+import { joinsOf, noteDelivered, patienceOf } from '../segments/requests.ts'
+import { streamRun, findRun, waitForTurn } from './generation-state.ts'
+import { defineRoute, type RouteCall } from './route.ts'
+import * as shapes from './shapes.ts'
 
 const path = '/api/v1/agents/{agent_id}/generate'
 const runPath = `${path}/{generation_id}`
@@ -99,7 +97,7 @@ async function submitAll(
 }
 
 export const generationRoutes = [
-  route({
+  defineRoute({
     method: 'POST',
     path,
     operationId: 'createAgentGeneration',
@@ -120,7 +118,7 @@ export const generationRoutes = [
     headers: ['Prefer', 'Idempotency-Key', 'Gatehouse-Join'],
     run: generate,
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: runPath,
     operationId: 'getAgentGeneration',
@@ -132,7 +130,7 @@ export const generationRoutes = [
     headers: ['Prefer', 'Last-Event-ID'],
     run: read,
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: `${runPath}/tool-outputs`,
     operationId: 'submitAgentToolOutputs',

@@ -1,11 +1,37 @@
-/** SOAT's REST API under /api/v1: finds the route, checks what was sent, and runs the operation. */
+/** SOAT's REST API under /api/v1: finds the route among all of them, checks what was sent, and runs the operation. */
+import { actionRoutes } from './actions.ts'
+import { agentRoutes } from './agents.ts'
+import { callRoutes } from './calls.ts'
+import { generationRoutes } from './generations.ts'
+import { openApiOf } from './openapi.ts'
+import { defineRoute, type Route } from './route.ts'
+import { toolRoutes } from './tools.ts'
 import { z } from 'zod'
 import { check } from '../../../core/check.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { AuthenticatedApi, ApiRoute } from '../../http/authenticated-api.ts'
 import { errorBody } from './errors.ts'
-import type { Route } from './route.ts'
-import { routes } from './routes.ts'
+
+/** The document describes the others and itself. */
+const documentRoute = defineRoute({
+  method: 'GET',
+  path: '/api/v1/openapi.json',
+  operationId: 'getOpenApi',
+  tag: 'OpenAPI',
+  summary: 'This document.',
+  answers: { 200: { description: 'The OpenAPI 3.1 document.' } },
+  run: async ({ request: { ctx } }) => ({ status: 200, body: openApiOf(routes, ctx.actions) }),
+})
+
+/** All routes of this API; the OpenAPI document is printed from them. */
+export const routes: readonly Route[] = [
+  ...toolRoutes,
+  ...callRoutes,
+  ...agentRoutes,
+  ...generationRoutes,
+  ...actionRoutes,
+  documentRoute,
+]
 
 const noQuery = z.strictObject({})
 

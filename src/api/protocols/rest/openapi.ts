@@ -1,12 +1,135 @@
-/** The OpenAPI 3.1 document, printed from the routes, their shapes, and the JSON Schemas of the platform actions. */
+/**
+ * The OpenAPI 3.1 document, printed from the routes, their parameters, their shapes by name, and the JSON Schemas of
+ * the platform actions.
+ */
 import { z } from 'zod'
+import * as runs from './shapes.ts'
+import * as shapes from './shapes.ts'
+import { maxWaitSeconds } from '../segments/requests.ts'
+import type { HeaderName, Route, RouteAnswer } from './route.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../../../domain/access/index.ts'
-import { namesOf } from './action-names.ts'
-import { namedSchemas, refOf } from './named-shapes.ts'
-import { parametersOf } from './parameters.ts'
-import type { Route, RouteAnswer } from './route.ts'
-import { error } from './run-shapes.ts'
+import { namesOf } from './actions.ts'
+import { error } from './shapes.ts'
+
+/** What is sent to this API. */
+const requests = {
+  CreateTool: shapes.createTool,
+  UpdateTool: shapes.updateTool,
+  CallTool: shapes.callTool,
+  CreateAgent: shapes.createAgent,
+  UpdateAgent: shapes.updateAgent,
+  Generate: runs.generate,
+  ToolOutputs: runs.toolOutputs,
+}
+
+/** What it answers. */
+const answerShapes = {
+  Tool: shapes.tool,
+  ToolList: shapes.toolList,
+  ToolCall: shapes.toolCall,
+  ToolOutput: shapes.toolOutput,
+  ToolCallError: shapes.callError,
+  Agent: shapes.agent,
+  AgentList: shapes.agentList,
+  Approval: runs.approval,
+  AskedCall: runs.askedCall,
+  Generation: runs.generation,
+  StartedGeneration: runs.startedGeneration,
+  StreamedEvent: runs.streamedEvent,
+  ErrorDetails: runs.errorDetails,
+  Error: runs.error,
+}
+
+const place = '#/components/schemas/'
+const namesOfShapes = new Map<z.ZodType, string>(
+  Object.entries({ ...requests, ...answerShapes }).map(([name, shape]) => [shape, name]),
+)
+
+/** A reference to the schema of a shape, which must have a name. */
+function refOf(shape: z.ZodType): { $ref: string } {
+  const name = namesOfShapes.get(shape)
+  if (name === undefined) throw new Error('A shape of the REST API has no name: add it to openapi.ts.')
+  return { $ref: `${place}${name}` }
+}
+
+/** The JSON Schemas of all shapes by name: requests as they are sent, answers as they are shown. */
+function namedSchemas(): Record<string, object> {
+  return { ...schemasOf(requests, 'input'), ...schemasOf(answerShapes, 'output') }
+}
+
+function schemasOf(shapesByName: Record<string, z.ZodType>, io: 'input' | 'output'): Record<string, object> {
+  const registry = z.registry<{ id: string }>()
+  for (const [id, shape] of Object.entries(shapesByName)) registry.add(shape, { id })
+  const { schemas } = z.toJSONSchema(registry, { io, unrepresentable: 'any', uri: (id) => `${place}${id}` })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, { $schema: _schema, $id: _id, ...schema }]) => [name, schema]),
+  )
+}
+
+/** By name; ids are made up. */
+const examples: Record<string, string> = {
+  tool_id: 'tool_000000000000000000000042',
+  tool_call_id: 'call_000000000000000000000042',
+  agent_id: 'agt_000000000000000000000042',
+  generation_id: 'gen_000000000000000000000042',
+  project_id: 'proj_000000000000000000000042',
+  limit: '20',
+  after: 'MTIzNDU2',
+}
+
+const headers: Record<HeaderName, object> = {
+  Prefer: {
+    description: `wait=N: how many seconds the request is held at most, 0 to ${maxWaitSeconds}.`,
+    schema: { type: 'string' },
+    example: 'wait=20',
+  },
+  'Idempotency-Key': {
+    description: 'A repeat with the same key joins what the first request began.',
+    schema: { type: 'string', minLength: 1, maxLength: 200 },
+    example: 'order-1042',
+  },
+  'Gatehouse-Join': {
+    description: 'Whether an equal request without a key joins the run of the first one. Default: on.',
+    schema: { type: 'string', enum: ['on', 'off'] },
+    example: 'off',
+  },
+  'Last-Event-ID': {
+    description: 'The cursor of the last event that the client has; only for a stream.',
+    schema: { type: 'string' },
+    example: 'MTIzNDU2',
+  },
+}
+
+/** Those of the path, the query, and the headers that it reads. */
+function parametersOf(route: Route): object[] {
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
+  const query = route.query
+    ? (z.toJSONSchema(route.query, { io: 'input' }).properties as Record<string, { description?: string }>)
+    : {}
+  return [
+    ...names.map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+      example: exampleOf(name),
+    })),
+    ...Object.entries(query).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      schema,
+      example: exampleOf(name),
+    })),
+    ...(route.headers ?? []).map((name) => ({ name, in: 'header', ...headers[name] })),
+  ]
+}
+
+function exampleOf(name: string): string {
+  const example = examples[name]
+  if (example === undefined) throw new Error(`The parameter ${name} has no example.`)
+  return example
+}
 
 const json = (schema: object) => ({ 'application/json': { schema } })
 const failure = { $ref: '#/components/responses/Error' }

@@ -1,6 +1,6 @@
 /** Tools: SOAT's names for the registry. */
 import type { z } from 'zod'
-import { AppError, invalidAt } from '../../../core/errors.ts'
+import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Ctx, InputOf } from '../../../domain/access/index.ts'
 import {
@@ -16,10 +16,8 @@ import {
   updateTool,
   type Tool,
 } from '../../../domain/tools/index.ts'
-import { notFound } from '../../../core/errors.ts'
-import { actionName } from './action-names.ts'
-import { listReply } from './listing.ts'
-import { route } from './route.ts'
+import { actionName } from './actions.ts'
+import { listReply, defineRoute } from './route.ts'
 import * as shapes from './shapes.ts'
 
 type ToolFields = z.output<typeof shapes.updateTool>
@@ -103,7 +101,7 @@ const one = `${path}/{tool_id}`
 const tag = 'Tools'
 
 export const toolRoutes = [
-  route({
+  defineRoute({
     method: 'GET',
     path,
     operationId: 'listTools',
@@ -119,7 +117,7 @@ export const toolRoutes = [
         (rows) => ({ data: rows.map((tool) => shown(ctx, tool)) }),
       ),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path,
     operationId: 'createTool',
@@ -141,7 +139,7 @@ export const toolRoutes = [
       return { status: 201, body: shown(ctx, tool), headers: { location: `${path}/${tool.id}` } }
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: one,
     operationId: 'getTool',
@@ -154,7 +152,7 @@ export const toolRoutes = [
       return { status: 200, body: shown(ctx, tool) }
     },
   }),
-  route({
+  defineRoute({
     method: 'PATCH',
     path: one,
     operationId: 'updateTool',
@@ -167,7 +165,7 @@ export const toolRoutes = [
       return { status: 200, body: shown(ctx, await change(ctx, params['tool_id']!, body)) }
     },
   }),
-  route({
+  defineRoute({
     method: 'DELETE',
     path: one,
     operationId: 'deleteTool',

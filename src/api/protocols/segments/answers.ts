@@ -13,7 +13,7 @@ import {
   type Generation,
 } from '../../../domain/generations/index.ts'
 import { getToolCalls, type ToolCall } from '../../../domain/tool-calls/index.ts'
-import { masked } from '../../../domain/tools/index.ts'
+import { maskAt } from '../../../domain/tools/index.ts'
 import { endsSegment, readSegment, type RunUpdate } from './segment-log.ts'
 import type { RunSegment } from './segments.ts'
 
@@ -137,7 +137,7 @@ async function isDecidedSo(ctx: Ctx, known: Approval, given: GivenVerdict): Prom
   if (!isSame || !edited) return isSame
   const [call] = await getToolCalls(ctx, [known.toolCallId])
   const own = call?.arguments ?? {}
-  return [own, masked(own, call?.masked ?? null)].some((one) => hashJson(one) === hashJson(edited))
+  return [own, maskAt(own, call?.masked ?? null)].some((one) => hashJson(one) === hashJson(edited))
 }
 
 interface AskedSegment {

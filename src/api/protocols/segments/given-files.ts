@@ -1,5 +1,5 @@
 /** Files that a client sends inside a message, for protocols that have them: data URLs, base64, and ids of uploaded files. */
-import { fromBase64, partsOfDataUrl } from '../../../core/data-url.ts'
+import { fromBase64, partsOfDataUrl } from '../../../core/content.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { kindOfId } from '../../../core/ids.ts'
 import { hashJson } from '../../../core/json.ts'

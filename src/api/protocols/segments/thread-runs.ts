@@ -1,4 +1,7 @@
-/** Runs of a thread that a client names by an id of its own, for protocols whose clients send the whole conversation. */
+/**
+ * Runs of a thread that a client names by an id of its own, for protocols whose clients send the whole conversation,
+ * and where one goes on.
+ */
 import { AppError } from '../../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../../core/json.ts'
 import { recallRequest, type Ctx } from '../../../domain/access/index.ts'
@@ -10,9 +13,11 @@ import {
   ThreadMovedOnError,
   type Generation,
   type StartGenerationInput,
+  showStepsOf,
 } from '../../../domain/generations/index.ts'
 import { namedThreadId } from '../../../domain/threads/index.ts'
 import { assertOnlyLast, attachmentsOf, fingerprints, type GivenFile } from './given-files.ts'
+import { callsOf } from '../../../domain/models/index.ts'
 
 /** The newest run of the thread; null when it has none. Action `generations:List`. */
 export async function newestRun(ctx: Ctx, agent: Agent, externalId: string): Promise<Generation | null> {
@@ -129,4 +134,22 @@ export async function inputOf(
     ),
     ...(attachments.length > 0 ? { attachments } : {}),
   }
+}
+
+/** The history with which a run goes on. */
+export interface HistoryUpTo {
+  generationId: string
+  step: number
+}
+
+/** What goes on after the last calls of a run, and repeats none of them. Null for a run that made none. */
+export async function afterLastCalls(
+  ctx: Ctx,
+  { id, input, retryOf }: Generation,
+): Promise<HistoryUpTo | null> {
+  const steps = await showStepsOf(ctx.db, [id])
+  const made = steps.filter(({ parts }) => callsOf(parts).length > 0).map(({ stepIndex }) => stepIndex)
+  if (made.length > 0) return { generationId: id, step: Math.max(...made) }
+  // It went on so itself.
+  return input.length === 0 ? retryOf : null
 }

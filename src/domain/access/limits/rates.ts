@@ -1,21 +1,21 @@
-/** Rate limits of keys, projects, agents and tools: setting them and taking from them. */
+/** Limits of keys, projects, agents and tools: rates are set and taken from, rows of a project are counted. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { BoundedMap } from '../../../core/bounded-map.ts'
+import { BoundedMap } from '../../../core/bounded.ts'
 import { perMinute, type BucketRule } from '../../../core/buckets.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
 import { choice, entity, idShape, optional } from '../../../core/shapes.ts'
-import { atomically } from '../../../store/db/database.ts'
+import { atomically, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { agents } from '../../../store/db/tables/agents.ts'
-import { apiKeys } from '../../../store/db/tables/access.ts'
-import { rateLimits } from '../../../store/db/tables/rates.ts'
+import { apiKeys, rateLimits } from '../../../store/db/tables/access.ts'
 import { tools } from '../../../store/db/tables/tools.ts'
 import type { SharedBuckets } from '../../../store/rates/shared-buckets.ts'
-import { projectOf, type Ctx, type Services } from '../context.ts'
+import { projectOf, type Ctx, type Services } from '../context/context.ts'
 import type { RateLimiter } from './limiter.ts'
-import { inProject, operation } from '../operation.ts'
-import { assertMay, recordChange } from '../permission.ts'
+import { inProject, operation } from '../context/operation.ts'
+import { assertMay, recordChange } from '../permission/permission.ts'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 
 export const limitScope = choice('RateLimitScope', 'What a rate limit counts.', {
   PROJECT: 'All requests of all API keys of the project together.',
@@ -268,4 +268,23 @@ export async function listRateLimits(
     .orderBy(rateLimits.scope, rateLimits.targetId)
     .limit(1000)
   return rows as RateLimit[]
+}
+
+/** Throws LIMITED when the project already has as many rows of the table as the installation allows. */
+export async function assertQuota(
+  tx: Database,
+  ctx: Ctx,
+  table: PgTable & { projectId: PgColumn },
+  projectId: string,
+  what: string,
+): Promise<void> {
+  const max = ctx.limits.maxRowsPerProject
+  const rows = tx
+    .select({ one: sql`1` })
+    .from(table as PgTable)
+    .where(eq(table.projectId, projectId))
+    .limit(max)
+  const [counted] = await tx.select({ n: sql<number>`count(*)::int` }).from(rows.as('counted'))
+  if (counted!.n >= max)
+    throw new AppError('LIMITED', `This project has reached its limit of ${max} ${what}.`)
 }

@@ -11,7 +11,7 @@ export const reasonView = 'gatehouse_reason'
 export const reasonBlock = 'reason'
 
 /** What a message shows beside the approval itself. */
-export interface Shown {
+export interface MessageFacts {
   approval: Approval
   agentName: string | null
   /** The name of who requested the call. */
@@ -27,7 +27,7 @@ export function stateOf({ status, votes, digest, escalatedAt, expiresAt }: Appro
 }
 
 /** The arguments of chat.postMessage and chat.update, without channel and ts. */
-export function messageOf(shown: Shown): JsonObject {
+export function messageOf(shown: MessageFacts): JsonObject {
   const { approval } = shown
   const open = approval.status === 'PENDING'
   const title = open ? 'Approval needed' : headlineOf(approval)
@@ -112,7 +112,7 @@ function headlineOf({ status }: Approval): string {
   return headlines[status]
 }
 
-function fieldsOf({ approval, agentName, requesterName }: Shown): Json[] {
+function fieldsOf({ approval, agentName, requesterName }: MessageFacts): Json[] {
   const { runtimeName, expiresAt, requestedBy } = approval
   const seconds = Math.floor(expiresAt.getTime() / 1000)
   return [
@@ -133,7 +133,7 @@ function sentenceOf(approval: Approval): Json {
 }
 
 /** What the tool does, and what its gate requires. The sentence about the call has the title already. */
-function whyOf({ approval: { question, requirement }, showArguments }: Shown): Json[] {
+function whyOf({ approval: { question, requirement }, showArguments }: MessageFacts): Json[] {
   const { quorum, excludeRequester, approvers } = requirement
   const title = showArguments ? null : question?.title
   const what = [title, question?.description].filter(Boolean).join(': ')
@@ -162,7 +162,7 @@ function lineOf({ verdict, byName, via, reason }: Vote): string {
   return `${verdict === 'APPROVE' ? 'Approved' : 'Rejected'} by ${byName}${how}${reason ? `: ${reason}` : '.'}`
 }
 
-function actionsOf({ approval, destructive, link }: Shown): Json {
+function actionsOf({ approval, destructive, link }: MessageFacts): Json {
   const value = valueOf(approval)
   const confirm = destructive ? { confirm: secondPress() } : {}
   return {
@@ -182,7 +182,7 @@ function actionsOf({ approval, destructive, link }: Shown): Json {
   }
 }
 
-function linkOf({ approval, link }: Shown): Json {
+function linkOf({ approval, link }: MessageFacts): Json {
   return { type: 'actions', elements: [openButton(approval, link)] }
 }
 

@@ -1,7 +1,7 @@
 /** Presses of buttons and submitted modals, as Slack signs and sends them. */
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
+import { sameText, sha256Hex } from '../../../core/signing.ts'
 import { shortText } from '../../../core/text.ts'
-import { sha256Hex } from '../../../core/signing.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 import { actingPrincipal, asAppError, spendOnce, type Ctx, type Services } from '../../access/index.ts'
 import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
@@ -17,9 +17,27 @@ import {
 } from './blocks.ts'
 import { openPart, rowById, rowOf, type IntegrationRow } from './integration.ts'
 import { notePressed } from './messages.ts'
-import { isSigned, toleranceSeconds } from './signature.ts'
-import { noteTestPress, testedBy } from './trial.ts'
+import { noteTestPress, testIntegrationOf } from './trial.ts'
 import { userOf } from './users.ts'
+
+/** How far the time stamp of a request may be from the clock of this server, in seconds. */
+const toleranceSeconds = 300
+
+/** Whether Slack has signed this raw body with the secret, at most five minutes ago. Constant time for the signature. */
+export function isSigned(
+  secret: string,
+  { timestamp, signature, body }: { timestamp: string; signature: string; body: string },
+  nowMs: number,
+): boolean {
+  if (!/^\d{1,12}$/.test(timestamp)) return false
+  if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) return false
+  return sameText(signature, signatureOf(secret, timestamp, body))
+}
+
+/** The header X-Slack-Signature of a request. */
+export function signatureOf(secret: string, timestamp: string, body: string): string {
+  return `v0=${createHmac('sha256', secret).update(`v0:${timestamp}:${body}`).digest('hex')}`
+}
 
 /** A request to the URL for interactions, as it came. */
 export interface SlackRequest {
@@ -45,7 +63,7 @@ const done: SlackReply = { kind: 'done', body: null }
 export async function serveInteraction(services: Services, request: SlackRequest): Promise<SlackReply> {
   const { db } = services
   const payload = payloadOf(request.body)
-  const tested = payload ? testedBy(payload) : null
+  const tested = payload ? testIntegrationOf(payload) : null
   if (payload && tested !== null) {
     const row = await rowById(db, tested)
     if (!row || !(await isGenuine(services, row, request))) return denied

@@ -11,8 +11,8 @@ import { proposedCallable } from '../../tools/index.ts'
 import { loadCall } from '../../tool-calls/index.ts'
 import type { SendGuard } from '../follower.ts'
 import { callSlack, type SlackFailure } from './api.ts'
-import { messageOf, stateOf, type Shown } from './blocks.ts'
-import type { HeldIntegration } from './place.ts'
+import { messageOf, stateOf, type MessageFacts } from './blocks.ts'
+import type { HeldIntegration } from './integration.ts'
 
 /**
  * Shows each approval as it is now. Reads the row, so that the same news twice, or old news, costs no request. A
@@ -109,10 +109,10 @@ async function shownOf(
   services: Services,
   { showArguments }: HeldIntegration,
   approval: Approval,
-): Promise<Shown> {
+): Promise<MessageFacts> {
   const { db, publicUrl } = services
   const destructive = approval.status === 'PENDING' && (await isDestructive(services, approval))
-  const [row] = await query<Pick<Shown, 'agentName' | 'requesterName'>>(
+  const [row] = await query<Pick<MessageFacts, 'agentName' | 'requesterName'>>(
     db,
     sql`select (select name from agents where id = ${approval.agentId}) as "agentName",
       coalesce(

@@ -11,7 +11,7 @@ import { sql } from '../../../store/db/sql.ts'
 import { slackIntegrations, slackMessages, slackUsers } from '../../../store/db/tables/verdicts.ts'
 import {
   assertMay,
-  denied,
+  denialError,
   inProject,
   operation,
   projectOf,
@@ -102,7 +102,7 @@ export const setSlackIntegration = operation({
     await assertMay(ctx, 'slack:Set', projectId, resourceOf(projectId))
     // Whoever knows the secrets can sign the presses of every linked user.
     if ((given.botToken || given.signingSecret) && !ctx.principal.installation)
-      throw await denied(
+      throw await denialError(
         ctx,
         { action: 'slack:Set', projectId, resource: resourceOf(projectId) },
         "Only an operator's key may set botToken and signingSecret.",
@@ -140,7 +140,10 @@ export const setSlackIntegration = operation({
       const event = off
         ? slackDisabled({ integrationId: id, reason: 'BY_REQUEST' })
         : slackSet({ integrationId: id })
-      await told(tx, ctx, projectId, 'slack:Set', [event], { channel: row!.channel, secrets: namesOf(given) })
+      await recordSlackChange(tx, ctx, projectId, 'slack:Set', [event], {
+        channel: row!.channel,
+        secrets: namesOf(given),
+      })
       return row!
     })
     wake(ctx, projectId)
@@ -219,14 +222,21 @@ export const deleteSlackIntegration = operation({
       if (!row) throw notFound('Slack integration of the project', projectId)
       await tx.delete(slackUsers).where(eq(slackUsers.projectId, projectId))
       await tx.delete(slackMessages).where(eq(slackMessages.integrationId, row.id))
-      await told(tx, ctx, projectId, 'slack:Delete', [slackDeleted({ integrationId: row.id })], {})
+      await recordSlackChange(
+        tx,
+        ctx,
+        projectId,
+        'slack:Delete',
+        [slackDeleted({ integrationId: row.id })],
+        {},
+      )
       return { deletedId: row.id, deleted: true }
     }).finally(() => wake(ctx, projectId))
   },
 })
 
 /** Writes the events and the audit entry of a change. */
-export async function told(
+export async function recordSlackChange(
   tx: Database,
   ctx: Ctx,
   projectId: string,

@@ -58,7 +58,7 @@ export const testSlackIntegration = operation({
 })
 
 /** The id of the integration whose test message was pressed; null for anything else. */
-export function testedBy(payload: JsonObject): string | null {
+export function testIntegrationOf(payload: JsonObject): string | null {
   const { type, actions } = payload
   const action = type === 'block_actions' && Array.isArray(actions) ? actions[0] : null
   if (!isJsonObject(action) || action['action_id'] !== testAction) return null

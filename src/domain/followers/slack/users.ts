@@ -9,7 +9,7 @@ import { slackUsers } from '../../../store/db/tables/verdicts.ts'
 import { assertMay, assertSpeaksFor, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { slackSet } from '../../events/index.ts'
 import { rowOf, SlackUser } from './integration.ts'
-import { told, wake } from './operations.ts'
+import { recordSlackChange, wake } from './operations.ts'
 
 /** The most linked users of a project. */
 export const maxSlackUsers = 200
@@ -51,10 +51,17 @@ export const linkSlackUser = operation({
         await tx
           .delete(slackUsers)
           .where(and(eq(slackUsers.projectId, projectId), eq(slackUsers.slackUserId, slackUserId)))
-      await told(tx, ctx, projectId, 'slack:LinkUser', [slackSet({ integrationId: integration.id })], {
-        slackUserId,
-        linkedTo: principalId,
-      })
+      await recordSlackChange(
+        tx,
+        ctx,
+        projectId,
+        'slack:LinkUser',
+        [slackSet({ integrationId: integration.id })],
+        {
+          slackUserId,
+          linkedTo: principalId,
+        },
+      )
       return row
     })
     wake(ctx, projectId)

@@ -1,7 +1,7 @@
 /** This process's follower that shows approvals in Slack. */
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
-import { LeaseLostError, type Held } from '../../../store/work/work.ts'
+import { LeaseLostError, type HeldRow } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import { slackDisabled } from '../../events/index.ts'
 import {
@@ -13,8 +13,15 @@ import {
 } from '../follower.ts'
 import { isHeld } from '../place.ts'
 import type { SlackFailure } from './api.ts'
-import { advance, followed, giveBack, integrations, loadHeld, type HeldIntegration } from './place.ts'
-import type { SlackDisabledReason } from './integration.ts'
+import {
+  advance,
+  followedEvents,
+  giveBack,
+  integrations,
+  loadHeld,
+  type HeldIntegration,
+  type SlackDisabledReason,
+} from './integration.ts'
 import { showApprovals } from './messages.ts'
 
 /** Few, so that what was shown is written down often: Slack takes about one message a second in a channel. */
@@ -32,11 +39,16 @@ export function startSlack(services: Services): RunningFollower {
   })
 }
 
-async function round(services: Services, held: Held, guard: SendGuard): Promise<'on' | 'ended'> {
+async function round(services: Services, held: HeldRow, guard: SendGuard): Promise<'on' | 'ended'> {
   const { db } = services
   const integration = await loadHeld(services, held)
   if (!integration) throw new LeaseLostError(held.id)
-  const part = { projectId: integration.projectId, generationId: null, toolCallId: null, types: followed }
+  const part = {
+    projectId: integration.projectId,
+    generationId: null,
+    toolCallId: null,
+    types: followedEvents,
+  }
   const page = await readBehind(db, part, integration.at, pageSize)
   if (!page) {
     services.log.warn(
@@ -59,7 +71,7 @@ async function round(services: Services, held: Held, guard: SendGuard): Promise<
 /** A token or channel that is of no use disables the integration; anything else is tried again at the same place. */
 async function afterFailure(
   { db, log }: Services,
-  held: Held,
+  held: HeldRow,
   integration: HeldIntegration,
   { kind, error, askedMs }: SlackFailure,
 ): Promise<'ended'> {
@@ -76,7 +88,7 @@ async function afterFailure(
 /** Disables a held integration with event and audit entry, in one statement. */
 async function disable(
   db: Services['db'],
-  by: Held,
+  by: HeldRow,
   { id, projectId }: HeldIntegration,
   reason: Exclude<SlackDisabledReason, 'BY_REQUEST'>,
   fault: string,

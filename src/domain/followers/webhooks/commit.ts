@@ -1,17 +1,82 @@
-/** Writes what a round has changed, in one statement under the epoch, and ends the work on a cursor. */
-import { jsonb, query, type Database } from '../../../store/db/database.ts'
+/**
+ * Writes what a round has changed, in one statement under the epoch, with how the endpoint is doing, and ends the work
+ * on a cursor.
+ */
 import { sql, type SQL } from '../../../store/db/sql.ts'
-import { givenBack, type Held } from '../../../store/work/work.ts'
+import {
+  insertProjectEvents,
+  webhookDeliveryDead,
+  webhookFailing,
+  webhookRecovered,
+  type ProjectEvent,
+  webhookDisabled,
+} from '../../events/index.ts'
+import { type RoundResult, writeReceipts } from './result.ts'
+import type { CursorState, FailedDelivery } from './state.ts'
+import { jsonb, query, type Database } from '../../../store/db/database.ts'
+import { releaseEpoch, type HeldRow } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
-import { insertProjectEvents, webhookDisabled } from '../../events/index.ts'
-import { isHeld, moved, waiting } from '../place.ts'
-import { writeHealth } from './health.ts'
-import { writeReceipts } from './receipts.ts'
-import type { RoundResult } from './result.ts'
-import type { CursorState, Failed } from './state.ts'
+import { isHeld, moveTo, giveBackFor } from '../place.ts'
+
+/** Dead deliveries are told once in this time: an endpoint that is down for days has one for each event. */
+const quietTime = sql.raw(`interval '1 hour'`)
+
+/**
+ * Parts of the statement that commits a round, whose cursor is `c`; `told` has a row when an event was written. The
+ * endpoint's row is locked and written only when something about it changes, so cursors of one endpoint that commit at
+ * the same time tell a change once.
+ */
+function writeHealth(
+  { webhookId, projectId }: Pick<CursorState, 'webhookId' | 'projectId'>,
+  { succeeded, isDown, deliveries }: Pick<RoundResult, 'succeeded' | 'isDown' | 'deliveries'>,
+): SQL {
+  if (succeeded === null) return sql`told as (select 1 where false)`
+  const hasDead = deliveries.some(({ status }) => status === 'DEAD')
+  const changes: [column: string, isNew: SQL, value: SQL, event: ProjectEvent | null][] = [
+    succeeded
+      ? ['failing_since', sql`failing_since is not null`, sql`null`, null]
+      : ['failing_since', sql`failing_since is null`, sql`now()`, null],
+  ]
+  if (succeeded)
+    changes.push(['down_since', sql`down_since is not null`, sql`null`, webhookRecovered({ webhookId })])
+  if (isDown) changes.push(['down_since', sql`down_since is null`, sql`now()`, webhookFailing({ webhookId })])
+  if (hasDead) {
+    const isNew = sql`(dead_told_at is null or dead_told_at < now() - ${quietTime})`
+    changes.push(['dead_told_at', isNew, sql`now()`, webhookDeliveryDead({ webhookId })])
+  }
+  const columns = changes.map(([name, isNew]) => sql`${isNew} as ${sql.raw(`new_${name}`)}`)
+  const sets = changes.map(
+    ([name, , value]) =>
+      sql`${sql.raw(name)} = case when b.${sql.raw(`new_${name}`)} then ${value} else w.${sql.raw(name)} end`,
+  )
+  const reported = changes.flatMap(([name, , , event]) => (event ? [{ name: `new_${name}`, event }] : []))
+  const events = reported.map(
+    ({ name, event }, i) =>
+      sql`${sql.raw(`t${i}`)} as (select 1 from w where ${sql.raw(name)}),
+      ${sql.raw(`e${i}`)} as (${insertProjectEvents(projectId, [event], sql.raw(`t${i}`))})`,
+  )
+  const told = reported.map((_, i) => sql`select 1 from ${sql.raw(`t${i}`)}`)
+  return sql`b as (
+        select id, ${sql.join(columns, sql`, `)}
+        from webhooks
+        where id = (select webhook_id from c) and (${sql.join(
+          changes.map(([, isNew]) => isNew),
+          sql` or `,
+        )})
+        for update
+      ),
+      w as (
+        update webhooks as w set ${sql.join(sets, sql`, `)}
+        from b
+        where w.id = b.id
+        returning b.*
+      ),
+      ${events.length > 0 ? sql`${sql.join(events, sql`, `)},` : sql``}
+      told as (${told.length > 0 ? sql.join(told, sql` union all `) : sql`select 1 where false`})`
+}
 
 /** What a commit has found. */
-export interface Committed {
+export interface CommitResult {
   /** For how long every delivery has failed, in milliseconds; 0 when the last one succeeded. */
   failingMs: number
   /** Whether it wrote an event. */
@@ -30,21 +95,21 @@ const keptAnswers = 8
  */
 export async function commitRound(
   db: Database,
-  by: Held,
+  by: HeldRow,
   state: Pick<CursorState, 'id' | 'webhookId' | 'projectId'>,
   result: RoundResult,
-): Promise<Committed | null> {
+): Promise<CommitResult | null> {
   const { at, until, delivered, failures, waitMs, succeeded } = result
-  const rows = await query<Committed>(
+  const rows = await query<CommitResult>(
     db,
     sql`with c as (
         update webhook_cursors set
-          ${moved(at)},
+          ${moveTo(at)},
           until = ${until}::bigint,
           failures = ${failures}::int,
           delivered = delivered + ${delivered}::int,
           last_delivered_at = case when ${delivered > 0}::boolean then now() else last_delivered_at end,
-          ${waitMs === null ? sql`status = 'WORKING'` : waiting(waitMs)}
+          ${waitMs === null ? sql`status = 'WORKING'` : giveBackFor(waitMs)}
         where ${isHeld(by)}
         returning id, epoch, webhook_id, project_id, delivered
       ),
@@ -88,7 +153,7 @@ function writeDeliveries({ deliveries }: RoundResult): SQL {
 /** Ends deliveries whose events are not in the log any more. */
 export async function bury(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
-  lost: readonly Failed[],
+  lost: readonly FailedDelivery[],
 ): Promise<void> {
   const answer = {
     at: new Date(clock.now()).toISOString(),
@@ -114,7 +179,7 @@ export async function bury(
  */
 export async function park(
   db: Database,
-  by: Held,
+  by: HeldRow,
   { asked }: CursorState,
   at: CursorState['at'],
 ): Promise<boolean> {
@@ -122,8 +187,8 @@ export async function park(
     db,
     sql`update webhook_cursors as c set
         status = 'IDLE',
-        ${givenBack},
-        ${moved(at)},
+        ${releaseEpoch},
+        ${moveTo(at)},
         wake_at = (
           select min(next_at)
           from webhook_deliveries
@@ -143,7 +208,7 @@ const isSettled = sql`not exists (
   )`
 
 /** Removes a replay that has reached its end and has nothing to send again. False when it must wait. */
-export async function finishReplay(db: Database, by: Held): Promise<boolean> {
+export async function finishReplay(db: Database, by: HeldRow): Promise<boolean> {
   const rows = await query(
     db,
     sql`delete from webhook_cursors as c
@@ -157,7 +222,7 @@ export async function finishReplay(db: Database, by: Held): Promise<boolean> {
  * Removes a callback whose last event was sent and that has nothing to send again. One with a dead delivery stays as a
  * disabled webhook, with its event, so that nothing is lost silently. False when it must wait.
  */
-export async function finishCallback(db: Database, by: Held, state: CursorState): Promise<boolean> {
+export async function finishCallback(db: Database, by: HeldRow, state: CursorState): Promise<boolean> {
   const { projectId, webhookId } = state
   const rows = await query(
     db,

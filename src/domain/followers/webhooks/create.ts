@@ -9,9 +9,8 @@ import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Position } from '../../../store/events/position.ts'
 import { assertMay, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { webhookCreated } from '../../events/index.ts'
-import { givenPlace } from './given-place.ts'
-import { assertUrl, description, sentTypes, settings, urlShape, webhookPayload } from './input.ts'
-import { told, wake } from './operations.ts'
+import { givenPlace, assertUrl, description, sentTypes, settings, urlShape, webhookPayload } from './input.ts'
+import { recordWebhookChange, wake } from './operations.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf } from './webhook.ts'
 
@@ -62,7 +61,7 @@ export const createWebhook = operation({
         })
         .returning()
       await tx.insert(webhookCursors).values({ ...mainCursor(id, projectId, place), types: types ?? null })
-      await told(tx, ctx, row!, 'webhooks:Create', [webhookCreated({ webhookId: id })])
+      await recordWebhookChange(tx, ctx, row!, 'webhooks:Create', [webhookCreated({ webhookId: id })])
       return webhookOf(row!, ctx)
     })
     wake(ctx, projectId)

@@ -1,11 +1,9 @@
 /** A verdict with a link and the code that came with it. */
-import { readCode } from '../../../core/one-time-link.ts'
-import { sameText } from '../../../core/signing.ts'
+import { readCode, sameText } from '../../../core/signing.ts'
 import { actingPrincipal, asAppError, type Ctx, type Services } from '../../access/index.ts'
 import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
-import { giveBackTry, takeTry } from './link-tries.ts'
+import { giveBackTry, takeTry, codeOf, readToken, type VerdictLink } from './verdict-link.ts'
 import { isRecipient } from './recipients.ts'
-import { codeOf, readToken, type VerdictLink } from './verdict-link.ts'
 
 /**
  * `refused`: link or code are not valid, whatever the reason: unknown, altered, wrong, dead. Every other outcome is told

@@ -1,19 +1,24 @@
 /** The rounds of the process that holds a cursor: it reads, sends and commits, until nothing is left. */
 import { sql } from '../../../store/db/sql.ts'
-import { LeaseLostError, type Held } from '../../../store/work/work.ts'
+import { LeaseLostError, type HeldRow } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import { eventsById, isSent, type LogPage } from '../../events/index.ts'
-import { readBehind, type Follower, type SendGuard } from '../follower.ts'
+import {
+  readBehind,
+  type Follower,
+  type SendGuard,
+  startFollower,
+  type RunningFollower,
+} from '../follower.ts'
 import { newsInFeed, positionOf, type Places } from '../place.ts'
 import { bury, commitRound, finishCallback, finishReplay, park } from './commit.ts'
 import { disable, goOnAfterLoss } from './endings.ts'
 import { wake } from './operations.ts'
 import { messagesOf } from './payload.ts'
-import { resultOf } from './result.ts'
-import { roundsUntilDown } from './retry.ts'
-import { inTurns, sendRound, type Job } from './round.ts'
-import { send } from './send.ts'
+import { resultOf, inTurns, sendRound, type Job } from './result.ts'
+import { roundsUntilDown, send } from './send.ts'
 import { loadCursor, type CursorState } from './state.ts'
+import { query, type Database } from '../../../store/db/database.ts'
 
 /** Events that are read at once; fewer with arguments, which may have 256 KiB each. */
 const pageSize = { thin: 200, full: 40 }
@@ -21,7 +26,7 @@ const pageSize = { thin: 200, full: 40 }
 const longestFailingMs = 5 * 24 * 3_600_000
 
 /** How many attempts had which outcome, since the process has started. */
-export interface DeliveryCounts {
+interface DeliveryCounts {
   delivered: number
   failed: number
   dead: number
@@ -58,7 +63,7 @@ export function webhookFollower(services: Services, counts: DeliveryCounts): Fol
 
 async function round(
   services: Services,
-  held: Held,
+  held: HeldRow,
   guard: SendGuard,
   counts: DeliveryCounts,
 ): Promise<'on' | 'ended'> {
@@ -85,7 +90,7 @@ async function round(
 }
 
 /** The next events of the cursor; null when its place was gone and it goes on after it. */
-async function readPage(services: Services, held: Held, state: CursorState): Promise<LogPage | null> {
+async function readPage(services: Services, held: HeldRow, state: CursorState): Promise<LogPage | null> {
   const { part, at, until, webhookId, full } = state
   if (until !== null && at.at >= until) return { events: [], end: at, more: false, isLast: true }
   const page = await readBehind(services.db, part, at, full ? pageSize.full : pageSize.thin)
@@ -147,9 +152,44 @@ async function sendJobs(
 }
 
 /** Nothing is left to send now. False when the cursor must be read again. */
-async function end(services: Services, held: Held, state: CursorState, page: LogPage): Promise<boolean> {
+async function end(services: Services, held: HeldRow, state: CursorState, page: LogPage): Promise<boolean> {
   const { db } = services
   if (page.isLast && state.isCallback && (await finishCallback(db, held, state))) return true
   if (page.isLast && !state.isCallback && (await finishReplay(db, held))) return true
   return park(db, held, state, page.end)
+}
+
+/** This process's follower that delivers to webhooks. */
+export interface WebhookWorker extends RunningFollower {
+  counts: Readonly<DeliveryCounts>
+  /** The age in seconds of the oldest event that an enabled webhook has not been sent yet. */
+  lag(): Promise<number>
+}
+
+export function startWebhooks(services: Services): WebhookWorker {
+  const counts: DeliveryCounts = { delivered: 0, failed: 0, dead: 0 }
+  return {
+    ...startFollower(services, webhookFollower(services, counts)),
+    counts,
+    lag: () => lagOf(services.db),
+  }
+}
+
+/** The age in seconds of the oldest event that an enabled webhook has not been sent yet; 0 when there is none. */
+export async function lagOf(db: Database): Promise<number> {
+  const rows = await query<{ seconds: number }>(
+    db,
+    sql`select coalesce(extract(epoch from clock_timestamp() - min(next.created_at)), 0)::float8 as seconds
+      from webhook_cursors as c
+      cross join lateral (
+        select e.created_at
+        from events as e
+        where e.project_id = c.project_id and e.position > c.at and not e.data ? 'descendantId'
+          and (c.types is null or c.types ? e.type)
+        order by e.position
+        limit 1
+      ) as next
+      where c.status <> 'PAUSED' and c.id = c.webhook_id and c.generation_id is null and c.tool_call_id is null`,
+  )
+  return rows[0]!.seconds
 }

@@ -4,7 +4,7 @@ import { text } from '../../../core/check.ts'
 import { AppError, invalidAt } from '../../../core/errors.ts'
 import { idOf, optional, scalar, part } from '../../../core/shapes.ts'
 import { assertMay, assertSpeaksFor, type Ctx } from '../../access/index.ts'
-import { eventKinds, isSent, type EventType } from '../../events/index.ts'
+import { eventKinds, isSent, type EventType, placeInFeed } from '../../events/index.ts'
 import { Webhook, type Recipient } from './webhook.ts'
 
 /** A type of events that webhooks are sent. */
@@ -92,4 +92,23 @@ export async function assertRecipients(
       path: ['input', 'recipients', String(i), 'principalId'],
     })),
   )
+}
+
+/**
+ * The place of the cursor; without one, the newest. INVALID at `path` for what is no cursor of this server,
+ * CURSOR_EXPIRED for one whose event is gone.
+ */
+export async function givenPlace(
+  ctx: Ctx,
+  projectId: string,
+  cursor: string | null | undefined,
+  path: string[],
+): ReturnType<typeof placeInFeed> {
+  try {
+    return await placeInFeed(ctx, projectId, cursor)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'BAD_CURSOR')
+      throw invalidAt(path, 'is not a cursor of an event')
+    throw error
+  }
 }

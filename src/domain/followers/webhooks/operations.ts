@@ -6,14 +6,14 @@ import { hashJson, type JsonObject } from '../../../core/json.ts'
 import type { Page } from '../../../core/page.ts'
 import { keepOnNull, optional, resetOnNull } from '../../../core/shapes.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
-import { listPage } from '../../../store/db/keyset.ts'
+import { listPage } from '../../../store/db/lists.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import { madeDue } from '../../../store/work/work.ts'
 import {
   allows,
   assertMay,
-  eachSeen,
+  visibleRows,
   holds,
   ofVersion,
   operation,
@@ -110,7 +110,7 @@ export const updateWebhook = operation({
         turned && !isEnabled
           ? webhookDisabled({ webhookId, reason: 'BY_REQUEST' })
           : webhookUpdated({ webhookId })
-      await told(tx, ctx, row!, 'webhooks:Update', [event])
+      await recordWebhookChange(tx, ctx, row!, 'webhooks:Update', [event])
       return webhookOf(row!, ctx)
     })
     wake(ctx, webhook.projectId)
@@ -160,7 +160,7 @@ export const deleteWebhook = operation({
       await query(tx, sql`delete from webhook_deliveries where webhook_id = ${webhookId}`)
       await query(tx, sql`delete from webhook_receipts where webhook_id = ${webhookId}`)
       await tx.delete(webhooks).where(eq(webhooks.id, webhookId))
-      await told(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
+      await recordWebhookChange(tx, ctx, row, 'webhooks:Delete', [webhookDeleted({ webhookId })])
     })
     wake(ctx, found.projectId)
     return { deletedId: webhookId, deleted: true }
@@ -190,7 +190,9 @@ export const rotateWebhookSecret = operation({
         })
         .where(eq(webhooks.id, webhookId))
         .returning()
-      await told(tx, ctx, row!, 'webhooks:Update', [webhookUpdated({ webhookId })], { secret: 'rotated' })
+      await recordWebhookChange(tx, ctx, row!, 'webhooks:Update', [webhookUpdated({ webhookId })], {
+        secret: 'rotated',
+      })
       return webhookOf(row!, ctx)
     })
     wake(ctx, webhook.projectId)
@@ -209,7 +211,7 @@ export async function getWebhooks(ctx: Ctx, ids: readonly string[]): Promise<(We
           .from(webhooks)
           .where(inArray(webhooks.id, [...ids]))
       : []
-  const seen = await eachSeen(ctx, ids, rows, 'webhooks:Get', ({ id }) => resourceOf(id))
+  const seen = await visibleRows(ctx, ids, rows, 'webhooks:Get', ({ id }) => resourceOf(id))
   return seen.map((row) => row && webhookOf(row, ctx))
 }
 
@@ -252,7 +254,7 @@ export async function lockWebhook(tx: Database, ctx: Ctx, id: string): Promise<R
 }
 
 /** Writes the events and the audit entry of a change. */
-export async function told(
+export async function recordWebhookChange(
   tx: Database,
   ctx: Ctx,
   { id, projectId }: Row,

@@ -3,9 +3,9 @@
  * approvals with the sentence about the call.
  */
 import { type JsonObject, writeJson } from '../../../core/json.ts'
-import { shownCode } from '../../../core/one-time-link.ts'
-import { masked } from '../../../core/scrub.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
+import { shownCode } from '../../../core/signing.ts'
+import { maskAt } from '../../../core/scrub.ts'
+import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
@@ -205,7 +205,7 @@ async function detailsOf(
   )
   return new Map(
     rows.map((row): [string, Details] => {
-      const args = full ? { arguments: masked(row.arguments, row.masked) } : {}
+      const args = full ? { arguments: maskAt(row.arguments, row.masked) } : {}
       const sentence = full ? { summary: summaryOf({ ...row, editedArguments: null }).text } : {}
       if (row.expiresMs === null) return [row.id, { shown: args, asked: null }]
       const expiresAt = new Date(row.expiresMs).toISOString()

@@ -9,7 +9,7 @@ import { webhooks } from '../../../store/db/tables/webhooks.ts'
 import { ofVersion, operation } from '../../access/index.ts'
 import { webhookUpdated } from '../../events/index.ts'
 import { assertRecipients, assertVersion, webhookPayload, ofWebhook } from './input.ts'
-import { findWebhook, lockWebhook, nextVersion, told, wake } from './operations.ts'
+import { findWebhook, lockWebhook, nextVersion, recordWebhookChange, wake } from './operations.ts'
 import { webhookOf, type Recipient } from './webhook.ts'
 
 export const maxRecipients = 20
@@ -65,7 +65,7 @@ export const setWebhookRecipients = operation({
         .set({ recipients: recipients.length > 0 ? recipients : null, ...nextVersion })
         .where(eq(webhooks.id, webhookId))
         .returning()
-      await told(tx, ctx, row!, 'webhooks:SetRecipients', [webhookUpdated({ webhookId })], {
+      await recordWebhookChange(tx, ctx, row!, 'webhooks:SetRecipients', [webhookUpdated({ webhookId })], {
         recipients: ids,
       })
       return webhookOf(row!, ctx)

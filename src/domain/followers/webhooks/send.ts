@@ -1,12 +1,83 @@
-/** One attempt to deliver: a signed POST over guarded egress, and what the receiver answered. */
+/** Attempts to deliver: a signed POST over guarded egress, what the receiver answered, and when it is tried again. */
+import { mask } from '../../../core/scrub.ts'
 import { entity } from '../../../core/shapes.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
+import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { shortText } from '../../../core/text.ts'
 import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
-import { keptHeaders, type AnswerHeader } from './answer-headers.ts'
-import { askedDelayMs } from './retry.ts'
 import { signedHeaders } from './signature.ts'
+
+/** A header of an answer. */
+export interface AnswerHeader {
+  /** In lower case. */
+  name: string
+  /** `[masked]` where the name says that it is a secret. */
+  value: string
+}
+
+/** The most headers of an answer, characters of each name and value, and characters of all together. */
+export const mostHeaders = 20
+const longestName = 100
+const longestValue = 200
+const mostCharacters = 1500
+
+/** Names of headers whose values are secrets: those of standards, and what programs call their own. */
+const secret = /cookie|auth|token|secret|password|api-?key|credential|session|signature|jwt/
+
+/** The first headers of a response, as far as they fit. */
+function keptHeaders(headers: Headers): AnswerHeader[] {
+  const kept: AnswerHeader[] = []
+  let left = mostCharacters
+  for (const [name, given] of headers) {
+    const value = secret.test(name) ? mask : given.slice(0, longestValue)
+    left -= name.length + value.length
+    if (kept.length === mostHeaders || left < 0) break
+    kept.push({ name: name.slice(0, longestName), value })
+  }
+  return kept
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** After the first failure, the second, and so on. After the last one the delivery is dead. */
+const delaysMs = [5 * second, minute, 5 * minute, 30 * minute, 2 * hour, 12 * hour]
+const longestAskedMs = 24 * hour
+
+/** Plus or minus a tenth, so that what failed together is not sent again together. */
+export function jitter(milliseconds: number, random: () => number = Math.random): number {
+  return milliseconds * (0.9 + 0.2 * random())
+}
+
+/**
+ * Milliseconds until the next attempt after so many failures; null: there is none. What the receiver asked for with
+ * Retry-After is the least.
+ */
+export function retryDelayMs(
+  failures: number,
+  askedMs: number | null,
+  random: () => number = Math.random,
+): number | null {
+  const delay = delaysMs[failures - 1]
+  return delay === undefined ? null : Math.max(jitter(delay, random), askedMs ?? 0)
+}
+
+/** So many rounds in which everything failed, one after another, and the endpoint is taken to be down. */
+export const roundsUntilDown = 3
+const longestProbeMs = 5 * minute
+
+/** Milliseconds until the next event is tried at an endpoint that is down. */
+export function probeDelayMs(failures: number, random: () => number = Math.random): number {
+  return jitter(Math.min(5 * second * 2 ** (failures - roundsUntilDown), longestProbeMs), random)
+}
+
+/** The milliseconds of a Retry-After header, at most a day; null when there is none, or none that can be read. */
+export function askedDelayMs(header: string | null, nowMs: number): number | null {
+  if (header === null) return null
+  const milliseconds = /^\d+$/.test(header) ? Number(header) * second : Date.parse(header) - nowMs
+  return Number.isFinite(milliseconds) ? Math.min(Math.max(milliseconds, 0), longestAskedMs) : null
+}
 
 /** What is kept of the body of an answer. */
 const keptBytes = 1024

@@ -2,7 +2,7 @@
 import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { EventMark, Position } from '../../../store/events/position.ts'
-import type { Held } from '../../../store/work/work.ts'
+import type { HeldRow } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import type { EventType, LogPart } from '../../events/index.ts'
 import type { WebhookTarget } from './send.ts'
@@ -13,7 +13,7 @@ import type { Recipient } from './webhook.ts'
 const mostDue = 50
 
 /** A delivery that failed and is not settled. `tries`: how often it has failed. */
-export interface Failed {
+export interface FailedDelivery {
   id: string
   eventId: number
   type: EventType
@@ -31,7 +31,7 @@ export interface CursorState {
   failures: number
   asked: number
   /** Deliveries whose time has come, and the one of the event at which an ordered endpoint is or was stuck. */
-  failed: Failed[]
+  failed: FailedDelivery[]
   target: WebhookTarget
   full: boolean
   recipients: Recipient[] | null
@@ -57,13 +57,13 @@ interface Raw {
   recipients: Recipient[] | null
   ordered: boolean
   isCallback: boolean
-  failed: Failed[]
+  failed: FailedDelivery[]
 }
 
 /** The state of a held cursor; null when another process holds it, or it was paused or deleted. */
 export async function loadCursor(
   { db, masterKey }: Pick<Services, 'db' | 'masterKey'>,
-  { id, epoch }: Held,
+  { id, epoch }: HeldRow,
 ): Promise<CursorState | null> {
   const [row] = await query<Raw>(
     db,

@@ -2,7 +2,7 @@
 import { textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { Database } from '../../../store/db/database.ts'
-import { maxWholeBytes } from '../../../store/db/keyset.ts'
+import { maxWholeBytes } from '../../../store/db/lists.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'

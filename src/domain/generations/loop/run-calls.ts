@@ -1,12 +1,12 @@
 /** Runs the calls of a step, or gives them to their client: executes them with a store that writes in commits of the generation. */
-import { momentNow } from '../../../core/stopwatch.ts'
+import { momentNow } from '../../../core/time.ts'
 import { nowPlus } from '../../../store/db/database.ts'
-import type { Basis } from '../../../store/db/proof.ts'
+import type { Basis } from '../../basis/index.ts'
 import { isRefused, isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
-import { interrupted } from '../../../store/work/worker.ts'
+import { interruption } from '../../../store/work/worker.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { changesOfDrift, type Agreed, type Drift } from '../../approvals/index.ts'
+import { changesOfDrift, type AgreedCall, type Drift } from '../../approvals/index.ts'
 import { execute, notSent, settleLate, settleStorable, type CallStore } from '../../calls/index.ts'
 import { requiresAction } from '../../events/index.ts'
 import {
@@ -23,11 +23,9 @@ import {
   withAttempt,
   type ToolCall,
 } from '../../tool-calls/index.ts'
-import { statusOf, type Finished } from '../../tools/index.ts'
-import { commitWithOutageRetry } from '../transaction/commit-with-outage-retry.ts'
-import { isPaused, whilePaused } from '../transaction/paused.ts'
-import { settleCall } from '../transaction/settle-call.ts'
-import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
+import { statusOf, type FinishedCall } from '../../tools/index.ts'
+import { commitWithOutageRetry, settleCall } from '../transaction/commit-with-outage-retry.ts'
+import { isPaused, whilePaused, maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
 import { startChild } from './start-child.ts'
 
 /** How many of the generation's calls run at once. */
@@ -52,11 +50,11 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     trace: { parent: turn.held.activation?.trace },
     gates: gatesOf(turn.generation.settings),
     agreed: agreedOf(turn, call),
-    isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
+    isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interruption,
   })
 }
 
-function agreedOf({ agreed, toolVersions }: Turn, call: ToolCall): Agreed | undefined {
+function agreedOf({ agreed, toolVersions }: Turn, call: ToolCall): AgreedCall | undefined {
   const approval = agreed.find(({ id }) => id === call.approvalId)
   return approval && { approval, toolVersions }
 }
@@ -130,7 +128,7 @@ function parkCall(turn: Turn, call: ToolCall): Promise<boolean> {
   })
 }
 
-async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<void> {
+async function settle(turn: Turn, call: ToolCall, finished: FinishedCall): Promise<void> {
   turn.unsent.delete(call.id)
   try {
     await settleStorable(turn.services, call, finished, (told) =>

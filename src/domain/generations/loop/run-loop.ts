@@ -1,28 +1,94 @@
 /** The loop of one generation: reads its state, decides, acts, until the row is released. */
+import { momentNow } from '../../../core/time.ts'
+import { query, type Database } from '../../../store/db/database.ts'
+import { selectRows } from '../../../store/db/rows.ts'
 import { sql } from '../../../store/db/sql.ts'
-import { isOutage, isRefused } from '../../../store/db/storage-error.ts'
+import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
-import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
+import { stateOfRow, stateOfRun, type RunStateRow } from '../../approvals/index.ts'
+import { generationOf, type Generation, isTerminal } from '../generation.ts'
+import { readOwnDeadline } from '../nesting/deadline.ts'
+import { chainBudgets } from '../nesting/tree.ts'
+import type { HeldGeneration, Snapshot } from '../transaction/claim.ts'
+import { type Situation, decide, type Decision } from '../decide.ts'
+import { isOutage, isRefused } from '../../../store/db/storage-error.ts'
+import { interruption, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
 import { isNewest, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
-import { decide, type Decision } from '../decide.ts'
-import { isTerminal } from '../generation.ts'
 import type { Models } from '../../models/index.ts'
-import { countTry, lostTry } from '../step/count-try.ts'
+import { countTry, lostTry } from '../step/tries.ts'
 import { modelStep } from '../step/model-step.ts'
-import type { HeldGeneration } from '../transaction/claim.ts'
 import { reclaim } from '../transaction/commit-with-outage-retry.ts'
-import { inFlightCalls } from '../transaction/in-flight-calls.ts'
+import { inFlightCalls, commitTurn, type Turn, type TurnOutcome, parkPaused } from '../transaction/turn.ts'
 import { beginActivation, type ActivationOutcome } from '../transaction/activation.ts'
-import { cancelChange, expiry, failed } from '../transaction/terminal.ts'
-import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
-import { askChildrenToEnd, cancelChildren } from './end-children.ts'
-import { completion, end, endUnderLock, timeOut } from './end.ts'
-import { loadSnapshot, situationOf, takeClaimed } from './load-state.ts'
+import { cancelChange, expiry, failure } from '../transaction/terminal.ts'
+import { askChildrenToEnd, cancelChildren, completionOf, end, endUnderLock, timeOut } from './end.ts'
 import { concurrencyOf, runServerCall } from './run-calls.ts'
-import { parkPaused } from '../transaction/paused.ts'
 import { park, waitForCalls } from './wait.ts'
+
+/**
+ * Reads generation, calls and the versions of its tools in one snapshot: an output that settles a call may also bring
+ * settings for the next step. LeaseLostError when another worker holds the row.
+ */
+async function loadSnapshot(db: Database, held: HeldGeneration): Promise<Snapshot> {
+  const readAt = momentNow()
+  const [row] = await selectRows<typeof generations, RunStateRow>(
+    db,
+    generations,
+    sql`where id = ${held.id} and epoch = ${held.epoch}`,
+    sql`, ${stateOfRun(held.id, sql`generations.settings`)}`,
+  )
+  if (!row) throw new LeaseLostError(held.id)
+  return { generation: generationOf(row), ...stateOfRow(row, readAt) }
+}
+
+/** The state that the claim of the row came with, once; null when there is none. */
+function takeClaimed(held: HeldGeneration): Snapshot | null {
+  const { claimed = null } = held
+  delete held.claimed
+  if (!claimed || 'generation' in claimed) return claimed
+  const { row, ...state } = claimed
+  return { generation: generationOf(row!), ...state }
+}
+
+/** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */
+async function situationOf(
+  db: Database,
+  held: HeldGeneration,
+  { generation, calls, now, paused }: Snapshot,
+  inFlight: ReadonlySet<string>,
+): Promise<Situation> {
+  if (generation.deadlineAt.getTime() <= now)
+    generation.deadlineAt = new Date(await readOwnDeadline(db, held.id, generation.deadlineAt))
+  held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
+  // Other generations are read only for a run with a parent or child runs.
+  const inChain = generation.rootId !== null || calls.some((call) => call.childId !== null)
+  return {
+    settings: generation.settings,
+    stepCount: generation.stepCount,
+    cancelRequested: generation.cancelRequestedAt !== null,
+    now,
+    deadlineAt: generation.deadlineAt.getTime(),
+    calls,
+    nextStep: generation.nextStep,
+    usedTokens: generation.inputTokens + generation.outputTokens,
+    chainBudgets: inChain ? await chainBudgets(db, generation.id) : [],
+    usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
+    inFlight,
+    paused,
+  }
+}
+
+async function tokensToday(db: Database, generation: Generation): Promise<number> {
+  const rows = await query<{ used: number }>(
+    db,
+    sql`select coalesce(sum(total_tokens), 0)::float8 as used from model_attempts
+      where project_id = ${generation.projectId} and agent_id = ${generation.agentId}
+      and created_at > now() - interval '24 hours'`,
+  )
+  return rows[0]!.used
+}
 
 /**
  * Works on a claimed generation until it is parked or terminal. Safe to run again from any point after a crash: every
@@ -53,7 +119,7 @@ export async function runGeneration(
     const calls = await loadCallsOf(services.db, [held.id])
     await askChildrenToEnd(services, calls)
     const [code, message] = isRefused(error) ? notStored : internal
-    await commitTurn({ services, held }, failed(code, message, calls))
+    await commitTurn({ services, held }, failure(code, message, calls))
   } finally {
     // No call of this run may be in flight when the row is released.
     await inFlight.idle().catch(() => {})
@@ -74,7 +140,7 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<Activatio
   const { services, held, signal, inFlight } = run
   for (;;) {
     const { epoch } = held
-    const isOver = () => signal.aborted && signal.reason !== interrupted
+    const isOver = () => signal.aborted && signal.reason !== interruption
     try {
       return await turns(run, recheck)
     } catch (error) {
@@ -93,7 +159,7 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<Activatio
 async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
   const { held, services, signal, inFlight } = run
   for (;;) {
-    if (signal.aborted && signal.reason !== interrupted) return 'interrupted'
+    if (signal.aborted && signal.reason !== interruption) return 'interrupted'
     // Subscribe before reading: a verdict that arrives in between must end the wait.
     const rechecked = recheck.next()
     // Snapshot the ids before reading: a call that settles meanwhile may still read as open.
@@ -119,7 +185,7 @@ async function turns(run: Run, recheck: Recheck): Promise<ActivationOutcome> {
     }
     const outcome = await act(turn, decision, rechecked).catch((error: unknown) => {
       // An interrupt aborted a model request or a wait: the next turn reads the reason from the rows.
-      if (signal.aborted && signal.reason === interrupted && !(error instanceof LeaseLostError))
+      if (signal.aborted && signal.reason === interruption && !(error instanceof LeaseLostError))
         return 'goOn' as const
       throw error
     })
@@ -177,8 +243,8 @@ async function act(turn: Turn, decision: Decision, rechecked: Promise<void>): Pr
     case 'expire':
       return endUnderLock(turn, expiry)
     case 'fail':
-      return end(turn, failed(decision.code, decision.message))
+      return end(turn, failure(decision.code, decision.message))
     case 'complete':
-      return end(turn, await completion(turn, decision))
+      return end(turn, await completionOf(turn, decision))
   }
 }

@@ -3,7 +3,7 @@ import { atomically, timeOf, type Database } from '../../../store/db/database.ts
 import { sql } from '../../../store/db/sql.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { nextDeadline, toRun } from '../decide.ts'
-import { waitsForChild } from '../nesting/limits.ts'
+import { waitsForChild } from '../nesting/deadline.ts'
 import { commit, unlessCancelled } from '../transaction/commit.ts'
 import { lockOwn, type Turn } from '../transaction/turn.ts'
 

@@ -1,12 +1,13 @@
 /**
- * The deadline of a generation. Time during which people are asked, in the generation or a descendant, does not
- * count, nor does that of pauses: the time that approvals were open or a pause held, overlaps counted once, is added when
- * the deadline is checked.
+ * Limits of nested runs, and the deadline of a generation. Time during which people are asked, in the generation or a
+ * descendant, does not count.
  */
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
-import { pausableOf } from '../../../store/work/pauses.ts'
+import { pausableOf } from '../../basis/index.ts'
 import { treeOf } from './tree.ts'
+import { asksAgent } from '../../tools/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
 
 /**
  * The approvals of a generation and all its descendants, and the spans of time in which it could not go on: a `with … `
@@ -58,4 +59,41 @@ export async function readOwnDeadline(db: Database, id: string, deadlineAt: Date
   )
   const { end, now, asked } = row!
   return end > now ? Math.max(end, asked ?? 0) : end
+}
+
+/** Child runs: their limits, and which calls wait for one. Pure. */
+export const nestingLimits = {
+  /** Maximum length of a chain of runs, root included; a call that would exceed it is a tool error. */
+  chain: 5,
+  /** Maximum number of open child runs of one generation; further calls of its step stay PROPOSED until one ends. */
+  openChildren: 8,
+  /** Maximum number of descendants of one root over its whole life; a call that would exceed it is a tool error. */
+  descendants: 100,
+} as const
+
+/** True while the call waits for its child run. No worker holds it, so a crash cannot make it UNKNOWN. */
+export function waitsForChild(call: ToolCall): boolean {
+  return call.childId !== null && call.status === 'EXECUTING'
+}
+
+/**
+ * Which of the due calls may start now: child runs up to the limit; for an agent without parallel calls, nothing
+ * beside or after a child run. `open`: all open calls; `inFlight`: calls that this worker is about to start, which
+ * count too.
+ */
+export function startableNow(
+  due: ToolCall[],
+  open: ToolCall[],
+  inFlight: ReadonlySet<string>,
+  parallel: boolean,
+): ToolCall[] {
+  const running = open.filter(
+    (call) => waitsForChild(call) || (inFlight.has(call.id) && asksAgent(call)),
+  ).length
+  if (!parallel) {
+    const first = due.findIndex((call) => asksAgent(call))
+    return running > 0 ? [] : first < 0 ? due : due.slice(0, Math.max(1, first))
+  }
+  let free = nestingLimits.openChildren - running
+  return due.filter((call) => !asksAgent(call) || free-- > 0)
 }

@@ -1,9 +1,10 @@
-/** Reads a run together with its descendants. */
+/** Reads a run together with its descendants, and what they cost. */
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { toolCalls } from '../../../store/db/tables/tools.ts'
 import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
+import { addCosts, pricesOf, type Costs, type TokenCounts } from '../../models/index.ts'
 
 /** The recursive relation `tree(top, id)`: each of these generations with itself and all its descendants. */
 export function treeOf(tops: SQL): SQL {
@@ -106,4 +107,32 @@ export function chainBudgets(db: Database, id: string): Promise<{ used: number; 
       join generations as g on g.id = tree.id
       group by tree.top`,
   )
+}
+
+/**
+ * The costs of each of these generations at the prices of now, in their order. As in statistics, a generation counts for
+ * the model of its last step. Checks no permission.
+ */
+export async function loadTotalCosts(db: Database, ids: readonly string[]): Promise<Costs[]> {
+  const rows = await query<TokenCounts & { top: string; projectId: string; model: string }>(
+    db,
+    sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
+      select tree.top,
+        g.project_id as "projectId",
+        g.model,
+        sum(g.input_tokens)::float8 as "inputTokens",
+        sum(g.cached_input_tokens)::float8 as "cachedInputTokens",
+        sum(g.output_tokens)::float8 as "outputTokens"
+      from tree
+      join generations as g on g.id = tree.id
+      where g.model is not null
+      group by tree.top, g.project_id, g.model`,
+  )
+  const costs = new Map<string, Costs>(ids.map((id) => [id, { cost: 0, unpricedTokens: 0 }]))
+  for (const projectId of new Set(rows.map((row) => row.projectId))) {
+    const own = rows.filter((row) => row.projectId === projectId)
+    const prices = await pricesOf(db, projectId, [...new Set(own.map(({ model }) => model))])
+    for (const row of own) addCosts(costs.get(row.top)!, row, prices.get(row.model))
+  }
+  return ids.map((id) => costs.get(id)!)
 }

@@ -1,7 +1,7 @@
 /** Everything that the commit of a model's response writes. */
 import { nowPlus, jsonb } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
-import { insertApprovals, newApproval, requested, type NewApproval } from '../../approvals/index.ts'
+import { insertApprovals, newApproval, requestEvent, type NewApproval } from '../../approvals/index.ts'
 import { messageCommitted, requiresAction, type GenerationEvent } from '../../events/index.ts'
 import {
   callProposed,
@@ -15,16 +15,15 @@ import { isStop, type StepPlan } from '../decide.ts'
 import type { Generation } from '../generation.ts'
 import type { AssistantPart, ModelAnswer, ModelPort } from '../../models/index.ts'
 import { unlessCancelled, type Change, type NewAttemptRow, type NewStepRow } from '../transaction/commit.ts'
-import { completed, failed } from '../transaction/terminal.ts'
+import { completion, failure } from '../transaction/terminal.ts'
 import type { TriagedCall } from '../transaction/triage.ts'
 import { maxParallelCalls, type Turn, type TurnOutcome } from '../transaction/turn.ts'
-import type { AttemptTimes } from './attempt-times.ts'
+import type { AttemptTimes, PreparedRequest } from './request.ts'
 import type { Judgement } from './final-answer.ts'
-import type { PreparedRequest } from './request.ts'
 import { tokensOf } from './store-answer.ts'
 
 /** A response to be committed. */
-export interface Made {
+export interface ModelResponse {
   plan: StepPlan
   port: ModelPort
   tools: Map<string, Callable>
@@ -52,7 +51,7 @@ export interface AnswerChange {
 }
 
 /** The change that commits the response with these calls. Pure. */
-export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
+export function changeOf(turn: Turn, made: ModelResponse, calls: TriagedCall[]): AnswerChange {
   const { generation, services } = turn
   const { plan, port, answer, times, judgement } = made
   const { settings } = generation
@@ -95,7 +94,7 @@ export function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): AnswerCh
     events: [
       messageCommitted({ stepIndex: plan.stepIndex }),
       ...rows.flatMap((call) => callEvents(call)),
-      ...questions.map(requested),
+      ...questions.map(requestEvent),
       ...ending.events,
     ],
     step: stepRow(made, used),
@@ -116,7 +115,7 @@ const noFailure = { errorCode: null, errorMessage: null, httpStatus: null }
 
 /** The row of the step. `used` are the fields that it has in common with its attempt. */
 function stepRow(
-  { plan, port, tools, prepared, answer, times, parts }: Made,
+  { plan, port, tools, prepared, answer, times, parts }: ModelResponse,
   used: Omit<NewAttemptRow, 'totalTokens' | keyof typeof noFailure>,
 ): NewStepRow {
   return {
@@ -208,8 +207,9 @@ function endingOf(
     outcome: 'goOn',
   }
   if (judgement?.kind === 'repair') return { ...goOn, set: [sql`next_step = ${jsonb(judgement.nextStep)}`] }
-  if (judgement?.kind === 'fail') return { ...failed(judgement.code, judgement.message), outcome: 'terminal' }
-  if (judgement?.kind === 'complete') return { ...completed(judgement), outcome: 'terminal' }
+  if (judgement?.kind === 'fail')
+    return { ...failure(judgement.code, judgement.message), outcome: 'terminal' }
+  if (judgement?.kind === 'complete') return { ...completion(judgement), outcome: 'terminal' }
   const client = calls.filter((call) => call.status === 'AWAITING_CLIENT')
   const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
   if (client.length === 0 && !asked) return goOn

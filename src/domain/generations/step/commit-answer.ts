@@ -1,7 +1,7 @@
 /** Commits a model's response in one statement: the message, its calls after triage, and the next state of the row. */
-import { momentNow } from '../../../core/stopwatch.ts'
+import { momentNow } from '../../../core/time.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
-import { withProof, type Basis } from '../../../store/db/proof.ts'
+import { withProof, type Basis } from '../../basis/index.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { allows, basisOf, principalById, rememberedPrincipal, type Principal } from '../../access/index.ts'
 import {
@@ -14,17 +14,22 @@ import {
 import { gatesOf } from '../../agents/index.ts'
 import { judgeGate } from '../../gates/index.ts'
 import { policiesOf, isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
-import type { AttemptTimes } from './attempt-times.ts'
-import type { PreparedRequest } from './request.ts'
+import type { AttemptTimes, PreparedRequest } from './request.ts'
 import { commit } from '../transaction/commit.ts'
-import { changeOf, isOffered, type AnswerChange, type Made } from './answer-change.ts'
+import { changeOf, isOffered, type AnswerChange, type ModelResponse } from './answer-change.ts'
 import { judgeFinalAnswer } from './final-answer.ts'
 import { type AssistantPart, type ModelAnswer, type ModelPort, callsOf } from '../../models/index.ts'
-import { nestingLimits } from '../nesting/limits.ts'
+import { nestingLimits } from '../nesting/deadline.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, triage, withAnswer, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
-import { pausedTools } from '../transaction/paused.ts'
-import { lockOwn, publishCommit, commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import {
+  pausedTools,
+  lockOwn,
+  publishCommit,
+  commitTurn,
+  type Turn,
+  type TurnOutcome,
+} from '../transaction/turn.ts'
 
 /** Triages the calls of the response and commits it. */
 export async function commitAnswer(
@@ -55,7 +60,7 @@ export async function commitAnswer(
  * Triages and commits the calls with the rights of the requester. Those of a key that this process has read before cost no
  * statement.
  */
-function commitCalls(turn: Turn, made: Made): Promise<TurnOutcome> {
+function commitCalls(turn: Turn, made: ModelResponse): Promise<TurnOutcome> {
   const { db, clock } = turn.services
   const { requestedBy, requester } = turn.generation
   const known = rememberedPrincipal(db, requestedBy, clock.now())
@@ -81,7 +86,7 @@ interface CallRights {
 /** Triages and commits the calls for a requester with these rights; null: none. */
 async function commitCallsOf(
   turn: Turn,
-  answered: Made,
+  answered: ModelResponse,
   { principal, basis, paused }: CallRights,
 ): Promise<TurnOutcome> {
   const { services, generation } = turn
@@ -115,7 +120,7 @@ async function commitCallsOf(
  * The calls that the commit starts are unsent from here on, whether or not its confirmation arrives. It proves that no pause
  * holds these, and those that it gives to the client.
  */
-function startingChange(turn: Turn, made: Made, calls: TriagedCall[]): AnswerChange {
+function startingChange(turn: Turn, made: ModelResponse, calls: TriagedCall[]): AnswerChange {
   const changed = changeOf(turn, made, calls)
   const begunAt = momentNow()
   for (const id of changed.started) turn.unsent.set(id, { id, attempt: 1, token: null, begunAt })

@@ -1,11 +1,19 @@
-/** Which tools of a step its model gets: without those that it refused, and no more than it takes. Pure. */
+/**
+ * Which tools of a step its model gets: without those that it refused, as this process remembers and the newest runs
+ * show, and no more than it takes.
+ */
 import { shortText } from '../../../core/text.ts'
 import type { Callable } from '../../tools/index.ts'
 import { mostToolsOf, type ModelError, type ModelPort } from '../../models/index.ts'
 import type { LeftOutTool, Step } from '../generation.ts'
+import { query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
+import { BoundedMap } from '../../../core/bounded.ts'
+import { memoryOf } from '../../basis/index.ts'
+import type { Services } from '../../access/index.ts'
 
 /** What a model is known to take of tools. */
-export interface Accepted {
+export interface AcceptedTools {
   /** The words with which it refused a tool, by `keyOf` the tool. */
   refused: ReadonlyMap<string, string>
   /** The most tools of a request; null: no limit is known. */
@@ -15,7 +23,7 @@ export interface Accepted {
 }
 
 /** The tools of a request by runtime name, and what is left out of them. */
-export interface Offered {
+export interface OfferedTools {
   tools: Map<string, Callable>
   leftOut: LeftOutTool[]
 }
@@ -27,11 +35,11 @@ const keyOf = ({ name, id, version }: Named) => `${id}@${version}/${name}`
 const named = ([name, { id, version }]: [string, Callable]): Named => ({ name, id, version })
 
 /** What is known of a model before it is asked: its kind's limits, what the process remembers, and what the run has recorded. */
-export function acceptedBy(
+export function knownAcceptance(
   { name, providerKind }: ModelPort,
-  remembered: Accepted | null,
+  remembered: AcceptedTools | null,
   steps: readonly Step[],
-): Accepted {
+): AcceptedTools {
   const refused = new Map(remembered?.refused)
   for (const step of steps)
     if (step.model.name === name)
@@ -53,10 +61,10 @@ const mostNoted = 20
  */
 export function offeredOf(
   active: ReadonlyMap<string, Callable>,
-  { refused, mostTools }: Accepted,
+  { refused, mostTools }: AcceptedTools,
   isNeeded: (name: string) => boolean,
   reserved: number,
-): Offered {
+): OfferedTools {
   const tools = new Map(active)
   const leftOut: LeftOutTool[] = []
   const leave = (tool: Named, reason: string, isRefused: boolean) =>
@@ -81,7 +89,7 @@ const tooManyWords = (most: number, surplus: number) =>
   `The model takes at most ${most} tools in a request; ${surplus} more were there.`
 
 /** The description as the model takes it. */
-export function shownDescription(description: string | null, { longestDescription: max }: Accepted) {
+export function shownDescription(description: string | null, { longestDescription: max }: AcceptedTools) {
   return description === null || max === null ? description : shortText(description, max)
 }
 
@@ -89,12 +97,12 @@ export function shownDescription(description: string | null, { longestDescriptio
  * What is known after a refusal of a request with these tools; null when there is nothing to change: it names no tool that
  * can be left out, and no limit that was exceeded.
  */
-export function acceptedAfter(
-  known: Accepted,
+export function acceptanceAfter(
+  known: AcceptedTools,
   { toolRefusal, message }: ModelError,
   offered: ReadonlyMap<string, Callable>,
   isNeeded: (name: string) => boolean,
-): Accepted | null {
+): AcceptedTools | null {
   if (!toolRefusal) return null
   const { names, mostTools, longestDescription: max } = toolRefusal
   if (max !== null && (known.longestDescription ?? Infinity) > max)
@@ -107,4 +115,64 @@ export function acceptedAfter(
     if (tool && !isNeeded(name)) refused.set(keyOf(named([name, tool])), message)
   }
   return refused.size > known.refused.size ? { ...known, refused } : null
+}
+
+/** The newest runs of an agent of which one has to have asked its model. */
+const newestRuns = 20
+
+/**
+ * For each of these agents the tools that were left out in its newest run that asked its model, each once, in the order of
+ * steps. None for an agent whose newest runs are removed, or have asked no model yet. Checks no permission.
+ */
+export async function loadLeftOutOf(db: Database, agentIds: readonly string[]): Promise<LeftOutTool[][]> {
+  const rows = await query<{ agentId: string; leftOut: LeftOutTool[] }>(
+    db,
+    sql`select a.id as "agentId", s.left_out as "leftOut"
+      from agents as a
+      cross join lateral (
+        select r.id from (
+          select g.id, g.step_count, g.created_at from generations as g where g.agent_id = a.id
+          order by g.created_at desc, g.id desc limit ${newestRuns}::int
+        ) as r
+        where r.step_count > 0 order by r.created_at desc, r.id desc limit 1
+      ) as newest
+      join steps as s on s.generation_id = newest.id and s.left_out is not null
+      where a.id in ${[...agentIds]}
+      order by s.step_index`,
+  )
+  return agentIds.map((id) => {
+    const tools = rows.filter(({ agentId }) => agentId === id).flatMap(({ leftOut }) => leftOut)
+    return [...new Map(tools.map((tool) => [tool.name, tool])).values()]
+  })
+}
+
+/** Until a new run asks a model again for a tool that it refused: providers change, too. */
+const keptMs = 10 * 60_000
+const mostModels = 500
+const mostTools = 200
+
+const models = memoryOf<{ accepted: AcceptedTools; until: number }>(mostModels)
+
+/** A model of a project, as `provider/model`. */
+interface Place {
+  projectId: string
+  model: string
+}
+
+const placeKey = ({ projectId, model }: Place) => `${projectId} ${model}`
+
+/** What the model is known to take; null when it refused nothing lately. */
+export function rememberedOf({ db, clock }: Services, place: Place): AcceptedTools | null {
+  const found = models(db).get(placeKey(place))
+  return found && clock.now() < found.until ? found.accepted : null
+}
+
+/** Adds to what is remembered of the model. All of it is forgotten together. */
+export function rememberAccepted(services: Services, place: Place, accepted: AcceptedTools): void {
+  const { db, clock } = services
+  const known = rememberedOf(services, place)
+  const refused = new BoundedMap<string, string>(mostTools)
+  for (const [tool, reason] of [...(known?.refused ?? []), ...accepted.refused]) refused.set(tool, reason)
+  const until = known ? models(db).get(placeKey(place))!.until : clock.now() + keptMs
+  models(db).set(placeKey(place), { accepted: { ...accepted, refused }, until })
 }

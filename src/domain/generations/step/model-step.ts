@@ -1,20 +1,68 @@
-/** One model step: loads model, tools and history, requests a response and commits it. */
+/** One model step: loads model, tools, history and the bytes of its files, requests a response and commits it. */
+import type { Services } from '../../access/index.ts'
+import { openFile } from '../../files/index.ts'
+import { type FilePart, type Message, type TextPart, ModelError } from '../../models/index.ts'
 import { BucketFaultError } from '../../../store/blobs/blobs.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { loadAgentCallables, loadCallables, loadToolsAt, type Callable } from '../../tools/index.ts'
-import { clientCallables } from '../client-tools.ts'
+import { clientCallables } from '../given-by-client.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
 import { storeAnswer } from './store-answer.ts'
 import { unlessCancelled } from '../transaction/commit.ts'
-import { failed } from '../transaction/terminal.ts'
+import { failure } from '../transaction/terminal.ts'
 import { loadEarlier, loadNewSteps, messagesOf } from '../context/history.ts'
-import { withFiles } from '../context/message-files.ts'
-import { ModelError } from '../../models/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { withRetries } from './with-retries.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+
+/** Bytes of all files together that are sent to a model, newest files first; the others are only named. */
+const mostBytes = 20 * 1024 * 1024
+
+/** The messages with the bytes of their files. A file that is deleted or too large becomes a line that says so. */
+async function withFiles(services: Pick<Services, 'db' | 'blobs'>, messages: Message[]): Promise<Message[]> {
+  const room = { bytes: mostBytes }
+  const filled: Message[] = []
+  for (const message of messages.toReversed()) {
+    const hasFiles =
+      message.role === 'user' && message.parts.some((part) => part.type === 'file' && part.fileId)
+    filled.push(hasFiles ? { ...message, parts: await fill(services, message.parts, room) } : message)
+  }
+  return filled.toReversed()
+}
+
+async function fill(
+  services: Pick<Services, 'db' | 'blobs'>,
+  parts: (TextPart | FilePart)[],
+  room: { bytes: number },
+): Promise<(TextPart | FilePart)[]> {
+  const filled: (TextPart | FilePart)[] = []
+  for (const part of parts)
+    filled.push(part.type === 'file' && part.fileId ? await read(services, part, part.fileId, room) : part)
+  return filled
+}
+
+async function read(
+  services: Pick<Services, 'db' | 'blobs'>,
+  part: FilePart,
+  fileId: string,
+  room: { bytes: number },
+): Promise<TextPart | FilePart> {
+  const found = await openFile(services, fileId)
+  if (!found) return { type: 'text', text: `[file ${part.filename ?? fileId}: no longer available]` }
+  if (found.size > room.bytes) {
+    found.stream.destroy()
+    return {
+      type: 'text',
+      text: `[file ${part.filename ?? fileId}: ${found.size} bytes, too large to be shown]`,
+    }
+  }
+  room.bytes -= found.size
+  const chunks: Buffer[] = []
+  for await (const chunk of found.stream) chunks.push(chunk as Buffer)
+  return { ...part, data: Buffer.concat(chunks).toString('base64') }
+}
 
 /**
  * Makes the planned step. Throws AbortError when the signal fires and LeaseLostError when another worker holds the
@@ -41,7 +89,7 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
       { generationId: generation.id, code: error.code, err: error.cause },
       'a generation failed',
     )
-    await commitTurn(turn, failed(error.code, error.message))
+    await commitTurn(turn, failure(error.code, error.message))
     return 'terminal'
   }
 }

@@ -1,12 +1,16 @@
-/** One attempt at a model response: builds the request and reads the stream under time limits. */
-import { onAbort } from '../../../core/abort.ts'
+/**
+ * One attempt at a model response: builds the request, reads the stream under time limits, and publishes its text as
+ * hints.
+ */
+import type { SQL } from 'drizzle-orm'
+import { nowPlus } from '../../../store/db/database.ts'
+import type { PubSub, Delta } from '../../../store/pubsub/pubsub.ts'
+import { onAbort } from '../../../core/time.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../../agents/index.ts'
 import { shownSchema, type Callable } from '../../tools/index.ts'
-import { viewOfHistory, type Elision } from '../context/context-window.ts'
-import type { AttemptTimes } from './attempt-times.ts'
-import type { DeltaSender } from './text-deltas.ts'
+import { viewOfHistory, type Elision, limitStepResults } from '../context/context-window.ts'
 import { finalAnswerName, isWrapped } from './final-answer.ts'
 import {
   type Message,
@@ -20,9 +24,81 @@ import {
 } from '../../models/index.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import type { LeftOutTool } from '../generation.ts'
-import { offeredOf, shownDescription, type Accepted } from './left-out.ts'
-import { limitStepResults } from '../context/result-limits.ts'
-import { watched } from './stream-timeout.ts'
+import { offeredOf, shownDescription, type AcceptedTools } from './left-out.ts'
+import { watchStream } from './stream-timeout.ts'
+
+/** When an attempt at a model response began and was first answered, by the clock of the database. */
+export interface AttemptTimes {
+  /** Call it when a part of the response arrives; only the first call counts. */
+  noteAnswer(): void
+  /** When the request was sent. Build it for the statement that is sent next: it counts back from that moment. */
+  startedAt(): SQL
+  /** When the first part of the response arrived; null without one. */
+  firstTokenAt(): SQL | null
+}
+
+/** The times of an attempt that begins now. Durations are measured here, so clocks that differ do no harm. */
+export function attemptTimes(now: () => number = () => performance.now()): AttemptTimes {
+  const started = now()
+  let first: number | null = null
+  return {
+    noteAnswer: () => void (first ??= now()),
+    startedAt: () => nowPlus(started - now()),
+    firstTokenAt: () => (first === null ? null : nowPlus(first - now())),
+  }
+}
+
+/** A delta is published at this age or length, whichever is reached first. */
+const maxAgeMs = 50
+const maxBytes = 1000
+
+/** Text deltas for subscribers: collected for a moment, published as hints, never stored. */
+interface DeltaSender {
+  add(text: string): void
+  /** Publishes what is collected. Call it before the commit that stores the text. */
+  flush(): void
+}
+
+/** Collects the text of one attempt. `place`: the attempt, and the newest event when it began. */
+export function sendDeltas(pubsub: PubSub, place: Omit<Delta, 'kind' | 'offset' | 'text'>): DeltaSender {
+  let waiting = ''
+  let offset = 0
+  let timer: NodeJS.Timeout | null = null
+  const flush = () => {
+    if (timer) clearTimeout(timer)
+    timer = null
+    // Counts and cuts UTF-16 code units, and never cuts inside a surrogate pair.
+    for (const piece of pieces(waiting)) {
+      pubsub.publish([{ kind: 'delta', ...place, offset, text: piece }])
+      offset += piece.length
+    }
+    waiting = ''
+  }
+  return {
+    add(text) {
+      waiting += text
+      if (Buffer.byteLength(waiting) >= maxBytes) flush()
+      else timer ??= setTimeout(flush, maxAgeMs)
+    },
+    flush,
+  }
+}
+
+function* pieces(text: string): Generator<string> {
+  let piece = ''
+  let bytes = 0
+  for (const character of text) {
+    const size = Buffer.byteLength(character)
+    if (bytes + size > maxBytes) {
+      yield piece
+      piece = ''
+      bytes = 0
+    }
+    piece += character
+    bytes += size
+  }
+  if (piece !== '') yield piece
+}
 
 export interface PreparedRequest {
   request: Omit<ModelRequest, 'signal' | 'attempt'>
@@ -45,7 +121,7 @@ export interface RequestSources {
   /** After a context overflow: half of the previous budget. */
   tighter: boolean
   /** What is known of what the model takes. */
-  accepted: Accepted
+  accepted: AcceptedTools
 }
 
 /** Builds the request: tools, tool choice, settings and the part of the history that fits. Pure. */
@@ -105,7 +181,7 @@ export function isNeeded(settings: AgentSettings, plan: StepPlan, name: string):
   return isForced || isStop(settings, name)
 }
 
-function toolsOf(offered: Map<string, Callable>, accepted: Accepted): ModelTool[] {
+function toolsOf(offered: Map<string, Callable>, accepted: AcceptedTools): ModelTool[] {
   return [...offered].map(([name, tool]) => ({
     name,
     description: shownDescription(tool.description, accepted),
@@ -161,7 +237,7 @@ export async function attempt(
   const { modelFirstChunkMs: firstChunkMs, modelIdleMs: idleMs, modelTotalMs: totalMs } = services.limits
   try {
     const stream = port.stream({ ...prepared.request, attempt: number, signal: abort.signal })
-    for await (const event of watched(stream, { firstChunkMs, idleMs, totalMs }, abort)) {
+    for await (const event of watchStream(stream, { firstChunkMs, idleMs, totalMs }, abort)) {
       times.noteAnswer()
       if (event.type === 'text-delta') deltas.add(event.text)
       else if (event.type === 'finish') return event.answer

@@ -2,14 +2,14 @@
 import { query } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { isOutage, isRefused } from '../../../store/db/storage-error.ts'
-import { afterOutage, readBack } from '../../../store/work/read-back.ts'
+import { afterOutage, readBack } from '../../../store/work/leases.ts'
 import type { ModelAnswer, ModelPort } from '../../models/index.ts'
 import type { StepPlan } from '../decide.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
 import type { Change } from '../transaction/commit.ts'
-import { failed } from '../transaction/terminal.ts'
+import { failure } from '../transaction/terminal.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
-import type { AttemptTimes } from './attempt-times.ts'
+import type { AttemptTimes } from './request.ts'
 
 /**
  * Commits the response with `commit`. While the database cannot be used, the same response is committed again, for the time
@@ -55,8 +55,8 @@ async function isStored({ services, held }: Turn, { stepIndex }: StepPlan): Prom
 
 async function refuse(turn: Turn, error: unknown): Promise<'terminal'> {
   const { held, services } = turn
-  const { set, attempt } = spent(held.notStored)
-  const change = failed('NOT_STORED', refused)
+  const { set, attempt } = writeCost(held.notStored)
+  const change = failure('NOT_STORED', refused)
   await commitTurn(turn, { ...change, set: [...change.set, ...set], ...attempt })
   services.log.error(
     { err: error, generationId: held.id },
@@ -89,7 +89,7 @@ function notStoredOf(
 }
 
 /** The part of a change that writes what a response has cost which was not stored; nothing where no such response is known. */
-export function spent(notStored: HeldGeneration['notStored']): {
+export function writeCost(notStored: HeldGeneration['notStored']): {
   set: SQL[]
   attempt: Pick<Change, 'attempt'>
 } {

@@ -26,7 +26,7 @@ const complaints: Record<LimitName, string> = {
  * The same events. When a limit passes, aborts `abort` (pass its signal to the model) and throws a retryable
  * MODEL_UNAVAILABLE that names the limit at once, whether or not the model reacts to the signal.
  */
-export async function* watched(
+export async function* watchStream(
   stream: AsyncIterable<ModelEvent>,
   limits: WatchdogLimits,
   abort: AbortController,

@@ -1,21 +1,75 @@
-/** Requests a model response until one succeeds or no attempt is left, and records every failed attempt. */
+/**
+ * Requests a model response until one succeeds or no attempt is left, and records every failed attempt as operators
+ * see it.
+ */
+import { attributeNames as names, beginUnit, type Unit } from '../../../core/telemetry/unit.ts'
+import type { Services } from '../../access/index.ts'
+import { ModelError, type ModelAnswer, type ModelPort, zeroUsage } from '../../models/index.ts'
+import { type Turn, commitTurn, isPaused, parkPaused } from '../transaction/turn.ts'
 import { setTimeout as pause } from 'node:timers/promises'
-import { elapsedSince, momentNow } from '../../../core/stopwatch.ts'
+import { elapsedSince, momentNow } from '../../../core/time.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
-import { sendWithinMs } from '../../../store/work/pauses.ts'
-import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
-import { beginModelUnit, endModelUnit, failModelUnit } from './model-unit.ts'
-import { rememberAccepted, rememberedOf } from './known-refusals.ts'
-import { acceptedAfter, acceptedBy, type Accepted } from './left-out.ts'
-import { attempt, isNeeded, type PreparedRequest } from './request.ts'
-import { sendDeltas } from './text-deltas.ts'
-import { type ModelAnswer, ModelError, type ModelPort, zeroUsage } from '../../models/index.ts'
+import { sendWithinMs } from '../../basis/index.ts'
+import {
+  attemptTimes,
+  type AttemptTimes,
+  attempt,
+  isNeeded,
+  type PreparedRequest,
+  sendDeltas,
+} from './request.ts'
+import {
+  rememberAccepted,
+  rememberedOf,
+  acceptanceAfter,
+  knownAcceptance,
+  type AcceptedTools,
+} from './left-out.ts'
 import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
-import { retryDelay } from './backoff.ts'
-import { isPaused, parkPaused } from '../transaction/paused.ts'
-import { commitTurn, type Turn } from '../transaction/turn.ts'
+import { retryDelay } from './tries.ts'
+
+/** The names of providers in the conventions, where ours differ. */
+const conventional: Partial<Record<ModelPort['providerKind'], string>> = { google: 'gcp.gemini' }
+
+/** What operators see of one attempt at a model response: its span, its duration and its tokens. */
+function beginModelUnit({ services, held }: Turn, { name, providerKind }: ModelPort): Unit {
+  const model = name.slice(name.indexOf('/') + 1)
+  return beginUnit(services.meters, 'model', {
+    name: model,
+    parent: held.activation?.trace,
+    attributes: {
+      [names.operation]: 'chat',
+      [names.provider]: conventional[providerKind] ?? providerKind,
+      [names.requestModel]: model,
+      [names.generation]: held.id,
+    },
+  })
+}
+
+function endModelUnit(
+  { meters }: Services,
+  unit: Unit,
+  { name, providerKind }: ModelPort,
+  { usage, finishReason }: ModelAnswer,
+): void {
+  const labels = { kind: providerKind, model: name }
+  unit.note({
+    [names.finishReasons]: [finishReason],
+    [names.inputTokens]: usage.inputTokens,
+    [names.outputTokens]: usage.outputTokens,
+  })
+  unit.end({ ...labels, outcome: 'success' })
+  meters.tokens('input', usage.inputTokens, labels)
+  meters.tokens('output', usage.outputTokens, labels)
+}
+
+/** An error that is not the model's is an interruption: a cancel, or a process that shuts down. */
+function failModelUnit(unit: Unit, { name, providerKind }: ModelPort, error: unknown): void {
+  const code = error instanceof ModelError ? error.code : 'interrupted'
+  unit.end({ kind: providerKind, model: name, outcome: code.toLowerCase() }, code)
+}
 
 /**
  * The response; or `requeued` when the provider asked for a long wait, or a pause holds the run, and the row was released
@@ -27,7 +81,7 @@ export async function withRetries(
   turn: Turn,
   plan: StepPlan,
   port: ModelPort,
-  prepare: (size: { tighter: boolean; accepted: Accepted }) => PreparedRequest,
+  prepare: (size: { tighter: boolean; accepted: AcceptedTools }) => PreparedRequest,
 ): Promise<{ answer: ModelAnswer; prepared: PreparedRequest; times: AttemptTimes } | 'requeued'> {
   const { services, held, generation, signal } = turn
   let tighter = false
@@ -81,14 +135,14 @@ const mostRefusals = 32
 /** What a model takes, as it turns out within an attempt, and as later steps and runs are told. */
 function toolRefusals({ services, generation, steps }: Turn, plan: StepPlan, port: ModelPort) {
   const place = { projectId: generation.projectId, model: port.name }
-  let accepted = acceptedBy(port, rememberedOf(services, place), steps)
+  let accepted = knownAcceptance(port, rememberedOf(services, place), steps)
   let refusals = 0
   return {
     accepted: () => accepted,
     /** Whether the request can be made again, with less of its tools. */
     learn(error: ModelError, { tools }: PreparedRequest): boolean {
       const needed = (name: string) => isNeeded(generation.settings, plan, name)
-      const after = refusals < mostRefusals ? acceptedAfter(accepted, error, tools, needed) : null
+      const after = refusals < mostRefusals ? acceptanceAfter(accepted, error, tools, needed) : null
       if (!after) return false
       refusals++
       accepted = after

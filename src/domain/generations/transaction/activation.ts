@@ -2,9 +2,7 @@
  * An activation of a run: from the claim of its row until it is released. A run that waits may wait for days, so each activation has a trace
  * of its own with a link to the one before.
  */
-import { attributeNames as names } from '../../../core/telemetry/names.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
-import { beginUnit } from '../../../core/telemetry/unit.ts'
+import { attributeNames as names, type TraceContext, beginUnit } from '../../../core/telemetry/unit.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'

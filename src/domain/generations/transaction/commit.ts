@@ -2,15 +2,14 @@
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
-import { sharingCommits } from '../../../store/db/shared-commits.ts'
-import { prove, StaleReadError, type Basis } from '../../../store/db/proof.ts'
+import { sharingCommits } from '../../../store/db/statements-of-one-moment.ts'
+import { prove, StaleReadError, type Basis, runIsFree } from '../../basis/index.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
-import { insertSelect } from '../../../store/db/write.ts'
+import { insertSelect } from '../../../store/db/rows.ts'
 import type { Hint } from '../../../store/pubsub/pubsub.ts'
 import type { ParentLink } from '../../../store/work/owner.ts'
-import { runIsFree } from '../../../store/work/pauses.ts'
-import { LeaseLostError, type Held } from '../../../store/work/work.ts'
+import { LeaseLostError, type HeldRow } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
 import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index.ts'
@@ -18,7 +17,7 @@ import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
 import { traceToStore, type Activation } from './activation.ts'
 
 /** A generation that this process holds, with its place in its chain. */
-export interface HeldRun extends Held {
+export interface HeldRun extends HeldRow {
   /** Null for a run without a parent. */
   parent?: ParentLink | null
   /** What operators see of this time that the run is held. */
@@ -85,7 +84,7 @@ export interface Change {
 }
 
 /** The newest event number, and the hints to publish for the rows of parent and root. */
-export interface Committed {
+export interface CommitResult {
   seq: number
   hints: Hint[]
 }
@@ -101,10 +100,10 @@ export function unlessCancelled(wakeAt: SQL): SQL {
  * waits for a child run; StaleReadError, which may also mean one of these, for a change with a basis or calls to send. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
  * parent and root is written in the same transaction.
  */
-export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
+export async function commit(db: Database, held: HeldRun, change: Change): Promise<CommitResult> {
   const { parent, activation } = held
   const copies = parent ? rootCopies(change.events ?? [], held.id) : []
-  const made: Committed =
+  const made: CommitResult =
     !parent || (copies.length === 0 && !change.ends)
       ? { seq: await commitOwn(sharingCommits(db), held, change), hints: [] }
       : await atomically(db, async (tx) => {

@@ -4,7 +4,7 @@ import { sql, type SQL } from '../../../store/db/sql.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject, type Json, writeJson } from '../../../core/json.ts'
 import { shortText } from '../../../core/text.ts'
-import { voidPending, voided } from '../../approvals/index.ts'
+import { voidPending, voidEvent } from '../../approvals/index.ts'
 import {
   generationCancelled,
   generationCompleted,
@@ -49,7 +49,7 @@ function closeOpenCalls(
     ],
     also: asked.length > 0 ? [voidPending()] : [],
     events: [
-      ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
+      ...asked.map((call) => voidEvent(call, 'GENERATION_ENDED')),
       ...open.flatMap((call) =>
         wasSent(call) ? callUnknown(call, 'GENERATION_ENDED') : [callSettled(call, 'CANCELLED')],
       ),
@@ -103,7 +103,7 @@ interface Terminal {
 }
 
 /** What a commit writes to complete a generation. */
-export function completed(end: {
+export function completion(end: {
   stopReason: StopReason
   truncated: boolean
   text: string | null
@@ -143,7 +143,7 @@ function answerOf({
 }
 
 /** What a commit writes to fail a generation, with the calls that may still be open. */
-export function failed(code: FailureCode, why: string, calls: ToolCall[] = []): Terminal {
+export function failure(code: FailureCode, why: string, calls: ToolCall[] = []): Terminal {
   const message = shortText(why, 2000)
   const closing = closeOpenCalls(
     calls,

@@ -12,7 +12,7 @@ import type { Requirement } from '../../gates/index.ts'
 import { asksAgent, codeOf, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
 import { type ToolCallPart, readCallInput } from '../../models/index.ts'
-import { nestingLimits } from '../nesting/limits.ts'
+import { nestingLimits } from '../nesting/deadline.ts'
 
 /** One call after triage, ready to be committed. */
 export interface TriagedCall {

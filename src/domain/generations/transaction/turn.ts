@@ -1,18 +1,77 @@
-/** One turn of the loop: the state that its acts share, and the commit that ends each of them. */
-import type { Moment } from '../../../core/stopwatch.ts'
-import { query, type Database } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+/**
+ * One turn of the loop: the state that its acts share, its calls in flight, what a pause holds, and the commit that
+ * ends each act.
+ */
+import type { ToolCall, UnsentAttempt } from '../../tool-calls/index.ts'
+import type { Moment } from '../../../core/time.ts'
+import { query, type Database, atomically, nowPlus } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import type { Approval } from '../../approvals/index.ts'
-import type { ToolCall, UnsentAttempt } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
-import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
-import { commit, type Change, type Committed } from './commit.ts'
+import { commit, type Change, type CommitResult, unlessCancelled } from './commit.ts'
 import type { Generation, Step } from '../generation.ts'
 import type { Models } from '../../models/index.ts'
+import { parkedMs, pausesOfRun, stillPaused } from '../../basis/index.ts'
+
+/** The server calls of one generation that this worker runs, while the loop keeps reading the rows. */
+interface InFlightCalls {
+  /** Every call that was added and has not ended, sent or not. */
+  readonly ids: ReadonlySet<string>
+  /** Runs the calls in order, at most `concurrency` of all calls in flight at once. */
+  add(calls: ToolCall[], concurrency: number, run: (call: ToolCall) => Promise<void>): void
+  /** Resolves when no call is in flight. Rejects with the first failure, after the other running calls have ended. */
+  idle(): Promise<void>
+  /** Forgets the failure, so that the calls that it stopped can be added again. */
+  clearFailure(): void
+}
+
+export function inFlightCalls(): InFlightCalls {
+  const ids = new Set<string>()
+  const waiting: { call: ToolCall; run: (call: ToolCall) => Promise<void> }[] = []
+  let running = 0
+  let concurrency = 1
+  let failure: { error: unknown } | null = null
+  let onIdle: (() => void)[] = []
+
+  const pump = () => {
+    while (running < concurrency && waiting.length > 0) void start(waiting.shift()!)
+    if (running > 0) return
+    for (const resolve of onIdle) resolve()
+    onIdle = []
+  }
+  const start = async ({ call, run }: (typeof waiting)[number]) => {
+    running++
+    try {
+      await run(call)
+    } catch (error) {
+      failure ??= { error }
+      for (const dropped of waiting.splice(0)) ids.delete(dropped.call.id)
+    }
+    ids.delete(call.id)
+    running--
+    pump()
+  }
+  return {
+    ids,
+    clearFailure: () => void (failure = null),
+    add(calls, most, run) {
+      concurrency = most
+      for (const call of calls) {
+        ids.add(call.id)
+        waiting.push({ call, run })
+      }
+      pump()
+    },
+    async idle() {
+      if (running > 0) await new Promise<void>((resolve) => onIdle.push(resolve))
+      if (failure) throw failure.error
+    },
+  }
+}
 
 /** How many server calls of one generation run at once. */
 export const maxParallelCalls = 8
@@ -61,7 +120,7 @@ export async function commitTurn(
 /** Publishes hints for what a transaction of the turn has appended to its own log and to those of parent and root. */
 export function publishCommit(
   { services, held }: Pick<Turn, 'services' | 'held'>,
-  { seq, hints }: Committed,
+  { seq, hints }: CommitResult,
 ): void {
   // Calls of one generation commit concurrently, so an older number may arrive later.
   held.lastSeq = Math.max(held.lastSeq, seq)
@@ -75,4 +134,58 @@ export async function lockOwn(tx: Database, held: HeldGeneration): Promise<void>
     sql`select 1 from generations where id = ${held.id} and epoch = ${held.epoch} for update`,
   )
   if (rows.length === 0) throw new LeaseLostError(held.id)
+}
+
+type Writer = Pick<Turn, 'services' | 'held'>
+
+/** Whether a pause holds the run, or one of these tools of it. */
+export async function isPaused({ services, held }: Writer, toolIds: readonly string[]): Promise<boolean> {
+  return (await query(services.leaseDb, pausesOfRun(held.id, toolIds))).length > 0
+}
+
+/** Which of these tools a pause holds: all of them when it holds the run. LeaseLostError when another worker has the row. */
+export async function pausedTools(
+  { services, held }: Writer,
+  toolIds: readonly string[],
+): Promise<readonly string[]> {
+  const found = sql`select target from pauses where id in (${pausesOfRun(held.id, toolIds)})`
+  const [row] = await query<{ targets: string[] }>(
+    services.db,
+    sql`select coalesce((select jsonb_agg(target) from (${found}) as p), '[]') as targets
+      from generations where id = ${held.id} and epoch = ${held.epoch}`,
+  )
+  if (!row) throw new LeaseLostError(held.id)
+  const isWhole = row.targets.some((target) => !toolIds.includes(target))
+  return isWhole ? toolIds : row.targets
+}
+
+/**
+ * Commits the change while a pause holds the run or one of these tools, and in the sight of whoever ends it; else writes
+ * nothing and returns false. LeaseLostError when another worker has the row.
+ */
+export async function whilePaused(
+  turn: Writer,
+  toolIds: readonly string[],
+  change: Change,
+): Promise<boolean> {
+  const { services, held } = turn
+  const made = await atomically(services.db, async (tx) => {
+    await lockOwn(tx, held)
+    return (await stillPaused(tx, pausesOfRun(held.id, toolIds))) ? commit(tx, held, change) : null
+  })
+  if (made) publishCommit(turn, made)
+  return made !== null
+}
+
+/**
+ * Releases the row of a run whose next step a pause holds, with these assignments. Its end makes it due; a cancel ends it at
+ * once.
+ */
+export async function parkPaused(turn: Writer, also: readonly SQL[] = []): Promise<'goOn' | 'parked'> {
+  const parked = await whilePaused(turn, [], {
+    set: [sql`status = 'QUEUED'`, ...also],
+    wakeAt: unlessCancelled(nowPlus(parkedMs)),
+    release: true,
+  })
+  return parked ? 'parked' : 'goOn'
 }

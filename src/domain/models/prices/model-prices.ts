@@ -1,4 +1,4 @@
-/** What models cost: the prices that a project has set, else list prices. */
+/** What models cost: the prices that a project has set, else list prices, and what tokens cost at them. */
 import { choice, optional, part } from '../../../core/shapes.ts'
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
@@ -17,7 +17,48 @@ import {
   deletion,
 } from '../../access/index.ts'
 import { appendProjectEvents, providerSet } from '../../events/index.ts'
-import { listedAt, listPriceOf } from './list-prices.ts'
+
+/** US dollars for a million tokens. */
+export interface Rates {
+  input: number
+  /** Tokens that the provider read from its cache. */
+  cachedInput: number
+  output: number
+}
+
+/** The day that the list is of. Vendors change their prices, and nothing compares the list with theirs. */
+const listedAt = '2025-10-31'
+
+/** By `provider/model`, of the providers of the environment; a name may end in the date of a release. */
+const listed: Record<string, readonly [input: number, cachedInput: number, output: number]> = {
+  'openai/gpt-5': [1.25, 0.125, 10],
+  'openai/gpt-5-mini': [0.25, 0.025, 2],
+  'openai/gpt-5-nano': [0.05, 0.005, 0.4],
+  'openai/gpt-4.1': [2, 0.5, 8],
+  'openai/gpt-4.1-mini': [0.4, 0.1, 1.6],
+  'openai/gpt-4.1-nano': [0.1, 0.025, 0.4],
+  'openai/gpt-4o': [2.5, 1.25, 10],
+  'openai/gpt-4o-mini': [0.15, 0.075, 0.6],
+  'anthropic/claude-opus-4-1': [15, 1.5, 75],
+  'anthropic/claude-sonnet-4-5': [3, 0.3, 15],
+  'anthropic/claude-sonnet-4': [3, 0.3, 15],
+  'anthropic/claude-haiku-4-5': [1, 0.1, 5],
+  'google/gemini-2.5-pro': [1.25, 0.31, 10],
+  'google/gemini-2.5-flash': [0.3, 0.075, 2.5],
+  'google/gemini-2.5-flash-lite': [0.1, 0.025, 0.4],
+  'builtin/rehearsal': [0, 0, 0],
+}
+
+/** The list price of a model; null for one that is not listed. */
+function listPriceOf(model: string): Rates | null {
+  const found = Object.hasOwn(listed, model) ? listed[model] : listed[withoutDate(model)]
+  if (!found) return null
+  const [input, cachedInput, output] = found
+  return { input, cachedInput, output }
+}
+
+/** `gpt-4o-2024-08-06` and `claude-sonnet-4-20250514` are releases of `gpt-4o` and `claude-sonnet-4`. */
+const withoutDate = (model: string): string => model.replace(/-20\d{2}-?\d{2}-?\d{2}$/, '')
 
 const rateOf = (what: string) => `The price in USD for a million tokens that ${what}.`
 const rate = z.number('must be a number').min(0, 'must not be negative').max(1_000_000)
@@ -145,3 +186,34 @@ export const deleteModelPrice = operation({
 })
 
 const providerOf = (model: string): string => model.split('/', 1)[0]!
+
+/** Tokens that one model read, from a cache of its provider or not, and wrote. */
+export interface TokenCounts {
+  inputTokens: number
+  cachedInputTokens: number
+  outputTokens: number
+}
+
+/** Money and what is missing in it. */
+export interface Costs {
+  /** US dollars, of the models that have a price. */
+  cost: number
+  /** Tokens of the models that have none. */
+  unpricedTokens: number
+}
+
+/** Adds what these tokens of one model cost to `costs`. */
+export function addCosts(costs: Costs, tokens: TokenCounts, price: ModelPrice | undefined): void {
+  if (price) costs.cost += costOf(tokens, price)
+  else costs.unpricedTokens += tokens.inputTokens + tokens.outputTokens
+}
+
+/** US dollars. The tokens that were read from a cache are part of those that were read. */
+export function costOf(
+  { inputTokens, cachedInputTokens, outputTokens }: TokenCounts,
+  price: ModelPrice,
+): number {
+  const cached = Math.min(cachedInputTokens, inputTokens)
+  const million = (inputTokens - cached) * price.input + cached * price.cachedInput
+  return (million + outputTokens * price.output) / 1_000_000
+}

@@ -1,16 +1,41 @@
 /** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
-import { packed } from '../../../core/json.ts'
+import { shortText } from '../../../core/text.ts'
+import { packValue } from '../../../core/json.ts'
 import type { JSONSchema7, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
-import { onAbort } from '../../../core/abort.ts'
-import { charactersOf, charactersOfTools } from '../message-size.ts'
+import { onAbort } from '../../../core/time.ts'
+import { charactersOf, charactersOfTools } from '../usage.ts'
 import type { ModelCapabilities, ModelEvent, ModelPort, ModelRequest, ProviderKind } from '../port.ts'
 import { eventsOf } from './from-stream.ts'
 import { abortError, toModelError } from './model-error.ts'
-import { redactor } from './redaction.ts'
 import type { SdkModel, SdkPart, TargetModel } from './sdk-model.ts'
 import { toPrompt } from './to-prompt.ts'
 import { renamesOf } from './argument-names.ts'
 import { toTools, toolsOfHistory } from './to-tools.ts'
+
+const longest = 300
+
+const patterns = [
+  // Addresses: URLs, host:port, IPv4.
+  /\b[a-z][a-z0-9+.-]*:\/\/\S+/gi,
+  /\b(?:[a-z0-9-]+\.)*[a-z0-9-]+:\d{2,5}\b/gi,
+  /\b\d{1,3}(?:\.\d{1,3}){3}\b/g,
+  // Credentials: the vendors' prefixes, bearer tokens, and anything long that looks random.
+  /\b(?:sk|pk|rk|gh|AIza|xai|gsk|key|token)[-_][\w*.-]{4,}/gi,
+  /\bAIza[\w-]{10,}/g,
+  /\bbearer\s+\S+/gi,
+  /\b(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{32,}\b/gi,
+]
+
+/** A function that removes the given secrets and whatever looks like a key or an address, and limits the length. */
+function redactor(secrets: (string | null)[]): (text: string) => string {
+  const known = secrets.filter((secret) => secret !== null && secret.length >= 4) as string[]
+  return (text) => {
+    let clean = shortText(text, 4_000)
+    for (const secret of known) clean = clean.replaceAll(secret, '[hidden]')
+    for (const pattern of patterns) clean = clean.replace(pattern, '[hidden]')
+    return shortText(clean, longest)
+  }
+}
 
 export interface SdkPortOptions {
   model: SdkModel
@@ -110,7 +135,7 @@ function callOptions(
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
     ...(outputSchema
-      ? { responseFormat: { type: 'json', schema: packed(outputSchema) as JSONSchema7, name: 'answer' } }
+      ? { responseFormat: { type: 'json', schema: packValue(outputSchema) as JSONSchema7, name: 'answer' } }
       : {}),
     ...(tools.length > 0
       ? { tools, toolChoice: choice.type === 'tool' ? { type: 'tool', toolName: choice.name } : choice }

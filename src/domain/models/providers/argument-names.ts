@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { isJsonObject, writeJson, type Json, type JsonObject } from '../../../core/json.ts'
 import { mapSchemas } from '../../../core/schema-walk.ts'
 import type { ModelTool } from '../port.ts'
-import { readCallInput } from '../tool-input.ts'
+import { readCallInput } from '../message.ts'
 
 /** The shown names of one tool's arguments, by their own. */
 export type Names = ReadonlyMap<string, string>

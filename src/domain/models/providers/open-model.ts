@@ -101,7 +101,7 @@ async function sdkModel(
       if (!provider.baseUrl) throw notConfigured(`The provider "${provider.name}" has no address (base URL).`)
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
       return createOpenAICompatible({
-        // The name under which the package reads and writes metadata, not the record's: see part-meta.ts.
+        // The name under which the package reads and writes metadata, not the record's: see sdk-model.ts.
         name: 'compatible',
         ...common,
         includeUsage: true,

@@ -8,7 +8,7 @@ import { invalidAt } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Page } from '../../../core/page.ts'
 import { atomically } from '../../../store/db/database.ts'
-import { listPage } from '../../../store/db/keyset.ts'
+import { listPage } from '../../../store/db/lists.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { providers } from '../../../store/db/tables/generations.ts'
 import {

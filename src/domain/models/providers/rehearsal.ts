@@ -14,9 +14,15 @@ import type {
 import { zeroUsage } from '../usage.ts'
 import { abortError, errorForStatus } from './model-error.ts'
 import { argumentsFrom } from './rehearsal-arguments.ts'
-import { matchingTool } from './rehearsal-match.ts'
-import { readScript, type ScriptedCall, type ScriptedStep } from './rehearsal-script.ts'
-import { currentTurn, summaryOf, type Turn } from './rehearsal-turn.ts'
+import {
+  matchingTool,
+  readScript,
+  type ScriptedCall,
+  type ScriptedStep,
+  currentTurn,
+  summaryOf,
+  type Turn,
+} from './rehearsal-turn.ts'
 
 export const rehearsalModelId = 'rehearsal'
 

@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  packed,
+  packValue,
   tryParseJson,
   writeJson,
 } from '../../../core/json.ts'
@@ -38,7 +38,7 @@ export function toToolOutput(result: ToolResultPart, target: TargetModel): ToolO
   const texts = result.content.map((block) => textOf(block, target, shown)).filter((text) => text !== '')
   const { structuredContent } = result
   if (structuredContent !== undefined && texts.length === 0 && shown.length === 0)
-    return { output: { type: 'json', value: packed(structuredContent) as JSONValue }, following: [] }
+    return { output: { type: 'json', value: packValue(structuredContent) as JSONValue }, following: [] }
   if (structuredContent !== undefined && !containsJson(result.content, structuredContent))
     texts.push(writeJson(structuredContent))
   if (target.kind === 'compatible' && shown.length > 0)
@@ -67,7 +67,7 @@ function withPieces(text: string, pieces: Piece[], target: TargetModel): Languag
 }
 
 function errorOutput(result: ToolResultPart, target: TargetModel): LanguageModelV3ToolResultOutput {
-  const value = packed(errorValue(result, target)) as JSONValue
+  const value = packValue(errorValue(result, target)) as JSONValue
   // Version 4 wraps an error value in `error` once more, except for protocols with their own flag.
   const flagged = target.version === 'v3' || target.kind === 'anthropic'
   return flagged ? { type: 'error-json', value } : { type: 'json', value }

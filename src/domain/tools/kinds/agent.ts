@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type JsonObject, writeJson } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
 import { clientDefinition } from '../definition.ts'
-import { runtimeName } from '../names.ts'
+import { runtimeName } from '../fields.ts'
 
 /** The fields of an agent that a call needs. */
 export interface AgentName {

@@ -3,7 +3,7 @@ import type { Issue } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject, writeJson } from '../../../core/json.ts'
 import { isConnectionHeader } from '../../egress/index.ts'
 import { fillSecrets, secretNames } from '../../secrets/index.ts'
-import { namesArgument } from '../schema/fields.ts'
+import { namesArgument } from '../schema/arguments.ts'
 import {
   fill,
   hasBody,
@@ -13,7 +13,7 @@ import {
   splitOptional,
   type HttpToolConfig,
   type UrlTemplate,
-} from './http-template.ts'
+} from './http-config.ts'
 
 /**
  * Every fault, with paths that start at `url`, `method` or `headers`. The egress policy decides whether the URL may be

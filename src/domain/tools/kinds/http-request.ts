@@ -1,6 +1,6 @@
 /** Builds the HTTP request for a call from the configuration and the arguments. Pure. */
 import { type Json, type JsonObject, writeJson } from '../../../core/json.ts'
-import { fill, hasBody, parseTemplate, placeholdersIn, type HttpToolConfig } from './http-template.ts'
+import { fill, hasBody, parseTemplate, placeholdersIn, type HttpToolConfig } from './http-config.ts'
 
 export interface HttpToolRequest {
   url: string

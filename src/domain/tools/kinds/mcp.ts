@@ -1,8 +1,11 @@
-/** Runs a tool of an upstream. What the upstream returns is the result. */
+/** Runs a tool of an upstream, or reads a resource or prompt of it. What the upstream returns is the result. */
+import { type JsonObject, asText, isJsonObject } from '../../../core/json.ts'
+import { fitsPattern, type Services } from '../../access/index.ts'
+import type { Callable, Tool } from '../callable.ts'
+import { runtimeName } from '../fields.ts'
+import type { McpToolConfig } from './mcp-config.ts'
 import { errorResult } from '../../../core/content.ts'
-import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
-import type { Services } from '../../access/index.ts'
+import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import {
   callUpstream,
   getPrompt,
@@ -13,8 +16,69 @@ import {
   type UpstreamRow,
 } from '../../upstream/index.ts'
 import type { SendOutcome } from '../outcome.ts'
-import type { McpToolConfig } from './mcp-config.ts'
-import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
+
+/** What an upstream offers besides tools that can be relayed. */
+export type RelayedKind = 'resources' | 'prompts'
+
+/** Cannot collide with tool names of upstreams: MCP allows no colon in them. */
+export const readActions = { resources: 'mcp:resources/read', prompts: 'mcp:prompts/get' } as const
+export type ReadAction = (typeof readActions)[RelayedKind]
+
+export function isReadAction(action: string | null): action is ReadAction {
+  return action === readActions.resources || action === readActions.prompts
+}
+
+const text = { type: 'string', maxLength: 8192 }
+const schemas: Record<RelayedKind, JsonObject> = {
+  resources: { type: 'object', properties: { uri: text }, required: ['uri'], additionalProperties: false },
+  prompts: {
+    type: 'object',
+    properties: { name: text, arguments: { type: 'object', additionalProperties: { type: 'string' } } },
+    required: ['name'],
+    additionalProperties: false,
+  },
+}
+
+/**
+ * Whether the operator's patterns allow this resource (by URI) or prompt (by its upstream name). Without patterns:
+ * false.
+ */
+export function isRelayed(mcp: McpToolConfig | null | undefined, what: RelayedKind, name: string): boolean {
+  const patterns = mcp?.relay?.[what] ?? []
+  if (patterns.includes('*')) return true
+  // A pattern names a folder: no `.` or `..` segment in the URI may leave it.
+  if (what === 'resources' && /(^|[/\\])(\.|%2e){1,2}([/\\?#]|$)|%2f|%5c/i.test(name)) return false
+  return patterns.some((pattern) => fitsPattern(pattern, name))
+}
+
+/** Whether the template can yield a relayed resource: the fixed starts of template and pattern agree. */
+export function isTemplateRelayed(mcp: McpToolConfig | null | undefined, uriTemplate: string): boolean {
+  const fixed = uriTemplate.split('{', 1)[0]!
+  return (mcp?.relay?.resources ?? []).some((pattern) => {
+    const start = pattern.split('*', 1)[0]!
+    return start.startsWith(fixed) || fixed.startsWith(start)
+  })
+}
+
+/**
+ * The read action as a callable, behind the gate of the whole tool; null when the operator relays nothing of this kind.
+ */
+export function readCallable(tool: Tool, action: string | null): Callable | null {
+  const what =
+    action === readActions.resources ? 'resources' : action === readActions.prompts ? 'prompts' : null
+  if (what === null || !tool.mcp?.relay?.[what].length) return null
+  return {
+    ...tool,
+    runtimeName: runtimeName([tool.name, what === 'resources' ? 'resources_read' : 'prompts_get']),
+    action,
+    definitionHash: null,
+    inputSchema: schemas[what],
+    outputSchema: null,
+    presetParameters: {},
+    // Reads change nothing, by the protocol.
+    idempotent: true,
+  }
+}
 
 export interface McpRun {
   toolId: string

@@ -5,7 +5,7 @@
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
+import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { principalById, withoutGates, type Services, type Requester } from '../../access/index.ts'
 import type { SendOutcome } from '../outcome.ts'
 

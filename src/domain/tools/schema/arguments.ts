@@ -1,8 +1,41 @@
-/** What one schema object, without the schemas that it combines, says about preset arguments. */
-import { asText, canonicalJson, isJsonObject, type Json, type JsonObject } from '../../../core/json.ts'
+/** What a schema of arguments says of their names, and of presets among them. Pure. */
+import { asText, isJsonObject, type Json, type JsonObject, canonicalJson } from '../../../core/json.ts'
+import { refOf, resolveRef } from '../../../core/schema-walk.ts'
 import { judge } from '../../../core/json-schema.ts'
-import { withoutNames } from './names.ts'
 import { selfContained } from '../../../core/schema-refs.ts'
+
+/** The same rule for all other names. A list without other names becomes `false`: no name is allowed. */
+function withoutNames(schema: Json, names: string[], root: JsonObject, trail: string[] = []): Json {
+  if (!isJsonObject(schema)) return schema
+  const { enum: list, const: only, pattern } = schema
+  if (typeof only === 'string' && names.includes(only)) return false
+  const out: JsonObject = { ...schema }
+  for (const keyword of ['default', 'example', 'examples']) delete out[keyword]
+  // A pattern cannot be rewritten. One that contains the name is dropped: the full schema is checked as well.
+  if (typeof pattern === 'string' && names.some((name) => pattern.includes(name))) delete out['pattern']
+  if (Array.isArray(list)) {
+    const others = list.filter((name) => !names.includes(asText(name)))
+    if (others.length === 0) return false
+    out['enum'] = others
+  }
+  const inner = (part: Json) => withoutNames(part, names, root, trail)
+  for (const keyword of ['allOf', 'anyOf', 'oneOf'])
+    if (Array.isArray(out[keyword])) out[keyword] = out[keyword].map(inner)
+  for (const keyword of ['not', 'if', 'then', 'else'])
+    if (out[keyword] !== undefined) out[keyword] = inner(out[keyword])
+  return withTarget(out, names, root, trail)
+}
+
+function withTarget(schema: JsonObject, names: string[], root: JsonObject, trail: string[]): Json {
+  const found = refOf(schema)
+  const target = found && resolveRef(root, found.ref)
+  if (!found || target === undefined || target === null) return schema
+  const { [found.keyword]: _ref, ...rest } = schema
+  if (trail.includes(found.ref)) return rest
+  const meant = withoutNames(target, names, root, [...trail, found.ref])
+  const all = Array.isArray(rest['allOf']) ? rest['allOf'] : []
+  return { ...rest, allOf: [...all, meant] }
+}
 
 /** The whole schema, its presets, and whose budget judgements use. */
 export interface PresetScope {
@@ -110,4 +143,42 @@ function without(object: JsonObject, keys: string[]): JsonObject {
 
 function distinct(values: Json[]): Json[] {
   return [...new Map(values.map((value) => [canonicalJson(value), value])).values()]
+}
+
+/** Keywords whose schemas apply to the same object. */
+const combining = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else']
+
+/** Whether the schema, or one that it combines or refers to, names this argument. */
+export function namesArgument(schema: JsonObject, name: string): boolean {
+  for (const { properties, required } of schemasOfArguments(schema)) {
+    if (isJsonObject(properties) && Object.hasOwn(properties, name)) return true
+    if (Array.isArray(required) && required.includes(name)) return true
+  }
+  return false
+}
+
+/** The arguments that the schema, or one that it combines or refers to, describes. */
+export function argumentNames(schema: JsonObject): string[] {
+  const names = [...schemasOfArguments(schema)].flatMap(({ properties }) =>
+    isJsonObject(properties) ? Object.keys(properties) : [],
+  )
+  return [...new Set(names)]
+}
+
+/** The schemas that apply to the arguments as a whole. */
+function* schemasOfArguments(schema: JsonObject): Generator<JsonObject> {
+  const seen = new Set<Json>()
+  const stack: (Json | undefined)[] = [schema]
+  while (stack.length > 0) {
+    const here = stack.pop()
+    if (Array.isArray(here)) stack.push(...here)
+    if (!isJsonObject(here) || seen.has(here)) continue
+    seen.add(here)
+    yield here
+    const { dependentSchemas } = here
+    if (isJsonObject(dependentSchemas)) stack.push(...Object.values(dependentSchemas))
+    for (const keyword of combining) stack.push(here[keyword])
+    const found = refOf(here)
+    if (found) stack.push(resolveRef(schema, found.ref))
+  }
 }

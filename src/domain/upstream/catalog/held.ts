@@ -1,10 +1,12 @@
 /**
- * What a server said about its tools holds until a person agrees to less: a hint that it takes back, or arguments that it
- * changes, open no gate, unmask nothing and evade no preset. Pure.
+ * What a server said about its tools holds until a person agrees to less: a hint that it takes back, or arguments that
+ * it changes.
  */
-import { hashJson, isJsonObject, writeJson, type JsonObject } from '../../../core/json.ts'
+import { hashJson, isJsonObject, writeJson, type JsonObject, readJson } from '../../../core/json.ts'
 import { bareSchema } from '../../../core/schema-walk.ts'
-import { looseningHints, type Catalog, type HeldFacts, type UpstreamTool } from './catalog.ts'
+import { looseningHints, type Catalog, type HeldFacts, type UpstreamTool, catalogHash } from './catalog.ts'
+import { query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 
 /** How many tools that are gone are remembered, in case they come back as something else. */
 const mostGone = 1000
@@ -129,3 +131,43 @@ function argumentChange(agreed: JsonObject, now: JsonObject): string {
 }
 
 const namesOf = ({ properties }: JsonObject) => (isJsonObject(properties) ? Object.keys(properties) : [])
+
+/** What was agreed to; null: the tool is not listed; `MOVED`: the server says something else than the person has read. */
+export type Agreement = { changes: string[] } | 'MOVED' | null
+
+/**
+ * Lets everything count that the server says of the tool with this name, when its hash is that of what the person has read,
+ * in the caller's transaction. A refresh that is under way is done again. Idempotent: without held changes it writes nothing.
+ */
+export async function agreeToChange(
+  tx: Database,
+  id: string,
+  name: string,
+  hash: string,
+): Promise<Agreement> {
+  const [row] = await query<{ catalog: string | null }>(
+    tx,
+    sql`select catalog from upstreams where id = ${id} for update`,
+  )
+  if (!row?.catalog) return null
+  const { hash: _hash, ...catalog } = readJson(row.catalog) as Catalog
+  const tool = catalog.tools.find((one) => one.name === name)
+  if (!tool) return null
+  const changes = heldChanges(tool)
+  if (changes.length === 0) return { changes }
+  if (tool.hash !== hash) return 'MOVED'
+  const tools = catalog.tools.map((one) => {
+    if (one.name !== name) return one
+    const { held: _held, ...now } = one
+    return now
+  })
+  const content = { ...catalog, tools }
+  const newHash = catalogHash(content)
+  await query(
+    tx,
+    sql`update upstreams
+      set catalog = ${writeJson({ hash: newHash, ...content })}, catalog_hash = ${newHash}, epoch = epoch + 1, wake_at = now()
+      where id = ${id}`,
+  )
+  return { changes }
+}

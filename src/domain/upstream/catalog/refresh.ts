@@ -1,13 +1,13 @@
 /** Refreshes an upstream: reads its lists and stores the catalog, or the reason why there is no newer one. */
 import { writeJson } from '../../../core/json.ts'
-import { withinTime } from '../../../core/abort.ts'
+import { withinTime } from '../../../core/time.ts'
 import { notFound } from '../../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isRefused } from '../../../store/db/storage-error.ts'
 import { upstreams } from '../../../store/db/tables/upstreams.ts'
-import { assignments, type Values } from '../../../store/db/write.ts'
-import { LeaseLostError, type Held } from '../../../store/work/work.ts'
+import { assignments, type Values } from '../../../store/db/rows.ts'
+import { LeaseLostError, type HeldRow } from '../../../store/work/work.ts'
 import { systemId, type Services } from '../../access/index.ts'
 import { record, type NewAuditEntry } from '../../audit/index.ts'
 import {
@@ -20,9 +20,17 @@ import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { heldChanges } from './held.ts'
 import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
-import { followerOf } from '../follower.ts'
-import { loadCatalogs, loadRows, cacheCatalog, rowColumns, stateOf } from '../state.ts'
-import type { UpstreamRow, UpstreamState, UpstreamStatus } from '../state.ts'
+import { followerOf } from '../changes.ts'
+import {
+  loadCatalogs,
+  loadRows,
+  cacheCatalog,
+  rowColumns,
+  stateOf,
+  type UpstreamRow,
+  type UpstreamState,
+  type UpstreamStatus,
+} from '../state.ts'
 
 /** Limit for one refresh, in milliseconds. */
 const refreshMs = 30_000
@@ -57,7 +65,7 @@ export function refreshUpstream(services: Services, id: string): Promise<Upstrea
 
 /** False when the row was claimed or made due meanwhile, to be refreshed later than this one did. */
 async function refreshOnce(services: Services, id: string): Promise<boolean> {
-  const [held] = await query<Held>(
+  const [held] = await query<HeldRow>(
     services.db,
     sql`
       update upstreams
@@ -77,7 +85,11 @@ async function refreshOnce(services: Services, id: string): Promise<boolean> {
 }
 
 /** Refreshes a claimed row. Throws LeaseLostError, with nothing written, when it was claimed or made due meanwhile. */
-export async function refreshHeld(services: Services, held: Held, signal: AbortSignal | null): Promise<void> {
+export async function refreshHeld(
+  services: Services,
+  held: HeldRow,
+  signal: AbortSignal | null,
+): Promise<void> {
   const [row] = await query<UpstreamRow>(
     services.db,
     sql`
@@ -109,7 +121,7 @@ const notStored = 'What the server offers could not be stored: the database refu
 
 async function writeSuccess(
   services: Services,
-  held: Held,
+  held: HeldRow,
   row: UpstreamRow,
   known: Catalog,
   { catalog, protocol, probed, ttlMs }: Discovery,
@@ -145,7 +157,7 @@ async function writeSuccess(
 
 async function writeFailure(
   services: Services,
-  held: Held,
+  held: HeldRow,
   row: UpstreamRow,
   fault: UpstreamFault,
 ): Promise<void> {
@@ -187,7 +199,7 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
  */
 async function commitState(
   services: Services,
-  held: Held,
+  held: HeldRow,
   change: {
     set: Values<typeof upstreams>
     events: ProjectEvent[]

@@ -2,20 +2,109 @@
  * Repairs the JSON Schemas of foreign servers, so that a tool is usable whose schema breaks a rule: what has no meaning is
  * taken out, what has one in an old draft or another language is rewritten. The server itself still checks what it gets. Pure.
  */
-import { compilerFor } from '../../../core/schema-compiler.ts'
+import { localRefs } from '../../../core/schema-refs.ts'
+import { mapSchemas, resolveRef } from '../../../core/schema-walk.ts'
 import {
+  type JsonObject,
+  type Json,
   canonicalJson,
   isJsonNumber,
   isJsonObject,
-  type Json,
-  type JsonObject,
   writeJson,
 } from '../../../core/json.ts'
-import { repairedPattern } from './patterns.ts'
-import { repairedRefs } from './repair-refs.ts'
-import { repairedTypes, typeOf } from './type-words.ts'
+import { compilerFor } from '../../../core/schema-compiler.ts'
 
-export interface Repaired {
+/**
+ * The same pattern in this dialect; undefined when it has no equal one, such as with inline flags. `(?i)` is not written as both
+ * cases of each letter: which letters are equal differs by language and locale, and a pattern that refuses what the server takes
+ * is worse than none.
+ */
+function repairedPattern(pattern: string): string | undefined {
+  if (isPattern(pattern)) return pattern
+  const made = rewritten(pattern)
+  return isPattern(made) ? made : undefined
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').source !== ''
+  } catch {
+    return false
+  }
+}
+
+/** A pair of a backslash and a character, the bounds of a class, a quantifier, or one character. */
+const tokens = /\\(?:[pPuk]\{[^}]*\}|[\s\S])|\(\?P<|\(\?[^:=!<]|[[\]]|\{\d+(?:,\d*)?\}|[\s\S]/gu
+const escaped = /^\\[\^$\\.*+?()[\]{}|/]$/
+
+/** Takes away escapes that mean nothing, adds those that are missing, and writes the names of Python and Perl as here. */
+function rewritten(pattern: string): string {
+  const parts = pattern.match(tokens) ?? []
+  let inClass = false
+  return parts
+    .map((part, i) => {
+      if (part === '[' && !inClass) return ((inClass = true), part)
+      if (part === ']' && inClass) return ((inClass = false), part)
+      if (part === '(?P<') return inClass ? '(?P<' : '(?<'
+      if (part === '\\A') return '^'
+      if (part === '\\Z' || part === '\\z') return '$'
+      if (part === '\\-') return inClass ? part : '-'
+      if (/^\\[^a-zA-Z0-9]$/u.test(part)) return escaped.test(part) ? part : part.slice(1)
+      if (inClass) return part === '-' && isOfSets(parts, i) ? '\\-' : part === '[' ? '\\[' : part
+      return part === '{' || part === '}' || part === ']' ? `\\${part}` : part
+    })
+    .join('')
+}
+
+/** Whether a hyphen is next to a set such as `\w`: then it is no range. */
+function isOfSets(parts: string[], at: number): boolean {
+  const isSet = (part: string | undefined) => part !== undefined && /^\\[dDsSwWpP]/.test(part)
+  return isSet(parts[at - 1]) || isSet(parts[at + 1])
+}
+
+/**
+ * The schema with local references alone (see `localRefs`). A bare name means the definition of this name; what leads nowhere is
+ * taken out, so that it allows everything. `changed` is called for each.
+ */
+function repairedRefs(root: JsonObject, changed: () => void): JsonObject {
+  const own = localRefs(root, changed)
+  return mapSchemas(own, (schema) => {
+    const { $ref: ref, ...rest } = schema
+    if (typeof ref !== 'string' || resolveRef(own, ref) !== undefined) return schema
+    changed()
+    return rest
+  }) as JsonObject
+}
+
+const types: Record<string, string> = Object.fromEntries(
+  Object.entries({
+    string:
+      'str text char varchar date datetime date-time time timestamp duration uuid guid url uri email file path binary bytes base64 enum',
+    integer: 'int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 long short bigint byte',
+    number: 'float float32 float64 double decimal numeric num real',
+    boolean: 'bool',
+    object: 'dict dictionary map hash struct record json',
+    array: 'list tuple set sequence vector',
+    null: 'none nil undefined void',
+  }).flatMap(([type, names]) => [type, ...names.split(' ')].map((name) => [name, type])),
+)
+
+/** The type that a word means; undefined for `any` and for words of no meaning. */
+function typeOf(word: string): string | undefined {
+  const name = word.trim().toLowerCase()
+  return Object.hasOwn(types, name) ? types[name] : undefined
+}
+
+/** The value of `type`; undefined when it allows every type. A null in a list is the type null. */
+function repairedTypes(value: Json): Json | undefined {
+  if (typeof value === 'string') return typeOf(value)
+  if (!Array.isArray(value)) return undefined
+  const made = value.map((one) => (one === null ? 'null' : typeof one === 'string' ? typeOf(one) : undefined))
+  if (made.length === 0 || made.includes(undefined)) return undefined
+  return [...new Set(made as string[])]
+}
+
+export interface RepairedSchema {
   schema: JsonObject
   /** The keywords that were changed, each once. */
   changed: string[]
@@ -28,7 +117,7 @@ interface Repair {
 }
 
 /** A valid schema stays as it is. The caller has bounded the depth. */
-export function repairSchema(given: JsonObject): Repaired {
+export function repairSchema(given: JsonObject): RepairedSchema {
   const { $schema: declared, ...rest } = given
   const isKnown = typeof declared === 'string' && compilerFor(declared) !== undefined
   const usesPrefixItems = !isKnown || declared.includes('2020-12')

@@ -2,12 +2,12 @@
  * The fetch of upstreams behind a connector: the messages of Streamable HTTP become messages to the connector. What is known
  * of their delivery is told as egress tells it: `sent` of an EgressError.
  */
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import { isJsonObject, tryParseJson, writeJson } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import { EgressError, type Egress } from '../../egress/index.ts'
 import { UpstreamFault } from '../fault.ts'
-import { answerWatch } from './answers.ts'
+import { answerWatch } from './watch.ts'
 import {
   cancel,
   connectedAt,

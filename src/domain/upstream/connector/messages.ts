@@ -186,7 +186,7 @@ export async function giveBack(
 }
 
 /** Writes the answer of a message that this instance took. A repeat, or an answer that nobody waits for, changes nothing. */
-export async function answerTaken(
+export async function writeAnswer(
   services: Pick<Services, 'db' | 'pubsub'>,
   { projectId, name }: ConnectorPlace,
   { instance, id, answer }: { instance: string; id: string; answer: string },

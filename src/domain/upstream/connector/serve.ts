@@ -1,17 +1,24 @@
 /** Operations of connectors: to connect, take messages, answer them, say that lists changed, and leave. */
 import { AppError, invalidAt } from '../../../core/errors.ts'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort, elapsedSince, momentNow } from '../../../core/time.ts'
 import { type JsonObject, writeJson } from '../../../core/json.ts'
-import { elapsedSince, momentNow } from '../../../core/stopwatch.ts'
 import { atomically, nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { connectors } from '../../../store/db/tables/connectors.ts'
-import { assertMay, assertQuota, recordChange, unauthenticated, type Ctx } from '../../access/index.ts'
+import { assertMay, assertQuota, recordChange, unauthenticatedError, type Ctx } from '../../access/index.ts'
 import { connectorName, connectorUrl } from '../config.ts'
 import { tooLarge } from './fetch.ts'
-import { arrivalWatch } from './arrivals.ts'
-import { answerTaken, connectorKey, giveBack, goneMs, takeMessages, takeMs } from './messages.ts'
-import type { ConnectorPlace, TakenMessage } from './messages.ts'
+import { arrivalWatch } from './watch.ts'
+import {
+  writeAnswer,
+  connectorKey,
+  giveBack,
+  goneMs,
+  takeMessages,
+  takeMs,
+  type ConnectorPlace,
+  type TakenMessage,
+} from './messages.ts'
 import { wakeUpstreams } from '../save.ts'
 
 /** How long a request for messages waits for one, in milliseconds. */
@@ -41,7 +48,7 @@ export async function nextMessages(
   const news = newsOf(ctx, place, disconnected)
   try {
     for (;;) {
-      if (news.isRevoked()) throw unauthenticated()
+      if (news.isRevoked()) throw unauthenticatedError()
       const found = disconnected.aborted ? [] : await takeInTime(ctx, place, input.instance, disconnected)
       const left = until - Date.now()
       if (found.length > 0 || left <= 0 || disconnected.aborted) return found
@@ -77,7 +84,7 @@ export async function answerMessage(
   const kept = answer && ('result' in answer ? { result: answer['result'] } : { error: answer['error'] })
   if (kept && Object.values(kept)[0] === undefined)
     throw invalidAt(['answer'], 'must have a "result" or an "error"')
-  await answerTaken(ctx, place, { instance, id, answer: kept ? writeJson(kept) : tooLarge })
+  await writeAnswer(ctx, place, { instance, id, answer: kept ? writeJson(kept) : tooLarge })
 }
 
 /** Says that the lists of the server changed: the upstreams behind the connector are read again. */

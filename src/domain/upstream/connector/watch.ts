@@ -1,12 +1,19 @@
-/** What many requests of this process wait for: a hint tells of one of them, and one poll reads all. */
+/**
+ * What many requests of this process wait for, answers of connectors and messages for them: a hint tells of one, and
+ * one poll reads all.
+ */
 import type { Services } from '../../access/index.ts'
+import { elapsedSince, momentNow, type Moment } from '../../../core/time.ts'
+import { goneMs, readStates, type MessageState, connectorKey, takenByMs } from './messages.ts'
+import { nowPlus, query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 
 type WatchServices = Pick<Services, 'db' | 'pubsub'>
 
 /** Calls `seen` with what is known of this id after each hint and poll. Returns the function that ends this. */
 type Watch<State> = (id: string, seen: (state: State | null) => void) => () => void
 
-export interface Watched<State> {
+export interface WatchSource<State> {
   /** The signal whose hints have such ids. */
   signal: string
   /** What a hint alone says; left out: it is read. */
@@ -18,8 +25,8 @@ export interface Watched<State> {
 }
 
 /** The watch of a process, made once from its services. */
-export function watchOf<State>(
-  make: (services: WatchServices) => Watched<State>,
+function watchOf<State>(
+  make: (services: WatchServices) => WatchSource<State>,
 ): (services: WatchServices) => Watch<State> {
   const watches = new WeakMap<object, Watch<State>>()
   return (services) => {
@@ -31,7 +38,7 @@ export function watchOf<State>(
   }
 }
 
-function startWatch<State>({ pubsub }: WatchServices, watched: Watched<State>): Watch<State> {
+function startWatch<State>({ pubsub }: WatchServices, watched: WatchSource<State>): Watch<State> {
   const waiters = new Map<string, Set<(state: State | null) => void>>()
   let end: (() => void) | null = null
   const tell = (id: string, state: State | null) => {
@@ -76,3 +83,45 @@ function startWatch<State>({ pubsub }: WatchServices, watched: Watched<State>): 
     }
   }
 }
+
+/** Time between polls without a hint, in milliseconds. */
+const answerPollMs = 1000
+
+/** What is known of messages by their ids; null: there is no such message any more. */
+export const answerWatch = watchOf<MessageState>((services) => {
+  let failed: Moment | null = null
+  return {
+    signal: 'connector-answered',
+    everyMs: answerPollMs,
+    async read(ids) {
+      const asked = momentNow()
+      const states = await readStates(services, ids).catch(() => null)
+      // A database that does not answer does not hear from connectors either: for a while none of them is gone.
+      if (!states || elapsedSince(asked) > answerPollMs) failed = momentNow()
+      const isBack = failed === null || elapsedSince(failed) > goneMs
+      return states && new Map(states.map((state) => [state.id, { ...state, lost: state.lost && isBack }]))
+    },
+  }
+})
+
+/** Time between polls without a hint, in milliseconds: less than a message may wait. */
+const arrivalPollMs = 500
+
+/** True for a connector, named by `connectorKey`, that has messages to take. */
+export const arrivalWatch = watchOf<true>((services) => ({
+  signal: 'connector',
+  hinted: true,
+  everyMs: arrivalPollMs,
+  async read() {
+    const found = await query<{ projectId: string; name: string }>(
+      services.db,
+      sql`
+        select distinct project_id as "projectId", connector as name
+        from connector_messages
+        where created_at > ${nowPlus(-takenByMs)}
+          and taken_at is null
+          and take_by > now()`,
+    ).catch(() => null)
+    return found && new Map(found.map((place) => [connectorKey(place), true]))
+  },
+}))

@@ -2,6 +2,12 @@
  * Logins for upstreams: a person confirms in a browser, logs in at the authorization server, and that browser returns
  * once.
  */
+import { extractWWWAuthenticateParams, type AuthProvider } from '@modelcontextprotocol/client'
+import { type Services, assertMay, operation, reachable, recordChange, type Ctx } from '../../access/index.ts'
+import { type Challenge, runFlow } from './auth.ts'
+import { faultOf, UpstreamFault } from '../fault.ts'
+import { openLink } from '../wire/link.ts'
+import { type UpstreamTarget, targetOf } from '../target.ts'
 import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
@@ -11,12 +17,8 @@ import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { upstreamLogins } from '../../../store/db/tables/upstreams.ts'
 import { madeDue } from '../../../store/work/work.ts'
-import { assertMay, operation, reachable, recordChange, type Ctx, type Services } from '../../access/index.ts'
 import { seal } from '../../secrets/index.ts'
-import { runFlow, type Challenge } from './auth.ts'
-import { findChallenge } from './challenge.ts'
 import { openAuth } from '../config.ts'
-import { faultOf, UpstreamFault } from '../fault.ts'
 import {
   isState,
   auditLogin,
@@ -24,12 +26,40 @@ import {
   sealContext,
   type LoginOutcome,
   type SealedLogin,
-} from './login-row.ts'
+} from './login-confirm.ts'
 import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from '../save.ts'
 import { loadRows, ofUpstream, toolOfUpstream, type UpstreamRow } from '../state.ts'
-import { targetOf } from '../target.ts'
 import { databaseTokenStore } from './tokens.ts'
+
+const connectMs = 10_000
+
+/**
+ * Connects without a token. When the server accepts that, its metadata, if any, is at the URL of the specification or
+ * at `knownMetadataUrl`. Throws an UpstreamFault when the server cannot be reached.
+ */
+async function findChallenge(
+  services: Services,
+  target: UpstreamTarget,
+  knownMetadataUrl: string | null,
+): Promise<Challenge> {
+  let challenge: Challenge | null = null
+  const auth: AuthProvider = {
+    token: async () => undefined,
+    onUnauthorized({ response }) {
+      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
+      challenge = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
+      return Promise.reject(new UpstreamFault('authorization_required', 'The server requires authorization.'))
+    },
+  }
+  try {
+    const link = await openLink(services, target, { protocol: null, auth, timeoutMs: connectMs })
+    await link.close()
+  } catch (error) {
+    if (!challenge) throw faultOf(error)
+  }
+  return challenge ?? { metadataUrl: knownMetadataUrl, scope: null }
+}
 
 /** Time to finish a login, in milliseconds. */
 const loginMs = 10 * 60_000

@@ -3,21 +3,60 @@
  * does.
  */
 import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  tryParseForeignJson,
+  writeJson,
+} from '../../../core/json.ts'
+import { remakeResponse, runUntracked, wireFetch } from '../wire/wire.ts'
+import {
   checkResourceAllowed,
   createPrivateKeyJwtAuth,
   type OAuthClientMetadata,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from '@modelcontextprotocol/client'
-import { withinTime } from '../../../core/abort.ts'
+import { withinTime } from '../../../core/time.ts'
 import type { Services } from '../../access/index.ts'
 import { EgressError } from '../../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../../secrets/index.ts'
 import type { UpstreamAuth } from '../config.ts'
 import { UpstreamFault } from '../fault.ts'
-import { readAuthAnswer } from './auth-answer.ts'
 import type { IssuedClient, IssuedTokens, TokenStore, StoredTokens } from './tokens.ts'
-import { untracked, wireFetch } from '../wire/wire.ts'
+
+/** The response with a body that the SDK accepts, if it is JSON. */
+async function readAuthAnswer(response: Response): Promise<Response> {
+  if (!response.body) return response
+  const text = await response.text()
+  const answer = tryParseForeignJson(text)
+  return remakeResponse(response, isJsonObject(answer) ? writeJson(readTokens(cleaned(answer))) : text)
+}
+
+function cleaned(object: JsonObject): JsonObject {
+  const given = Object.entries(object).filter(([, value]) => value !== null && value !== '')
+  return Object.fromEntries(given.map(([name, value]) => [name, cleanedValue(value)]))
+}
+
+function cleanedValue(value: Json): Json {
+  if (Array.isArray(value)) return value.filter((one) => one !== null).map(cleanedValue)
+  return isJsonObject(value) ? cleaned(value) : value
+}
+
+/** Metadata is left as it is. */
+function readTokens(answer: JsonObject): JsonObject {
+  const { access_token: token, token_type: type, expires_in: seconds, scope, ...others } = answer
+  if (typeof token !== 'string') return answer
+  const lifetime = Number(seconds)
+  return {
+    ...others,
+    access_token: token,
+    token_type: typeof type === 'string' ? type : 'Bearer',
+    // A lifetime that cannot be read is not known.
+    ...(Number.isFinite(lifetime) ? { expires_in: lifetime } : {}),
+    ...(Array.isArray(scope) ? { scope: scope.join(' ') } : typeof scope === 'string' ? { scope } : {}),
+  }
+}
 
 export const callbackPath = '/oauth/callback'
 /** The page on which a person confirms a login. */
@@ -82,7 +121,7 @@ export function authFetch(
     try {
       if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)
       const redirect = posts ? { redirect: 'manual' as const } : {}
-      const response = await untracked(() => fetch(input, { ...init, ...redirect, signal }))
+      const response = await runUntracked(() => fetch(input, { ...init, ...redirect, signal }))
       return await readAuthAnswer(response)
     } catch (error) {
       if (error instanceof SecretRefusedError) throw new UpstreamFault('secret_refused', error.message)

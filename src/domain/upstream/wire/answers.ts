@@ -3,13 +3,13 @@
  * expect, and with it an answer that is final. Results that Gatehouse reads itself are kept as they came; the SDK gets a
  * valid one in their place.
  */
-import { BoundedMap } from '../../../core/bounded-map.ts'
+import { BoundedMap } from '../../../core/bounded.ts'
 import {
   asText,
   isJsonObject,
   type Json,
   type JsonObject,
-  packed,
+  packValue,
   tryParseForeignJson,
   tryParseJson,
   unpackText,
@@ -18,9 +18,9 @@ import {
 import { EgressError } from '../../egress/index.ts'
 import { UpstreamFault } from '../fault.ts'
 import { createEventReader, type EventReader } from './events.ts'
-import type { Hidden } from './hidden.ts'
-import { readDiscover, readInitialize, readMessage, withoutNulls, type Message } from './message.ts'
-import { remade } from './wire.ts'
+import type { HiddenValues } from './hidden.ts'
+import { readDiscover, readInitialize, readMessage, withoutNulls, type Message } from './content.ts'
+import { remakeResponse } from './wire.ts'
 
 /** A result as it came; or the beginning of one that is too large to read, which proves no less that the request was handled. */
 export type Answer = { result: Json } | { tooLarge: string }
@@ -78,20 +78,20 @@ const accepted = 202
 /** What the SDK for Ruby sent in place of that status. */
 const receipt = /^\s*\{\s*"accepted"\s*:\s*true\s*\}\s*$/
 
-export function readAnswers(fetch: typeof globalThis.fetch, hidden: Hidden, maxBytes: number): Answers {
+export function readAnswers(fetch: typeof globalThis.fetch, hidden: HiddenValues, maxBytes: number): Answers {
   return new AnswerReader(fetch, hidden, maxBytes)
 }
 
 class AnswerReader implements Answers {
   #fetch: typeof globalThis.fetch
-  #hidden: Hidden
+  #hidden: HiddenValues
   #maxBytes: number
   /** The requests that wait for their answer, by id. */
   #asked = new BoundedMap<string, PendingRequest>(mostAsked)
   #kept = new Map<string, Answer>()
   #heard = 0
 
-  constructor(fetch: typeof globalThis.fetch, hidden: Hidden, maxBytes: number) {
+  constructor(fetch: typeof globalThis.fetch, hidden: HiddenValues, maxBytes: number) {
     this.#fetch = fetch
     this.#hidden = hidden
     this.#maxBytes = maxBytes
@@ -138,19 +138,19 @@ class AnswerReader implements Answers {
     if (error) {
       const large = response.ok ? this.#tooLarge(error, text, asked) : null
       if (large === null) throw error
-      return remade(response, large, { status: 200, headers: jsonType })
+      return remakeResponse(response, large, { status: 200, headers: jsonType })
     }
     const messages = this.#read(text) ?? eventsIn(text, (data) => this.#read(data))
     const answers = messages.filter((one) => answersTo(one, asked))
     if (answers.length === 0 && (response.status === accepted || receipt.test(text)))
-      return remade(response, '', { status: accepted })
+      return remakeResponse(response, '', { status: accepted })
     if (response.ok && messages.length > 0 && answers.length === 0)
       throw new UpstreamFault('invalid_response', 'The server answered, but not to this request.')
     const isAnswer = response.ok ? answers.length > 0 : answers.some(({ kind }) => kind === 'response')
-    if (!isAnswer) return remade(response, text)
+    if (!isAnswer) return remakeResponse(response, text)
     const given = messages.flatMap((message) => this.#forSdk(message, asked))
     const body = given.length === 1 ? given[0]! : `[${given.join(',')}]`
-    return remade(response, body, { status: 200, headers: jsonType })
+    return remakeResponse(response, body, { status: 200, headers: jsonType })
   }
 
   #stream(response: Response, asked: PendingRequest | null): Response {
@@ -166,7 +166,7 @@ class AnswerReader implements Answers {
     if (!response.body) return response
     // Of what is only accepted the SDK reads nothing.
     const status = asked && response.status === accepted ? 200 : response.status
-    return remade(response, rewritten(response.body, reader, lastOf), { status })
+    return remakeResponse(response, rewritten(response.body, reader, lastOf), { status })
   }
 
   /** Null for what is no message, or no JSON. */
@@ -179,14 +179,14 @@ class AnswerReader implements Answers {
 
   /** The JSON of the message that the SDK gets; none for what answers nothing. */
   #forSdk(message: Message, asked: PendingRequest | null): string[] {
-    if (message.kind === 'request') return [writeJson(packed(message.message))]
+    if (message.kind === 'request') return [writeJson(packValue(message.message))]
     const waiting = asked && answersTo(message, asked) ? asked : this.#asked.get(message.id ?? '')
     if (!waiting || !this.#asked.delete(String(waiting.id))) return []
     const { id, method } = waiting
-    if (message.kind === 'error') return [writeJson(packed({ jsonrpc: '2.0', id, error: message.error }))]
+    if (message.kind === 'error') return [writeJson(packValue({ jsonrpc: '2.0', id, error: message.error }))]
     const { result } = message
     if (isKept(method, result)) return [this.#keep(waiting, { result })]
-    return [writeJson(packed({ jsonrpc: '2.0', id, result: resultForSdk(method, result) }))]
+    return [writeJson(packValue({ jsonrpc: '2.0', id, result: resultForSdk(method, result) }))]
   }
 
   #keep({ id }: PendingRequest, answer: Answer): string {

@@ -1,23 +1,63 @@
-/** Sends one request to an upstream. Sends it again only when the upstream certainly did not act on it. */
+/**
+ * Sends one request to an upstream over the open connection that all requests share. Sends it again only when the
+ * upstream certainly did not act on it.
+ */
+import type { Lease } from '../../../core/pool.ts'
+import type { Services } from '../../access/index.ts'
+import { authFor, stepUp } from '../oauth/auth.ts'
+import { noticeChange } from '../changes.ts'
+import { UpstreamFault, faultOf, isOwnError, mayHaveLostSession } from '../fault.ts'
+import { openLink, type Link } from './link.ts'
+import { type UpstreamRow, type NegotiatedProtocol, loadRows } from '../state.ts'
+import { targetOf } from '../target.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
-import { onAbort } from '../../../core/abort.ts'
+import { onAbort } from '../../../core/time.ts'
 import { hashJson, type Json, type JsonObject, readJson, writeJson } from '../../../core/json.ts'
-import type { TraceContext } from '../../../core/telemetry/trace-context.ts'
+import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
-import type { Services } from '../../access/index.ts'
 import { EgressError } from '../../egress/index.ts'
-import { authFor, stepUp } from '../oauth/auth.ts'
-import { borrowLink, isStale } from './borrow.ts'
 import type { UpstreamConfig } from '../config.ts'
-import { faultOf, isOwnError, mayHaveLostSession, UpstreamFault } from '../fault.ts'
-import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
 import { wakeUpstreams } from '../save.ts'
-import { loadRows, type UpstreamRow, type NegotiatedProtocol } from '../state.ts'
-import { targetOf } from '../target.ts'
 import { trackDelivery, type Delivery } from './wire.ts'
+
+/** Time to open a connection, negotiation included, in milliseconds. */
+const openMs = 10_000
+
+/**
+ * Lends the shared connection and opens it when there is none. With `protocol` null the protocol is negotiated again.
+ */
+export async function borrowLink(
+  services: Services,
+  row: UpstreamRow,
+  protocol: NegotiatedProtocol | null,
+): Promise<Lease<Link>> {
+  const target = await targetOf(services, row.projectId, row.config)
+  const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
+  return services.connections.lease(key, async () => {
+    const onChanged = noticeChange(services, row.id)
+    const options = { protocol, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
+    const link = await openLink(services, target, options)
+    link.onDown(() => services.connections.retire(link))
+    return link
+  })
+}
+
+/**
+ * True when the connection rests on outdated facts: its session no longer exists, or the server now speaks another
+ * protocol version. Unless the error is the server's own, it did not act on the request.
+ */
+export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean {
+  const { status, rpcCode } = fault.facts
+  if (rpcCode === unsupportedVersion) return true
+  if (fault.code !== 'http_error' && fault.code !== 'upstream_error') return false
+  return status === 404 || status === 410 || status === 400 || (link.era === 'modern' && status === 405)
+}
+
+/** `UnsupportedProtocolVersionError` of the specification. */
+const unsupportedVersion = -32022
 
 /** The upstream needs input from its client before it continues (multi-round requests of MCP 2026-07-28). */
 export interface InputRequired {

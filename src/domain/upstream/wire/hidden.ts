@@ -1,10 +1,10 @@
 /** Removes secrets that were sent to a server from every message that it sends back. */
 import type { Transport } from '@modelcontextprotocol/client'
-import { unpacked } from '../../../core/json.ts'
+import { unpackValue } from '../../../core/json.ts'
 import { scrubber } from '../../../core/scrub.ts'
 
 /** Values that were sent over one connection and must not be shown: secrets and tokens. */
-export interface Hidden {
+export interface HiddenValues {
   add(value: string): void
   /** Returns a copy that contains none of them. */
   clean<Value>(value: Value): Value
@@ -13,7 +13,7 @@ export interface Hidden {
 /** Bounds the memory when a connection uses a new token for each request. */
 const mostValues = 50
 
-export function hiddenValues(initial: Iterable<string>): Hidden {
+export function hiddenValues(initial: Iterable<string>): HiddenValues {
   const values = new Set(initial)
   let clean = scrubber([...values])
   return {
@@ -28,7 +28,7 @@ export function hiddenValues(initial: Iterable<string>): Hidden {
 }
 
 /** Cleans each message before the transport's client receives it, and puts the digits of its numbers back. Call it before the client is connected. */
-export function cleanMessages(transport: Transport, hidden: Hidden): void {
+export function cleanMessages(transport: Transport, hidden: HiddenValues): void {
   let handler: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
     configurable: true,
@@ -42,7 +42,7 @@ export function cleanMessages(transport: Transport, hidden: Hidden): void {
     const envelope = { ...(id === undefined ? {} : { id }), ...(method === undefined ? {} : { method }) }
     handler?.(
       {
-        ...hidden.clean(unpacked(message) as typeof message),
+        ...hidden.clean(unpackValue(message) as typeof message),
         ...envelope,
         jsonrpc: message.jsonrpc,
       } as typeof message,
@@ -52,7 +52,10 @@ export function cleanMessages(transport: Transport, hidden: Hidden): void {
 }
 
 /** Wraps `fetch`; the credential of each request is hidden from then on. */
-export function hidingCredentials(fetch: typeof globalThis.fetch, hidden: Hidden): typeof globalThis.fetch {
+export function hidingCredentials(
+  fetch: typeof globalThis.fetch,
+  hidden: HiddenValues,
+): typeof globalThis.fetch {
   return (input, init) => {
     const credential = new Headers(init?.headers).get('authorization')?.replace(/^\S+\s+/, '')
     if (credential) hidden.add(credential)

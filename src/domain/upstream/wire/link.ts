@@ -12,21 +12,21 @@ import {
   type JsonSchemaValidator,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
-import { onAbort, withinTime } from '../../../core/abort.ts'
+import { onAbort, withinTime } from '../../../core/time.ts'
 import type { Json, JsonObject } from '../../../core/json.ts'
-import type { Pooled } from '../../../core/pool.ts'
+import type { PoolResource } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
 import { connectorIn } from '../config.ts'
 import { connectorFetch } from '../connector/fetch.ts'
 import { readAnswers, type Answer, type Answers } from './answers.ts'
-import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
+import { cleanMessages, hiddenValues, hidingCredentials, type HiddenValues } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from '../catalog/collect.ts'
 import type { Era, UpstreamTransport, NegotiatedProtocol } from '../state.ts'
 import type { UpstreamTarget } from '../target.ts'
 import { watchStream } from './stream.ts'
-import { untracked, wireFetch } from './wire.ts'
+import { runUntracked, wireFetch } from './wire.ts'
 
-export interface Link extends Pooled {
+export interface Link extends PoolResource {
   client: Client
   era: Era
   transport: UpstreamTransport
@@ -35,7 +35,7 @@ export interface Link extends Pooled {
   probed: boolean
   facts: ServerFacts
   /** The secrets and tokens that were sent over it. */
-  hidden: Hidden
+  hidden: HiddenValues
   /** What the server answered, for a result of the client. */
   answerFor(result: unknown): Answer
   /** Gives up the connection, whose session may be gone: it gets no new requests, and closes when the last one has ended. */
@@ -87,7 +87,7 @@ const endSessionMs = 1000
 /** Throws what the SDK or the guarded fetch throws; `faultOf` turns it into an UpstreamFault. */
 export function openLink(services: Services, target: UpstreamTarget, options: LinkOptions): Promise<Link> {
   // The connection outlives the request that opens it: it must not be aborted or tracked with it.
-  return untracked(async () => {
+  return runUntracked(async () => {
     const signal = withinTime(options.timeoutMs, options.signal)
     const known = options.protocol
     if (known?.transport === 'sse') return openSse(services, target, options, signal)
@@ -178,7 +178,7 @@ async function openSse(
   return linkOf(client, { era: 'legacy', transport: 'sse', hidden, answers }, options, async () => {}).link
 }
 
-function answersFrom(services: Services, target: UpstreamTarget, hidden: Hidden): Answers {
+function answersFrom(services: Services, target: UpstreamTarget, hidden: HiddenValues): Answers {
   const { projectId } = target
   const name = connectorIn(target.url.href)
   const way = name === null ? services.egress : { fetch: connectorFetch(services, { projectId, name }) }
@@ -232,7 +232,11 @@ async function orAbort(
 /** `markClosed` marks the connection as closed, so that it gets no new requests. */
 function linkOf(
   client: Client,
-  { hidden, answers, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden; answers: Answers },
+  {
+    hidden,
+    answers,
+    ...kind
+  }: { era: Era; transport: UpstreamTransport; hidden: HiddenValues; answers: Answers },
   options: LinkOptions,
   endSession: () => Promise<void>,
 ): { link: Link; markClosed(): void } {

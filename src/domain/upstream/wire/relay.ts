@@ -7,7 +7,7 @@ import {
   type ElicitResult,
   type ListRootsResult,
 } from '@modelcontextprotocol/client'
-import { type JsonObject, packed } from '../../../core/json.ts'
+import { type JsonObject, packValue } from '../../../core/json.ts'
 import type { Link } from './link.ts'
 
 /** The levels of log messages, the least severe first (RFC 5424, as MCP uses them). */
@@ -69,7 +69,7 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
       client.setRequestHandler(
         'elicitation/create',
         async ({ params }) =>
-          packed(
+          packValue(
             await ask('elicitation/create', params).catch(() => ({ action: 'decline' })),
           ) as ElicitResult,
       )
@@ -77,7 +77,7 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
       client.setRequestHandler(
         'sampling/createMessage',
         async ({ params }) =>
-          packed(await ask('sampling/createMessage', params).catch(declined)) as CreateMessageResult,
+          packValue(await ask('sampling/createMessage', params).catch(declined)) as CreateMessageResult,
       )
     if (capabilities['roots'])
       client.setRequestHandler(

@@ -2,8 +2,8 @@
  * The fetch for requests to upstreams: the guarded fetch with a size limit for each message. It also tracks, for one
  * call, whether it was sent, and whether the stream that should carry its response ended without one.
  */
-import { onAbort } from '../../../core/abort.ts'
-import { carried } from '../../../core/carried.ts'
+import { onAbort } from '../../../core/time.ts'
+import { createCarrier } from '../../../core/async-work.ts'
 import { depthWatch, maxJsonDepth } from '../../../core/json.ts'
 import { EgressError, type Egress } from '../../egress/index.ts'
 
@@ -31,7 +31,7 @@ interface Tracker {
   streamEnded(resumable: boolean, reason: Error): void
 }
 
-const currentTracker = carried<Tracker>()
+const currentTracker = createCarrier<Tracker>()
 
 /** Time for a response that was received before its stream ended to reach the caller, in milliseconds. */
 const drainMs = 300
@@ -111,7 +111,7 @@ async function trackRequests<Result>(
  * Runs work that outlives the call that starts it, such as opening a shared connection, without tracking it for that
  * call.
  */
-export function untracked<Result>(work: () => Promise<Result>): Promise<Result> {
+export function runUntracked<Result>(work: () => Promise<Result>): Promise<Result> {
   return currentTracker.without(work)
 }
 
@@ -197,11 +197,11 @@ function bounded(response: Response, maxBytes: number, tracker: Tracker | null):
     tracker.streamEnded(resumable && !large, reason)
   }
   response.body.pipeTo(counted.writable).then(() => ended(), ended)
-  return remade(response, counted.readable)
+  return remakeResponse(response, counted.readable)
 }
 
 /** The response with another body, and with the status and further headers of `change`. */
-export function remade(
+export function remakeResponse(
   response: Response,
   body: BodyInit,
   change: { status?: number; headers?: Record<string, string> } = {},

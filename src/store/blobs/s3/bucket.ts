@@ -1,13 +1,21 @@
-/** Blobs in an S3 bucket, or that of an S3-compatible server. */
+/** Blobs in an S3 bucket, or that of an S3-compatible server, which is tried at the start. */
 import { createReadStream } from 'node:fs'
-import { PassThrough, type Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
-import { attachmentNamed } from '../../../core/attachment.ts'
-import { BucketFaultError, type Bucket } from '../blobs.ts'
-import { onDiskWith, writeDraft } from '../draft.ts'
-import { codeIn, faultOf, faultWithoutResponse } from './faults.ts'
-import { beginningOf, s3Requests, type S3Response, type Sending } from './requests.ts'
-import type { S3Settings } from './settings.ts'
+import { attachmentNamed } from '../../../core/content.ts'
+import { BucketFaultError, type Bucket, bucketPrefix } from '../blobs.ts'
+import { onDiskWith, writeDraft } from '../disk.ts'
+import {
+  codeIn,
+  faultOf,
+  faultWithoutResponse,
+  beginningOf,
+  s3Requests,
+  type S3Response,
+  type S3Request,
+  type S3Settings,
+} from './requests.ts'
+import { createHash, randomBytes } from 'node:crypto'
 
 export interface BucketOptions {
   /** Where bytes are until they are complete. */
@@ -49,13 +57,13 @@ export function s3Bucket(
   }
 }
 
-type Send = (sending: Sending, expected?: readonly number[]) => Promise<S3Response>
+type Send = (sending: S3Request, expected?: readonly number[]) => Promise<S3Response>
 
 function objects(
   send: Send,
   settings: S3Settings,
 ): Pick<Bucket, 'put' | 'stat' | 'read' | 'remove' | 'copy'> {
-  const done = async (sending: Sending, expected: readonly number[]) => {
+  const done = async (sending: S3Request, expected: readonly number[]) => {
     const response = await send(sending, expected)
     response.body.resume()
     return response
@@ -143,4 +151,38 @@ async function link(
     allHeaders: true,
   })
   return (await signer.sign()).url.href
+}
+
+/** An ETag that nothing has. */
+const noEtag = `"${'0'.repeat(32)}"`
+
+/**
+ * Writes, reads, copies and removes a small object. Throws BucketFaultError, also for an object store that ignores `If-Match`:
+ * with it bytes that a person approved could be replaced by others.
+ */
+export async function probeBucket(bucket: Bucket): Promise<void> {
+  const key = `${bucketPrefix}probe_${randomBytes(8).toString('hex')}`
+  const copied = `${key}_copied`
+  const bytes = Buffer.from('Gatehouse tries the bucket.')
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  if (await bucket.stat(`${key}_none`)) throw deviates('finds what was never written')
+  const etag = await bucket.put(key, { size: bytes.length, sha256, open: () => Readable.from([bytes]) })
+  try {
+    if ((await bucket.stat(key, etag))?.size !== bytes.length)
+      throw deviates('does not find what was written')
+    const other = await bucket.read(key, noEtag)
+    other?.stream.destroy()
+    if (other) throw deviates('ignores the header If-Match')
+    if (!(await bucket.copy(key, etag, copied))) throw deviates('does not copy')
+  } finally {
+    await bucket.remove(key)
+    await bucket.remove(copied)
+  }
+}
+
+function deviates(how: string): BucketFaultError {
+  return new BucketFaultError(
+    `The object store of GATEHOUSE_S3_ENDPOINT ${how}: it cannot be used for files.`,
+    true,
+  )
 }

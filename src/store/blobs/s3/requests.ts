@@ -1,11 +1,75 @@
-/** Signed requests to a bucket: with time limits, and repeated when the object store is busy, for each may be done twice. */
+/**
+ * Signed requests to a bucket: with time limits, repeated when the object store is busy, for each may be done twice,
+ * and why one fails.
+ */
+import { BucketFaultError, type KnownBytes } from '../blobs.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
 import { Agent, request, type Dispatcher } from 'undici'
-import type { KnownBytes } from '../blobs.ts'
-import type { S3Settings } from './settings.ts'
-import { codeIn, faultOf, faultWithoutResponse } from './faults.ts'
+
+/** How a bucket is reached. */
+export interface S3Settings {
+  bucket: string
+  /** The URL below which its objects are, without a final slash. */
+  url: string
+  /** The same as browsers and tools reach it. */
+  publicUrl: string
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken: string | null
+}
+
+const credentials =
+  'The object store does not accept the credentials: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ' +
+  'AWS_SESSION_TOKEN and GATEHOUSE_S3_REGION.'
+const place =
+  'The bucket is in another region or at another address: check GATEHOUSE_S3_REGION, GATEHOUSE_S3_ENDPOINT and ' +
+  'GATEHOUSE_S3_PATH_STYLE.'
+
+/** Sentences by the error codes of the S3 API that an operator can act upon. */
+const sentences: Record<string, string> = {
+  NoSuchBucket: 'The bucket does not exist: check GATEHOUSE_S3_BUCKET and GATEHOUSE_S3_ENDPOINT.',
+  InvalidBucketName: 'The object store does not allow the name of the bucket: check GATEHOUSE_S3_BUCKET.',
+  InvalidAccessKeyId: credentials,
+  SignatureDoesNotMatch: credentials,
+  InvalidToken: credentials,
+  ExpiredToken: 'The credentials have expired: AWS_SESSION_TOKEN must be a new one.',
+  TokenRefreshRequired: 'The credentials have expired: AWS_SESSION_TOKEN must be a new one.',
+  RequestTimeTooSkewed:
+    'The clocks of this machine and of the object store differ by more than it allows: set the clock of this machine.',
+  AccessDenied:
+    'The credentials may not use the bucket: they need s3:GetObject, s3:PutObject and s3:DeleteObject on its objects, ' +
+    'and s3:ListBucket on the bucket.',
+  AuthorizationHeaderMalformed: place,
+  PermanentRedirect: place,
+  TemporaryRedirect: place,
+  IllegalLocationConstraintException: place,
+}
+
+/** The error code in the body of a response; null when there is none. */
+export function codeIn(body: string): string | null {
+  return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(body)?.[1] ?? null
+}
+
+/** The fault that a response with this status and error code tells. */
+export function faultOf(status: number, code: string | null): BucketFaultError {
+  const known = code === null ? undefined : sentences[code]
+  if (known) return new BucketFaultError(known, true)
+  if (status >= 300 && status < 400) return new BucketFaultError(place, true)
+  if (status === 401 || status === 403) return new BucketFaultError(sentences['AccessDenied']!, true)
+  const named = code === null ? '' : ` (${code})`
+  return new BucketFaultError(`The object store answered ${status}${named}.`, status < 500 && status !== 429)
+}
+
+/** The fault of a request without a response, or without all of it. */
+export function faultWithoutResponse({ url }: Pick<S3Settings, 'url'>, error: unknown): BucketFaultError {
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  const why = typeof code === 'string' ? code : name === 'TimeoutError' ? 'no response in time' : 'cut off'
+  const { origin } = new URL(url)
+  return new BucketFaultError(`${origin} of GATEHOUSE_S3_ENDPOINT does not answer (${why}).`, false, error)
+}
 
 /** The SHA-256 hash of no bytes. */
 const nothing = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -22,7 +86,7 @@ const attempts = 3
 /** Read of the body of a refusal, in bytes. */
 const mostOfRefusal = 8192
 
-export interface Sending {
+export interface S3Request {
   method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
   key: string
   headers?: Record<string, string>
@@ -44,7 +108,7 @@ export interface S3Requests {
    * The response; of a refusal only those with a status in `expected`, and its body is gone. Throws BucketFaultError for every
    * other one, and when there is none.
    */
-  send(sending: Sending, expected?: readonly number[]): Promise<S3Response>
+  send(sending: S3Request, expected?: readonly number[]): Promise<S3Response>
   close(): Promise<void>
 }
 
@@ -54,7 +118,7 @@ export function s3Requests(settings: S3Settings): S3Requests {
     bodyTimeout: limits.body,
     connections: 64,
   })
-  const once = async (sending: Sending): Promise<S3Response> => {
+  const once = async (sending: S3Request): Promise<S3Response> => {
     const { method, body } = sending
     const { url, headers } = await signed(settings, sending)
     const stream = body && body.size > 0 ? await body.open() : null
@@ -102,7 +166,7 @@ export function s3Requests(settings: S3Settings): S3Requests {
 /** Without the bucket every object is missing: that says nothing of this one. */
 const isOfObject = ({ code }: S3Response) => code !== 'NoSuchBucket'
 
-async function signed(settings: S3Settings, { method, key, headers = {}, body }: Sending) {
+async function signed(settings: S3Settings, { method, key, headers = {}, body }: S3Request) {
   const { accessKeyId, secretAccessKey, sessionToken, region } = settings
   const signer = new AwsV4Signer({
     method,

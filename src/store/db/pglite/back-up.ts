@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { readJson } from '../../../core/json.ts'
 import { copyFolder } from '../copy-folder.ts'
 import { UnusableDatabaseError } from '../storage-error.ts'
-import { reachOwner } from './ask-owner.ts'
+import { reachOwner, backupWords, type BackupEnd, linesOf } from './processes.ts'
 import { connectEmbedded } from './connect.ts'
 import { DirectoryInUseError } from './directory-lock.ts'
-import { backupWords, type BackupEnd } from './serve-backups.ts'
-import { linesOf } from './serve-processes.ts'
 
 /**
  * Copies the database to a new folder, from which the embedded database starts as after a crash at the end of the copy:

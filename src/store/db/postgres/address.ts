@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
-import { isLoopback } from '../../../core/host-names.ts'
+import { isLoopback } from '../../../core/addresses.ts'
 
 /** Where a server listens: a socket of this machine, or a host, with the IP address to use instead of its name. */
 export type ServerAddress = { path: string } | { host: string; port: number; hostaddr?: string }

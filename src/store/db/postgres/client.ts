@@ -2,12 +2,11 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import type { Database } from '../database.ts'
-import { shareCommits } from '../shared-commits.ts'
+import { shareCommits } from '../statements-of-one-moment.ts'
 import { ConnectionLostError, sqlState } from '../storage-error.ts'
-import { commit, plain, type Run } from './commit.ts'
+import { commit, plain, type Run, sharedCommits } from './shared-commit.ts'
 import type { SessionPool } from './pool.ts'
-import { sharedCommits } from './shared-commit.ts'
-import { writing, type Session } from './session.ts'
+import { writingWords, type Session } from './session.ts'
 
 /** The part of a postgres.js client that Drizzle uses. */
 interface Client {
@@ -45,7 +44,7 @@ function repeating(run: Run): Run {
       try {
         return await run(text, parameters, options)
       } catch (error) {
-        const isRead = /^\s*(select|with)\b/i.test(text) && !writing.test(text)
+        const isRead = /^\s*(select|with)\b/i.test(text) && !writingWords.test(text)
         const isHarmless =
           preferred.test(sqlState(error) ?? '') || (error instanceof ConnectionLostError && isRead)
         if (!isHarmless || repeats === maxRepeats) throw error

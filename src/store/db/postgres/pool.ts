@@ -1,5 +1,5 @@
 /** A pool of PostgreSQL connections: single statements share one, a transaction has one to itself. */
-import type { Waiting } from '../health.ts'
+import type { PendingWork } from '../connection.ts'
 import { NoConnectionError } from '../storage-error.ts'
 import type { StatementOptions, Session } from './session.ts'
 
@@ -113,7 +113,7 @@ export class SessionPool {
     this.#serve()
   }
 
-  waiting(): Waiting {
+  waiting(): PendingWork {
     const all = [...this.#sessions, ...this.#abandoned.values()]
     const since = all.map((session) => session.writingSince()).filter((at) => at !== null)
     const oldestWriteMs = since.length > 0 ? performance.now() - Math.min(...since) : 0

@@ -3,15 +3,55 @@
  * in use ends: it writes to the closed socket, or keeps half a message for the next one. So every connection has a
  * client of its own, which is discarded with its socket. See docs/decisions/0016.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { readForeignJson, writeJson } from '../../../core/json.ts'
 import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
 import { readAddress, type Address, type ServerAddress } from './address.ts'
-import { firstHost } from './first-host.ts'
 import { sessionSettings } from '../session-settings.ts'
 import { openSocket } from './socket.ts'
+
+/** A server that says nothing for so long is waited for beside the next one, in milliseconds. */
+const silentMs = 1000
+
+/**
+ * Opens the servers in order, the next one as soon as one has failed, and also when it has said nothing for a second: a
+ * machine that hangs accepts connections and never answers. Returns the first that opens; `discard` gets those that open
+ * later. Throws the error of the last server when none does.
+ */
+async function firstHost<Host, Opened>(
+  hosts: readonly Host[],
+  open: (host: Host) => Promise<Opened>,
+  discard: (late: Opened) => void,
+): Promise<Opened> {
+  const tries: Promise<Opened>[] = []
+  for (const host of hosts) {
+    tries.push(open(host))
+    const said = await Promise.race([
+      Promise.any(tries).then(
+        () => 'opened',
+        () => 'all failed',
+      ),
+      tries.at(-1)!.then(
+        () => 'opened',
+        () => 'failed',
+      ),
+      pause(silentMs, 'silent', { ref: false }),
+    ])
+    if (said === 'opened') break
+  }
+  const opened = await Promise.any(tries).catch((error: AggregateError) =>
+    Promise.reject(error.errors.at(-1)),
+  )
+  for (const one of tries)
+    one.then(
+      (late) => void (late !== opened && discard(late)),
+      () => {},
+    )
+  return opened
+}
 
 /** How one statement is sent. */
 export interface StatementOptions {
@@ -70,7 +110,7 @@ interface Flight {
 }
 
 /** Words of statements that write or take a lock. */
-export const writing =
+export const writingWords =
   /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_waiting_events|nextval|setval|set_config|pg_sleep)\b/i
 
 const watchMs = 1000
@@ -251,7 +291,7 @@ function fly(
   failed: (error: unknown) => unknown,
 ): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
-    const isWrite = text === 'commit' || writing.test(text)
+    const isWrite = text === 'commit' || writingWords.test(text)
     const flight: Flight = { reject, since: performance.now(), isWrite }
     flights.add(flight)
     sent().then(

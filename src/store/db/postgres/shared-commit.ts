@@ -1,9 +1,30 @@
-/** Statements of the same moment in one transaction, sent without waiting for responses. See docs/decisions/0054. */
-import { batch } from '../../../core/batch.ts'
-import { ConnectionLostError, StorageError } from '../storage-error.ts'
-import { commit, plain, type Run } from './commit.ts'
-import type { SessionPool } from './pool.ts'
+/**
+ * How statements and COMMIT are sent over one connection; those of the same moment share a transaction. See
+ * docs/decisions/0054.
+ */
+import { CommitUnknownError, ConnectionLostError, StorageError } from '../storage-error.ts'
 import type { Session, StatementOptions } from './session.ts'
+import { batch } from '../../../core/async-work.ts'
+import type { SessionPool } from './pool.ts'
+
+/** Runs one statement. */
+export type Run = (
+  text: string,
+  parameters: readonly unknown[],
+  options: StatementOptions,
+) => Promise<unknown[]>
+
+/** For statements that need no plan. */
+export const plain: StatementOptions = { prepare: false, values: false }
+
+/** Throws CommitUnknownError when the connection was lost: the transaction may have been committed. */
+export async function commit(session: Session): Promise<void> {
+  try {
+    await session.run('commit', [], plain)
+  } catch (error) {
+    throw error instanceof ConnectionLostError ? new CommitUnknownError(error) : error
+  }
+}
 
 interface Statement {
   text: string

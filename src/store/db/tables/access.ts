@@ -1,7 +1,17 @@
-/** Projects (the tenants), their API keys, subjects of identity providers, sessions and idempotency keys. */
+/** Projects (the tenants), their API keys, subjects, sessions, idempotency keys, secrets, rate limits and pauses. */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, jsonb, moment, projectId } from './columns.ts'
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  doublePrecision,
+} from 'drizzle-orm/pg-core'
+import { createdAt, jsonb, moment, projectId, updatedAt } from './columns.ts'
 
 export const projects = pgTable('projects', {
   id: text('id').primaryKey(),
@@ -154,3 +164,74 @@ export const installation = pgTable('installation', {
   /** New positions are greater than this one, so that no position is used twice after a restore from a backup. */
   positionFloor: bigint('position_floor', { mode: 'number' }).notNull().default(0),
 })
+
+/** Rate limits, and the token buckets that replicas share. */
+export const rateLimits = pgTable(
+  'rate_limits',
+  {
+    projectId: projectId(),
+    /** PROJECT KEY AGENT TOOL. */
+    scope: text('scope').notNull(),
+    /** The id of the project, key, agent or tool. */
+    targetId: text('target_id').notNull(),
+    perMinute: integer('per_minute').notNull(),
+    /** How many requests may come at once. */
+    burst: integer('burst').notNull(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [primaryKey({ columns: [t.projectId, t.scope, t.targetId] })],
+)
+
+/** Unlogged (see the migration): after a crash it may be empty, which refills every bucket. */
+export const rateBuckets = pgTable('rate_buckets', {
+  name: text('name').primaryKey(),
+  tokens: doublePrecision('tokens').notNull(),
+  /** The tokens that the last take got. */
+  granted: doublePrecision('granted').notNull(),
+  at: moment('at').notNull(),
+  /** When it is full again, as one that has no row is. The release before writes none. */
+  fullAt: moment('full_at'),
+})
+
+/** Encrypted secret values. The API never returns them. */
+export const secrets = pgTable(
+  'secrets',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    name: text('name').notNull(),
+    /** AES-256-GCM: version, nonce, tag and ciphertext, base64url, bound to project and name. */
+    sealed: text('sealed').notNull(),
+    /** The hosts that the value may be sent to; null: any, also for secrets saved before this column existed. */
+    allowedHosts: jsonb('allowed_hosts'),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [uniqueIndex('secrets_name').on(t.projectId, t.name)],
+)
+
+/** Pauses: what was stopped by a person, and by whom it was let go on. */
+export const pauses = pgTable(
+  'pauses',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    /** The id of the project, of one of its agents or of one of its tools. */
+    target: text('target').notNull(),
+    /** What it was called then. */
+    targetName: text('target_name').notNull(),
+    reason: text('reason'),
+    pausedBy: text('paused_by').notNull(),
+    createdAt: createdAt(),
+    /** Null while it holds. */
+    endedAt: moment('ended_at'),
+    endedBy: text('ended_by'),
+  },
+  (t) => [
+    // At most one holds for a target. Nearly always empty: what asks whether anything is paused reads this.
+    uniqueIndex('pauses_open')
+      .on(t.target)
+      .where(sql`ended_at is null`),
+    index('pauses_list').on(t.projectId, t.createdAt, t.id),
+  ],
+)

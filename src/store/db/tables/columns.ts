@@ -30,5 +30,5 @@ export const workColumns = () => ({
 export const projectId = () => text('project_id').notNull()
 export const count = (name: string) => bigint(name, { mode: 'number' }).notNull().default(0)
 
-/** Words that are searched for (see store/db/search.ts). The column is written and compared, and never read. */
+/** Words that are searched for (see store/db/lists.ts). The column is written and compared, and never read. */
 export const searchColumn = customType<{ data: null }>({ dataType: () => 'tsvector' })

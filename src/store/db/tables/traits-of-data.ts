@@ -1,8 +1,7 @@
 /** What people and runs leave, table by table. */
 import { sessions, subjects } from './access.ts'
 import { approvals } from './approvals.ts'
-import { auditEntries } from './audit.ts'
-import { events } from './events.ts'
+import { auditEntries, events } from './events.ts'
 import { files } from './files.ts'
 import {
   awaitedRequests,

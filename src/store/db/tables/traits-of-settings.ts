@@ -1,14 +1,20 @@
 /** What is on its way, what is set up in a project, and what was decided about it, table by table. */
-import { apiKeys, idempotencyKeys, installation, keyUses, projects } from './access.ts'
+import {
+  apiKeys,
+  idempotencyKeys,
+  installation,
+  keyUses,
+  projects,
+  pauses,
+  rateBuckets,
+  rateLimits,
+  secrets,
+} from './access.ts'
 import { agents, agentVersions } from './agents.ts'
-import { grants } from './approvals.ts'
-import { resourceSubscriptions, sessionLogLevels } from './bridge.ts'
-import { connectorMessages, connectors } from './connectors.ts'
+import { grants, gateChanges } from './approvals.ts'
+import { resourceSubscriptions, sessionLogLevels, connectorMessages, connectors } from './connectors.ts'
 import { blobWrites } from './files.ts'
-import { gateChanges } from './gates.ts'
 import { modelPrices, providers } from './generations.ts'
-import { pauses } from './pauses.ts'
-import { rateBuckets, rateLimits } from './rates.ts'
 import {
   dataRemovals,
   feedStarts,
@@ -17,7 +23,6 @@ import {
   removedGenerations,
   retentions,
 } from './retention.ts'
-import { secrets } from './secrets.ts'
 import { tools, toolVersions } from './tools.ts'
 import { triggers, triggerStarts } from './triggers.ts'
 import { upstreamLogins, upstreams, upstreamTokens } from './upstreams.ts'

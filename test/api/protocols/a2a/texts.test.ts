@@ -1,7 +1,7 @@
 /** Whatever pieces come, are missing or are given up: a client that follows the rules of `append` has what was committed. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTexts } from '../../../../src/api/protocols/a2a/texts.ts'
+import { createTexts } from '../../../../src/api/protocols/a2a/updates.ts'
 import type { RunUpdate } from '../../../../src/api/protocols/segments/segment-log.ts'
 import type { Generation, Step } from '../../../../src/domain/generations/index.ts'
 

@@ -1,7 +1,7 @@
 /** The steps of a long run are read a few at a time, whatever the run has in all. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createStepReader } from '../../../../src/api/protocols/segments/step-reader.ts'
+import { createStepReader } from '../../../../src/api/protocols/segments/segment-log.ts'
 import type { Ctx } from '../../../../src/domain/access/index.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { aroundStatements } from '../../../support/around-statements.ts'

@@ -1,7 +1,7 @@
 /** When a failed delivery is sent again, and what a signature is made of. */
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { askedDelayMs, probeDelayMs, retryDelayMs } from '../../../../src/domain/followers/webhooks/retry.ts'
+import { askedDelayMs, probeDelayMs, retryDelayMs } from '../../../../src/domain/followers/webhooks/send.ts'
 import {
   faultOfSecret,
   newSecret,

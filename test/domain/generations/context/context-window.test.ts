@@ -4,7 +4,7 @@ import {
   viewOfHistory,
   type ContextRequest,
 } from '../../../../src/domain/generations/context/context-window.ts'
-import { charactersOf } from '../../../../src/domain/models/message-size.ts'
+import { charactersOf } from '../../../../src/domain/models/usage.ts'
 import {
   callsOf,
   userMessage,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {
   limitResultText,
   limitStepResults,
-} from '../../../../src/domain/generations/context/result-limits.ts'
+} from '../../../../src/domain/generations/context/context-window.ts'
 import type { ToolResultPart } from '../../../../src/domain/models/message.ts'
 
 function result(name: string, text: string, more: Partial<ToolResultPart> = {}): ToolResultPart {

@@ -6,7 +6,7 @@ import {
   nestingLimits,
   startableNow,
   waitsForChild,
-} from '../../../../src/domain/generations/nesting/limits.ts'
+} from '../../../../src/domain/generations/nesting/deadline.ts'
 import { decide, type Situation } from '../../../../src/domain/generations/decide.ts'
 import { asksAgent } from '../../../../src/domain/tools/index.ts'
 import { type ToolCall } from '../../../../src/domain/tool-calls/index.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
-import { retryDelay, retryRules } from '../../../../src/domain/generations/step/backoff.ts'
+import { retryDelay, retryRules } from '../../../../src/domain/generations/step/tries.ts'
 
 test('the pauses grow, with full jitter from half a second up', () => {
   const between = (attempt: number) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Services } from '../../../../src/domain/access/index.ts'
-import { rememberAccepted, rememberedOf } from '../../../../src/domain/generations/step/known-refusals.ts'
+import { rememberAccepted, rememberedOf } from '../../../../src/domain/generations/step/left-out.ts'
 
 const accepted = (...tools: string[]) => ({
   refused: new Map(tools.map((tool) => [tool, 'No.'])),

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import {
-  acceptedAfter,
-  acceptedBy,
+  acceptanceAfter,
+  knownAcceptance,
   offeredOf,
   shownDescription,
-  type Accepted,
+  type AcceptedTools,
 } from '../../../../src/domain/generations/step/left-out.ts'
 import type { Step } from '../../../../src/domain/generations/generation.ts'
 import { ModelError, type ModelPort, type ToolRefusal } from '../../../../src/domain/models/port.ts'
@@ -14,22 +14,26 @@ const toolOf = (name: string, version = 1) => ({ id: `tool_${name}`, version }) 
 const active = (count: number) =>
   new Map(Array.from({ length: count }, (_, i) => [`t${i}`, toolOf(`t${i}`)] as const))
 const port = (providerKind: ModelPort['providerKind']) => ({ name: 'p/m', providerKind }) as ModelPort
-const nothing = acceptedBy(port('compatible'), null, [])
+const nothing = knownAcceptance(port('compatible'), null, [])
 const never = () => false
 
 function refusal(more: Partial<ToolRefusal>): ModelError {
   const toolRefusal = { names: [], mostTools: null, longestDescription: null, ...more }
   return new ModelError('MODEL_BAD_REQUEST', 'No.', { retryable: false, toolRefusal })
 }
-const offered = (count: number, accepted: Accepted, isNeeded: (name: string) => boolean = never, more = 0) =>
-  offeredOf(active(count), accepted, isNeeded, more)
+const offered = (
+  count: number,
+  accepted: AcceptedTools,
+  isNeeded: (name: string) => boolean = never,
+  more = 0,
+) => offeredOf(active(count), accepted, isNeeded, more)
 
 describe('too many tools', () => {
   test.each([
     ['openai', 128],
     ['google', 512],
   ] as const)('%s takes %i, and the last ones are left out', (kind, most) => {
-    const { tools, leftOut } = offered(most + 2, acceptedBy(port(kind), null, []))
+    const { tools, leftOut } = offered(most + 2, knownAcceptance(port(kind), null, []))
     expect(tools.size).toBe(most)
     expect(leftOut.map(({ name }) => name)).toEqual([`t${most}`, `t${most + 1}`])
     expect(leftOut[0]).toMatchObject({ isRefused: false, toolId: `tool_t${most}`, version: 1 })
@@ -49,15 +53,15 @@ describe('too many tools', () => {
   })
 
   test('a limit that the provider tells is learned once', () => {
-    const after = acceptedAfter(nothing, refusal({ mostTools: 3 }), active(5), never)
+    const after = acceptanceAfter(nothing, refusal({ mostTools: 3 }), active(5), never)
     expect(after).toEqual({ ...nothing, mostTools: 3 })
-    expect(acceptedAfter(after!, refusal({ mostTools: 3 }), active(3), never)).toBeNull()
-    expect(acceptedAfter(nothing, refusal({ mostTools: 9 }), active(3), never)).toBeNull()
+    expect(acceptanceAfter(after!, refusal({ mostTools: 3 }), active(3), never)).toBeNull()
+    expect(acceptanceAfter(nothing, refusal({ mostTools: 9 }), active(3), never)).toBeNull()
   })
 })
 
 test('a refused tool is left out in this version only, with the words of the provider', () => {
-  const after = acceptedAfter(nothing, refusal({ names: ['t1', 'nobody'] }), active(3), never)!
+  const after = acceptanceAfter(nothing, refusal({ names: ['t1', 'nobody'] }), active(3), never)!
   expect(offered(3, after)).toMatchObject({
     leftOut: [{ name: 't1', toolId: 'tool_t1', version: 1, reason: 'No.', isRefused: true }],
   })
@@ -67,23 +71,23 @@ test('a refused tool is left out in this version only, with the words of the pro
 
 test('a tool that the step needs is not left out: there is nothing else to ask for', () => {
   const isNeeded = (name: string) => name === 't1'
-  expect(acceptedAfter(nothing, refusal({ names: ['t1'] }), active(3), isNeeded)).toBeNull()
-  const before = acceptedAfter(nothing, refusal({ names: ['t1'] }), active(3), never)!
+  expect(acceptanceAfter(nothing, refusal({ names: ['t1'] }), active(3), isNeeded)).toBeNull()
+  const before = acceptanceAfter(nothing, refusal({ names: ['t1'] }), active(3), never)!
   expect([...offered(3, before, isNeeded).tools.keys()]).toEqual(['t0', 't1', 't2'])
 })
 
 test('a description is shortened before its tool is left out', () => {
   const error = refusal({ names: ['t1'], longestDescription: 10 })
-  const after = acceptedAfter(nothing, error, active(3), never)!
+  const after = acceptanceAfter(nothing, error, active(3), never)!
   expect(after).toEqual({ ...nothing, longestDescription: 10 })
   expect(shownDescription('a description', after)).toBe('a descrip…')
   expect(shownDescription(null, after)).toBeNull()
-  expect(acceptedAfter(after, error, active(3), never)!.refused.size).toBe(1)
+  expect(acceptanceAfter(after, error, active(3), never)!.refused.size).toBe(1)
 })
 
 test('an error that says nothing of tools changes nothing', () => {
   const error = new ModelError('MODEL_BAD_REQUEST', 'No.', { retryable: false })
-  expect(acceptedAfter(nothing, error, active(3), never)).toBeNull()
+  expect(acceptanceAfter(nothing, error, active(3), never)).toBeNull()
 })
 
 test('what earlier steps of the run had refused by this model stays out, and what was too much does not', () => {
@@ -95,5 +99,5 @@ test('what earlier steps of the run had refused by this model stays out, and wha
     step('p/other', [note('t2', true)]),
     step('p/m', null),
   ]
-  expect([...offered(3, acceptedBy(port('compatible'), null, steps)).tools.keys()]).toEqual(['t1', 't2'])
+  expect([...offered(3, knownAcceptance(port('compatible'), null, steps)).tools.keys()]).toEqual(['t1', 't2'])
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ModelEvent } from '../../../../src/domain/models/port.ts'
-import { watched } from '../../../../src/domain/generations/step/stream-timeout.ts'
+import { watchStream } from '../../../../src/domain/generations/step/stream-timeout.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -19,7 +19,7 @@ async function* speaking(pauses: number[], end: 'ends' | 'hangs' = 'ends'): Asyn
 async function outcome(stream: AsyncIterable<ModelEvent>, abort = new AbortController()): Promise<any> {
   let events = 0
   const read = async () => {
-    for await (const _ of watched(stream, limits, abort)) events++
+    for await (const _ of watchStream(stream, limits, abort)) events++
   }
   const done = read().then(
     () => ({ events, aborted: abort.signal.aborted }),
@@ -63,7 +63,7 @@ test('an error of the stream itself passes through unchanged and aborts nothing'
 
 test('the time that a reader needs for an event does not count as silence of the model', async () => {
   const read = async () => {
-    for await (const _ of watched(speaking([1, 1, 1]), limits, new AbortController()))
+    for await (const _ of watchStream(speaking([1, 1, 1]), limits, new AbortController()))
       await new Promise((resolve) => setTimeout(resolve, 100_000))
     return 'all read'
   }
@@ -81,7 +81,7 @@ test('a reader that stops early ends the stream', async () => {
       ended = true
     }
   }
-  for await (const _ of watched(endless(), limits, new AbortController())) break
+  for await (const _ of watchStream(endless(), limits, new AbortController())) break
   await vi.runAllTimersAsync()
   expect(ended).toBe(true)
   expect(vi.getTimerCount()).toBe(0)

@@ -1,6 +1,6 @@
 /** Calls in flight: started in order, at most so many at once, and `idle` rejects with the first failure. */
 import { expect, test } from 'vitest'
-import { inFlightCalls } from '../../../../src/domain/generations/transaction/in-flight-calls.ts'
+import { inFlightCalls } from '../../../../src/domain/generations/transaction/turn.ts'
 import type { ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 
 const calls = (...ids: string[]) => ids.map((id) => ({ id }) as ToolCall)

@@ -2,7 +2,7 @@
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { expect, test } from 'vitest'
-import { failed } from '../../../../src/domain/generations/transaction/terminal.ts'
+import { failure } from '../../../../src/domain/generations/transaction/terminal.ts'
 import type { ToolCall, ToolCallStatus } from '../../../../src/domain/tool-calls/index.ts'
 
 const call = (status: ToolCallStatus, more: Partial<ToolCall> = {}): ToolCall =>
@@ -27,7 +27,7 @@ function settledBy(statements: SQL[]): Record<string, unknown> {
 }
 
 test('a call that was sent and got no result is UNKNOWN, one that was not sent is CANCELLED', () => {
-  const change = failed('INTERNAL', 'A mistake.', [
+  const change = failure('INTERNAL', 'A mistake.', [
     call('EXECUTING'),
     call('APPROVED'),
     call('EXECUTING', { id: 'call_of_agent', childId: 'gen_1' }),

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { toModelError } from '../../../../src/domain/models/providers/model-error.ts'
-import { toolRefusalOf } from '../../../../src/domain/models/providers/tool-refusal.ts'
+import { toModelError, toolRefusalOf } from '../../../../src/domain/models/providers/model-error.ts'
 import { APICallError } from '@ai-sdk/provider'
 
 const sent = ['bash', 'get_me', 'schema', 'json_edit']

@@ -1,10 +1,10 @@
 /** Every argument of a question, with what its schema says about it, and how many have been on the screen. */
 import { useState } from 'react'
 import { isJsonNumber, isObject, writeJson } from '../../../../src/core/exact-json.ts'
-import { Folded } from '../folded.tsx'
+import { Fold } from '../folded.tsx'
 import { JsonText, Value } from '../json-view.tsx'
 import { fieldOf } from '../schema-form-model.ts'
-import { Foreign, JsonPieces, largest, marked, sizeText } from '../text.tsx'
+import { Foreign, JsonPieces, largest, markDeception, sizeText } from '../text.tsx'
 import { t } from '../../texts/texts.tsx'
 
 type Schema = Record<string, unknown>
@@ -36,9 +36,9 @@ export function ArgumentSheet({ names, values, schema, seen, refOf }: Props) {
           <div key={name} ref={refOf(name)}>
             <Name name={name} schema={schema} />
             <dd>
-              <Folded name={name}>
+              <Fold name={name}>
                 <SheetValue value={values[name]} />
-              </Folded>
+              </Fold>
             </dd>
           </div>
         ))}
@@ -88,7 +88,7 @@ function SheetValue({ value }: { value: unknown }) {
   if (typeof value === 'string' && value !== '' && value !== '[masked]')
     return (
       <div className="long">
-        <bdi>{marked(value.slice(0, largest))}</bdi>
+        <bdi>{markDeception(value.slice(0, largest))}</bdi>
         <Rest length={value.length} />
       </div>
     )

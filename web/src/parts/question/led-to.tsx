@@ -2,8 +2,8 @@
 import { Link } from 'wouter'
 import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
-import { Folded } from '../folded.tsx'
-import { Foreign, LongText, marked } from '../text.tsx'
+import { Fold } from '../folded.tsx'
+import { Foreign, LongText, markDeception } from '../text.tsx'
 import { saidQuery, type Question } from './documents.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -49,7 +49,7 @@ export function Chain({ question, asked }: { question: Question; asked: Asked | 
   ))
 }
 
-export function UserAsked({ asked }: { asked: Asked }) {
+export function UserRequest({ asked }: { asked: Asked }) {
   if (asked.messages.length === 0) return null
   return (
     <section aria-label={t('What the user asked')}>
@@ -66,12 +66,12 @@ export function UserAsked({ asked }: { asked: Asked }) {
                   {t('hidden')}
                 </span>
               ) : (
-                <Folded name={t('the message')}>
+                <Fold name={t('the message')}>
                   <div className="long">
-                    <bdi>{marked(text)}</bdi>
+                    <bdi>{markDeception(text)}</bdi>
                     {isCut && <span className="mute"> {t('… the message is longer')}</span>}
                   </div>
-                </Folded>
+                </Fold>
               )}
             </blockquote>
           </li>
@@ -82,7 +82,7 @@ export function UserAsked({ asked }: { asked: Asked }) {
 }
 
 /** What the model wrote before it asked. */
-export function Said({ generationId, stepIndex }: { generationId: string; stepIndex: number }) {
+export function ModelWords({ generationId, stepIndex }: { generationId: string; stepIndex: number }) {
   const { data } = useQuery(saidQuery, { id: generationId, after: stepIndex - 1 })
   const step = data?.generation?.steps[0]
   if (!step || step.text.trim() === '') return null

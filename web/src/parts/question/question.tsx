@@ -15,7 +15,7 @@ import { ArgumentSheet } from './argument-sheet.tsx'
 import { ClaimState } from './claim.tsx'
 import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
-import { Chain, Said, useAsked, UserAsked } from './led-to.tsx'
+import { Chain, ModelWords, useAsked, UserRequest } from './led-to.tsx'
 import { noWords, VerdictForm } from './verdict-form.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
@@ -67,9 +67,9 @@ export function QuestionPane({ question, onDecided, reload, back, takesFocus = f
           </p>
         </div>
       </header>
-      {led && <UserAsked asked={led} />}
+      {led && <UserRequest asked={led} />}
       {question.generation && question.toolCall?.stepIndex != null && (
-        <Said generationId={question.generation.id} stepIndex={question.toolCall.stepIndex} />
+        <ModelWords generationId={question.generation.id} stepIndex={question.toolCall.stepIndex} />
       )}
       {asked?.description && (
         <section aria-label={t('What the tool does')}>

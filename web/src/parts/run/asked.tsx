@@ -31,7 +31,7 @@ const inputQuery = graphql(`
 const isFirst = ({ id, threadId }: Run) => id.replace(/^gen_/, '') === threadId.replace(/^thr_/, '')
 
 /** With `isPart` the messages alone. */
-export function Asked({ run, isPart }: { run: Run; isPart: boolean }) {
+export function RunInput({ run, isPart }: { run: Run; isPart: boolean }) {
   // It never changes.
   const input = useQuery(inputQuery, { id: run.id }).data?.generation?.input
   const instructions = input?.settings?.instructions ?? null

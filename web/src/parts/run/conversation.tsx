@@ -5,8 +5,8 @@ import { useStore, type Store } from '../../api/store.ts'
 import { Badge } from '../badge.tsx'
 import { Ago } from '../moments.tsx'
 import { Empty } from '../states.tsx'
-import { marked } from '../text.tsx'
-import { Asked } from './asked.tsx'
+import { markDeception } from '../text.tsx'
+import { RunInput } from './asked.tsx'
 import { CallCard } from './call-card.tsx'
 import { ModelName } from './model-name.tsx'
 import { isEnded } from './status.ts'
@@ -33,7 +33,7 @@ export function Conversation({ run, writing, isPart = false, onChoose }: Props) 
   }
   return (
     <ol className="run-talk" aria-label={t('Conversation')}>
-      <Asked run={run} isPart={isPart} />
+      <RunInput run={run} isPart={isPart} />
       {run.steps.map((step) => (
         <li key={step.id} data-role="ASSISTANT">
           <p className="run-talk-head small mute">
@@ -100,7 +100,7 @@ function OnItsWay({ run, writing }: Pick<Props, 'run' | 'writing'>) {
             {' … '}
           </Fragment>
         )}
-        <bdi>{marked(now.text.slice(-largest))}</bdi>
+        <bdi>{markDeception(now.text.slice(-largest))}</bdi>
         <span className="run-caret" aria-hidden="true" />
       </p>
     </li>

@@ -2,7 +2,7 @@
 import { againMsOf, ask } from '../../api/client.ts'
 import { whenFollowing } from '../../api/feed.ts'
 import { followRun, type RunEvent } from '../../api/follow-run.ts'
-import { gathered } from '../../api/gather.ts'
+import { gatherReads } from '../../api/gather.ts'
 import { createStore, type Store } from '../../api/store.ts'
 import { runQuery, type CallRow, type RunFacts, type StepRow } from './run-documents.ts'
 import { isEnded, mayChange } from './status.ts'
@@ -95,7 +95,7 @@ function makeReader(id: string, read: Store<RunRead>): Reader {
       return againMsOf(error)
     }
   }
-  const reads = gathered(take)
+  const reads = gatherReads(take)
   reads.now()
   return {
     reload: reads.ask,

@@ -1,6 +1,6 @@
 /** What a model wrote in one step, its reasoning, and what Gatehouse said to it. */
 import { LongText } from '../text.tsx'
-import { LeftOut } from '../left-out.tsx'
+import { OmittedTools } from '../left-out.tsx'
 import type { StepRow } from './run-documents.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -25,7 +25,7 @@ export function StepText({ step: { text, reasoning, notice, elided, leftOut } }:
       {leftOut.length > 0 && (
         <div className="run-note">
           <p>{t('The model did not get these tools:')}</p>
-          <LeftOut tools={leftOut} />
+          <OmittedTools tools={leftOut} />
         </div>
       )}
       {reasoning !== '' && (

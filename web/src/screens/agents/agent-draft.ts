@@ -4,7 +4,7 @@ import type { Issue } from '../../api/outcome.ts'
 import { parseExactly } from '../../parts/exact-json.ts'
 import { changedNames } from '../../parts/rebase.ts'
 import type { AgentDetail, CreateInput, UpdateInput } from './documents.ts'
-import type { Written } from '../../parts/told-issues.ts'
+import type { FieldsInput } from '../../parts/told-issues.ts'
 import { t } from '../../texts/texts.tsx'
 
 type Rule = NonNullable<CreateInput['stepRules']>[number]
@@ -157,7 +157,7 @@ const madeOf: Record<string, readonly (keyof AgentDraft)[]> = {
 }
 
 /** The input of createAgent. */
-export function createInputOf(draft: AgentDraft): Written<Omit<CreateInput, 'projectId'>> {
+export function createInputOf(draft: AgentDraft): FieldsInput<Omit<CreateInput, 'projectId'>> {
   const issues: Issue[] = []
   const all = inputOf(draft, issues)
   if (issues.length > 0) return { issues }
@@ -170,7 +170,7 @@ export function updateInputOf(
   agent: AgentDetail,
   base: AgentDraft,
   draft: AgentDraft,
-): Written<UpdateInput> | null {
+): FieldsInput<UpdateInput> | null {
   const changed = new Set<string>(changedNames(base, draft))
   if (changed.size === 0) return null
   const issues: Issue[] = []

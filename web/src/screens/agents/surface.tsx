@@ -5,7 +5,7 @@ import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { LeftOut } from '../../parts/left-out.tsx'
+import { OmittedTools } from '../../parts/left-out.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { agentTypes } from './documents.ts'
@@ -43,7 +43,7 @@ export function Surface({ id }: { id: string }) {
               'In its newest run its model did not get these tools. Direct calls and MCP clients use them as before.',
             )}
           </p>
-          <LeftOut tools={agent.leftOut} />
+          <OmittedTools tools={agent.leftOut} />
         </div>
       )}
       {agent.gate && agent.gate.mode !== 'NEVER' && (

@@ -53,7 +53,7 @@ const exported: { name: string; of(row: DecidedRow): unknown }[] = [
   { name: 'call outcome', of: ({ toolCall }) => toolCall?.status },
 ]
 
-export function Decided() {
+export function DecisionList() {
   const { params, go } = useAddress()
   const search = params.toString()
   const { filter, input } = useMemo(() => {

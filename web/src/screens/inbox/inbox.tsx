@@ -19,7 +19,7 @@ import { useQuestions, type Questions } from './use-questions.ts'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { t } from '../../texts/texts.tsx'
 
-const Decided = lazy(async () => ({ default: (await import('./decided.tsx')).Decided }))
+const Decided = lazy(async () => ({ default: (await import('./decided.tsx')).DecisionList }))
 const Grants = lazy(async () => ({ default: (await import('./grants.tsx')).Grants }))
 
 const views = [

@@ -1,13 +1,13 @@
 /** Which questions stand in the list, and in which order: pure, so that the list never moves under a pointer. */
 
 /** A row as far as its place is concerned. */
-export interface Placed {
+export interface PlacedRow {
   id: string
   expiresAt: string
 }
 
 /** The soonest deadline first; equal ones by id, so that the order is always the same. */
-export function byDeadline(a: Placed, b: Placed): number {
+export function byDeadline(a: PlacedRow, b: PlacedRow): number {
   return Date.parse(a.expiresAt) - Date.parse(b.expiresAt) || (a.id < b.id ? -1 : 1)
 }
 
@@ -17,7 +17,7 @@ export function byDeadline(a: Placed, b: Placed): number {
  */
 export function placeRows(
   shown: readonly string[],
-  rows: readonly Placed[],
+  rows: readonly PlacedRow[],
   chosen: string | null,
   isHeld: boolean,
 ): { ids: string[]; waiting: number } {

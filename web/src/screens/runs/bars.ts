@@ -57,7 +57,7 @@ export interface DrawnRun {
   toolCalls: readonly DrawnCall[]
 }
 
-export interface Opened {
+export interface OpenRows {
   /** The child runs that are opened. */
   children: ReadonlySet<string>
   /** Those of them that have been read. */
@@ -70,7 +70,7 @@ export interface Opened {
 export const pageOf = { top: 200, child: 20 } as const
 
 /** All rows, in the order of the run, with those of opened child runs below the calls that started them. */
-export function rowsOf(run: DrawnRun, opened: Opened): TimelineRow[] {
+export function rowsOf(run: DrawnRun, opened: OpenRows): TimelineRow[] {
   const own: TimelineRow = {
     ...blank,
     key: run.id,
@@ -93,7 +93,7 @@ const blank = {
 } as const satisfies Partial<TimelineRow>
 
 /** The rows of the steps and calls of a run, as many as are shown. */
-function inside(run: DrawnRun, depth: number, opened: Opened): TimelineRow[] {
+function inside(run: DrawnRun, depth: number, opened: OpenRows): TimelineRow[] {
   const callsOf = byStep(run.toolCalls)
   const entries = stepRowsOf(run).flatMap((step) => [
     { step, call: null },
@@ -128,7 +128,7 @@ function inside(run: DrawnRun, depth: number, opened: Opened): TimelineRow[] {
   return rows
 }
 
-function callRows(call: DrawnCall, depth: number, opened: Opened): TimelineRow[] {
+function callRows(call: DrawnCall, depth: number, opened: OpenRows): TimelineRow[] {
   const childId = call.child?.id ?? null
   const isOpen = childId !== null && opened.children.has(childId)
   const row: TimelineRow = {

@@ -5,7 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import type { Run } from '../../parts/run/run-feed.ts'
 import { Failure, Skeleton } from '../../parts/states.tsx'
-import { againQuery, changesOf, given, kept, type Again } from './start-input.ts'
+import { againQuery, changesOf, givenSettings, keepInput, type Again } from './start-input.ts'
 import type { StartInput } from './use-start.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -49,8 +49,8 @@ function inputOf({ id, threadId, retryOf, retryStep }: Run, again: Again): Start
   const beganThread = id.replace(/^gen_/, '') === threadId.replace(/^thr_/, '')
   return {
     agentId: again.agent?.id ?? '',
-    ...kept(again, again.input.messages.at(-1)?.content ?? ''),
-    ...given(changesOf(again)),
+    ...keepInput(again, again.input.messages.at(-1)?.content ?? ''),
+    ...givenSettings(changesOf(again)),
     ...(beganThread ? {} : { threadId }),
     ...(retryOf ? { retryOf: { generationId: retryOf.id, step: retryStep ?? 0 } } : {}),
   }

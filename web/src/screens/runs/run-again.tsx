@@ -5,7 +5,15 @@ import { useQuery } from '../../api/query.ts'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
-import { againQuery, changesOf, filesOf, given, kept, type Again, type Changes } from './start-input.ts'
+import {
+  againQuery,
+  changesOf,
+  filesOf,
+  givenSettings,
+  keepInput,
+  type Again,
+  type Changes,
+} from './start-input.ts'
 import { useStart } from './use-start.ts'
 import { t, plural } from '../../texts/texts.tsx'
 
@@ -88,8 +96,8 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
   const options = agents.nodes.map((one) => ({ value: one.id, name: one.name }))
   const submit = () =>
     start({
-      ...kept(again, prompt),
-      ...given(changes),
+      ...keepInput(again, prompt),
+      ...givenSettings(changes),
       agentId,
       retryOf: { generationId: again.id, step: 0 },
     })

@@ -1,7 +1,7 @@
 /** What the list is narrowed to. */
 import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
-import { Filters, Narrowed, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
+import { Filters, NarrowingChip, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
 import { isNarrowed, noFilter, runStatuses, type RunFilter } from './rows.ts'
 import { t } from '../../texts/texts.tsx'
@@ -38,7 +38,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
       />
       <TimeField range={filter.range} onChange={(range) => onChange({ ...filter, range })} />
       {filter.threadId !== null && (
-        <Narrowed
+        <NarrowingChip
           name={t('One thread')}
           id={filter.threadId}
           onClear={() => onChange({ ...filter, threadId: null })}

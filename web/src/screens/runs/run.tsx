@@ -23,7 +23,7 @@ import { useRunKeys } from './use-run-keys.ts'
 import { lastList } from './use-run-list.ts'
 import { useRuns, type RunsOnScreen } from './use-runs.tsx'
 import { Waiting } from './waiting.tsx'
-import { Paused } from '../../parts/paused.tsx'
+import { PauseNotice } from '../../parts/paused.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { WhyFailed } from './why-failed.tsx'
 import { t, T } from '../../texts/texts.tsx'
@@ -67,7 +67,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
       <WhyFailed run={run} />
       {run.pause && (
         <section className="run-paused" aria-label={t('Why it waits')}>
-          <Paused pause={run.pause} />
+          <PauseNotice pause={run.pause} />
         </section>
       )}
       <Waiting run={run} onChoose={(id) => choose({ kind: 'call', id })} />

@@ -129,7 +129,7 @@ export const whole: View = { from: 0, to: 1 }
 const leastView = 0.001
 
 /** The view of a stretch that was drawn over with the pointer, from either side; the old one when it is too short. */
-export function brushed(view: View, a: number, b: number): View {
+export function viewOfStretch(view: View, a: number, b: number): View {
   const width = view.to - view.from
   const from = view.from + Math.max(0, Math.min(a, b)) * width
   const to = view.from + Math.min(1, Math.max(a, b)) * width

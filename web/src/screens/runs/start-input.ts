@@ -59,7 +59,7 @@ export function changesOf({ agent, input: { settings } }: Again) {
 export type Changes = ReturnType<typeof changesOf>
 
 /** The settings that are given. */
-export const given = ({ model, temperature, maxSteps, instructions }: Changes) => ({
+export const givenSettings = ({ model, temperature, maxSteps, instructions }: Changes) => ({
   ...(model.trim() === '' ? {} : { model: model.trim() }),
   ...(instructions.trim() === '' ? {} : { instructions }),
   ...(temperature === '' ? {} : { temperature: Number(temperature) }),
@@ -70,7 +70,7 @@ export const filesOf = ({ input }: Again) =>
   (input.messages.at(-1)?.attachments ?? []).flatMap(({ file }) => (file ? [{ fileId: file.id }] : []))
 
 /** What was said and given, with the last message in these words. */
-export function kept(again: Again, prompt: string): Omit<StartInput, 'agentId'> {
+export function keepInput(again: Again, prompt: string): Omit<StartInput, 'agentId'> {
   const { messages, clientTools } = again.input
   const said = messages.slice(0, -1).map(({ role, content }) => ({ role, content }))
   const attachments = filesOf(again)

@@ -3,7 +3,7 @@ import { useRef, useState, type PointerEvent } from 'react'
 import { useNow } from '../../api/clock.ts'
 import { durationText } from '../../parts/durations.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
-import { brushed, inView, ticksOf, whole, type Scale, type Segment, type View } from './scale.ts'
+import { viewOfStretch, inView, ticksOf, whole, type Scale, type Segment, type View } from './scale.ts'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -60,7 +60,7 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
         }}
         onPointerMove={(event) => brush && setBrush({ a: brush.a, b: place(event) })}
         onPointerUp={(event) => {
-          if (brush) onZoom(brushed(view, brush.a, place(event)))
+          if (brush) onZoom(viewOfStretch(view, brush.a, place(event)))
           setBrush(null)
         }}
         onPointerCancel={() => setBrush(null)}

@@ -10,7 +10,7 @@ import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Content } from '../../parts/content.tsx'
 import { durationText } from '../../parts/durations.ts'
-import { Filters, Narrowed, StatusMenu, TimeField } from '../../parts/filters.tsx'
+import { Filters, NarrowingChip, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { usePlace } from '../../parts/place.ts'
@@ -71,7 +71,7 @@ export function Calls({ toolId }: { toolId: string }) {
           <AgentField value={agentId} onChange={(agent) => go({ agent })} />
           <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
           {generationId !== null && (
-            <Narrowed name={t('One run')} id={generationId} onClear={() => go({ run: null })} />
+            <NarrowingChip name={t('One run')} id={generationId} onClear={() => go({ run: null })} />
           )}
           {isFiltered && (
             <button type="button" className="quiet" onClick={() => go(nothing)}>

@@ -3,7 +3,7 @@ import './tools.css'
 import type { Issue } from '../../api/outcome.ts'
 import { CreateForm } from '../../parts/definition-form.tsx'
 import { NewPage } from '../../parts/detail-page.tsx'
-import { UpstreamTrial, type Tried } from '../../parts/upstream-trial.tsx'
+import { UpstreamTrial, type TrialServer } from '../../parts/upstream-trial.tsx'
 import { useMutation } from '../../api/query.ts'
 import { useProject } from '../../api/session.ts'
 import { DefinitionFields } from './definition-fields.tsx'
@@ -16,9 +16,9 @@ import { t } from '../../texts/texts.tsx'
 export function NewUpstream() {
   const projectId = useProject()
   const mutation = useMutation(createToolMutation)
-  const tried = (draft: ToolDraft): Tried | null => {
+  const tried = (draft: ToolDraft): TrialServer | null => {
     const issues: Issue[] = []
-    const { url, headers, auth } = (configOf('mcp', draft, [], issues) as { mcp: Tried }).mcp
+    const { url, headers, auth } = (configOf('mcp', draft, [], issues) as { mcp: TrialServer }).mcp
     return issues.length > 0 ? null : { projectId, url, headers: headers ?? {}, ...(auth ? { auth } : {}) }
   }
   return (

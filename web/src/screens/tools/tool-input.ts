@@ -4,7 +4,7 @@ import { changedNames } from '../../parts/rebase.ts'
 import type { CreateInput, Kind, ToolDetail, UpdateInput } from './documents.ts'
 import { configOf, objectFrom } from './tool-config.ts'
 import { kindOf, newDraft, type Hint, type ToolDraft } from './tool-draft.ts'
-import type { Written } from '../../parts/told-issues.ts'
+import type { FieldsInput } from '../../parts/told-issues.ts'
 import { t } from '../../texts/texts.tsx'
 
 const configNames = new Set<string>(Object.keys(newDraft).slice(Object.keys(newDraft).indexOf('inputSchema')))
@@ -12,7 +12,7 @@ const configNames = new Set<string>(Object.keys(newDraft).slice(Object.keys(newD
 const hintFrom = (hint: Hint): boolean | null => (hint === 'none' ? null : hint === 'yes')
 
 /** The input of createTool. */
-export function createInputOf(kind: Kind, draft: ToolDraft): Written<Omit<CreateInput, 'projectId'>> {
+export function createInputOf(kind: Kind, draft: ToolDraft): FieldsInput<Omit<CreateInput, 'projectId'>> {
   const issues: Issue[] = []
   const input = {
     name: draft.name.trim(),
@@ -28,7 +28,7 @@ export function updateInputOf(
   tool: ToolDetail,
   base: ToolDraft,
   draft: ToolDraft,
-): Written<UpdateInput> | null {
+): FieldsInput<UpdateInput> | null {
   const changed = new Set<string>(changedNames(base, draft))
   if (changed.size === 0) return null
   const issues: Issue[] = []

@@ -18,7 +18,7 @@ import { kinds, kindWords, toolQuery, toolTypes, type Action, type ToolDetail } 
 import { GateTab } from './gate.tsx'
 import { Presets } from './presets.tsx'
 import { TryTool } from './try.tsx'
-import { UsedBy } from './used-by.tsx'
+import { ToolUsers } from './used-by.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
 const tabs: Tabs<ToolDetail> = [
@@ -30,7 +30,7 @@ const tabs: Tabs<ToolDetail> = [
   { tab: 'gate', name: t('Gate'), render: (tool, reload) => <GateTab tool={tool} reload={reload} /> },
   { tab: 'presets', name: t('Presets'), render: (tool, reload) => <Presets tool={tool} reload={reload} /> },
   { tab: 'calls', name: t('Calls'), render: ({ id }) => <Calls toolId={id} /> },
-  { tab: 'agents', name: t('Used by'), render: (tool) => <UsedBy tool={tool} /> },
+  { tab: 'agents', name: t('Used by'), render: (tool) => <ToolUsers tool={tool} /> },
   {
     tab: 'definition',
     name: t('Definition'),

@@ -9,7 +9,7 @@ import { t } from '../../texts/texts.tsx'
 
 const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
-export function UsedBy({ tool }: { tool: ToolDetail }) {
+export function ToolUsers({ tool }: { tool: ToolDetail }) {
   const pages = usePages(usersQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
   const users = pages.nodes.filter(({ toolIds }) => toolIds.includes(tool.id))
   if (pages.error !== null && pages.nodes.length === 0)

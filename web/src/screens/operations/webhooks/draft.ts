@@ -77,7 +77,7 @@ export function updateInputOf(began: WebhookDraft, draft: WebhookDraft) {
 }
 
 /** The draft with a type chosen or not. */
-export const toggled = (draft: WebhookDraft, type: string): WebhookDraft => ({
+export const toggleType = (draft: WebhookDraft, type: string): WebhookDraft => ({
   ...draft,
   types: draft.types.includes(type)
     ? draft.types.filter((one) => one !== type)

@@ -2,7 +2,7 @@
 import type { Issue } from '../../../api/outcome.ts'
 import { Field } from '../../../parts/fields.tsx'
 import { Check, issuesAt } from '../../../parts/long-fields.tsx'
-import { toggled, type WebhookDraft } from './draft.ts'
+import { toggleType, type WebhookDraft } from './draft.ts'
 import { typeGroups, typeName } from './event-types.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -73,7 +73,7 @@ function Types({ draft, onChange, issues }: Props) {
                   <input
                     type="checkbox"
                     checked={chosen.has(type)}
-                    onChange={() => onChange(toggled(draft, type))}
+                    onChange={() => onChange(toggleType(draft, type))}
                   />
                   <span className="mono">{typeName(type)}</span>
                 </label>

@@ -3,7 +3,7 @@
  * delivery; but each delivery follows an event of the feed.
  */
 import { useEffect, useRef } from 'react'
-import { followed, useFeed } from '../../../api/feed.ts'
+import { followedEvents, useFeed } from '../../../api/feed.ts'
 import type { WebhookRow } from './documents.ts'
 
 /** After an event, for its delivery to be answered. */
@@ -23,7 +23,7 @@ export function useWhileSeen(read: () => void, webhook: Work | null | undefined)
     }
   })
   const settling = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useFeed(followed, () => {
+  useFeed(followedEvents, () => {
     settling.current ??= setTimeout(() => {
       settling.current = undefined
       readIfSeen.current()

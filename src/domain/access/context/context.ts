@@ -1,0 +1,168 @@
+/** The context of an operation: the services of this process and the principal of the request. */
+import type { Principal } from '../principals/subjects.ts'
+import { eq } from 'drizzle-orm'
+import type { Clock } from '../../../core/time.ts'
+import type { ToolResult } from '../../../core/content.ts'
+import { notFound } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { Log } from '../../../core/log.ts'
+import type { Pool } from '../../../core/pool.ts'
+import type { TraceContext, Meters } from '../../../core/telemetry/unit.ts'
+import type { BlobStore } from '../../../store/blobs/blobs.ts'
+import type { Database } from '../../../store/db/database.ts'
+import type { DatabaseHealth } from '../../../store/db/connection.ts'
+import { projects } from '../../../store/db/tables/access.ts'
+import type { EventBroadcaster } from '../../../store/events/broadcaster.ts'
+import type { PubSub } from '../../../store/pubsub/pubsub.ts'
+import type { Heartbeat } from '../../../store/work/leases.ts'
+import type { Schedule } from '../../../store/work/schedule.ts'
+import type { Slots } from '../../../store/work/worker.ts'
+import type { Egress } from '../../egress/index.ts'
+import type { Limits, RateLimiter } from '../limits/limiter.ts'
+
+/** Ends streams, sockets and held requests when the key or session that opened them ends. */
+export interface RevocationWatcher {
+  /**
+   * Calls `end` once when the principal's key is revoked, on any replica, or expires, or its session ends. Returns a
+   * function that removes the callback. Throws LIMITED when the key or its project already has the most streams that it
+   * may have on this replica. A revocation whose hint was lost, and a session that was not used, is found within 5
+   * seconds.
+   */
+  onRevoked(
+    principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt' | 'sessionId'>,
+    end: () => void,
+  ): () => void
+  close(): void
+}
+
+/** What survives a crash. */
+interface StoreServices {
+  db: Database
+  /** The same database over a pool of its own, for claims, heartbeats and outcomes. */
+  leaseDb: Database
+  /** Whether the database can be written, and what waits for its answer. */
+  health: DatabaseHealth
+  /** The bytes of files. */
+  blobs: BlobStore
+}
+
+/** The work of this process, and what it learns of others. */
+interface WorkServices {
+  /** Renews the leases of this process. */
+  heartbeat: Heartbeat
+  /** Free slots of the workers of this process. */
+  slots: Slots
+  /** Reports when rows of the work tables are due. */
+  schedule: Schedule
+  pubsub: PubSub
+  broadcaster: EventBroadcaster
+}
+
+/** Who may act, how often and how long. */
+interface AccessServices {
+  revocations: RevocationWatcher
+  /** Rate limits of keys, projects, agents and tools. */
+  rates: RateLimiter
+  /** The master key, 32 bytes, with which secrets and tokens are encrypted. */
+  masterKey: Buffer
+}
+
+/** What lies outside of this process, and how it is seen from there. */
+interface OutsideServices {
+  egress: Egress
+  /** Connections that stay open between requests, such as those to upstreams. */
+  connections: Pool
+  /** The public URL of this server, without a final slash. Empty until the server listens. */
+  publicUrl(): string
+  actions: PlatformActions
+}
+
+/** All services. Created once for each process, in app.ts. */
+export interface Services extends StoreServices, WorkServices, AccessServices, OutsideServices {
+  clock: Clock
+  log: Log
+  /** Where durations and tokens are counted. */
+  meters: Meters
+  limits: Limits
+  release: Release
+}
+
+/** Which program this is. */
+export interface Release {
+  /** Its semantic version. */
+  version: string
+  /** The name of its newest migration. */
+  schema: string
+}
+
+/** The context of one request. */
+export interface Ctx extends Services {
+  principal: Principal
+  requestId: string
+  /** The client address of the request, for the audit log. */
+  remoteAddress: string | null
+  /** The place in the caller's trace; absent without one. */
+  trace?: TraceContext | undefined
+  /** How a person answers from outside the page and the APIs; absent for any other request. */
+  via?: 'SLACK' | 'LINK'
+}
+
+/** An operation of Gatehouse, offered as a tool. See docs/decisions/0008. */
+export interface PlatformAction {
+  /** kebab-case, such as `create-tool`. */
+  name: string
+  description: string
+  inputSchema: JsonObject
+  /** The JSON Schema of its result. Not part of the hash. */
+  outputSchema: JsonObject
+  /** MCP tool annotations. Trusted, because they come from Gatehouse itself. */
+  annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }
+  /** Arguments that may loosen a rule, a gate above all: a call with one of them is stopped by default. */
+  loosening: readonly string[]
+  /** A hash over name, description, inputSchema and annotations. */
+  hash: string
+}
+
+/** The port to all platform actions, implemented by api/graphql. */
+export interface PlatformActions {
+  list(): readonly PlatformAction[]
+  find(name: string): PlatformAction | null
+  /**
+   * Runs an action in this process with the rights of the caller. When the operation refuses, the result has `isError`.
+   * Throws INVALID for arguments that do not match the input schema, NOT_FOUND for an unknown action.
+   */
+  run(ctx: Ctx, name: string, args: JsonObject): Promise<ToolResult>
+}
+
+/** Whether the caller has access to the project. Without access its rows do not exist for the caller. */
+export function reaches(ctx: Ctx, projectId: string): boolean {
+  return ctx.principal.installation || ctx.principal.projectId === projectId
+}
+
+/**
+ * The given project, or the caller's own when none is given. NOT_FOUND when the caller has no access to it, and when an operator,
+ * whose key reaches all, names one that does not exist. No project is ever deleted, so that it exists from then on.
+ */
+export async function projectOf(ctx: Ctx, projectId: string | null | undefined): Promise<string> {
+  const own = ctx.principal.projectId
+  if (projectId === null || projectId === undefined || projectId === own) return own
+  const [found] = reaches(ctx, projectId)
+    ? await ctx.db.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId))
+    : []
+  if (!found) throw notFound('project', projectId)
+  return found.id
+}
+
+/**
+ * The row when it exists for the caller. NOT_FOUND, with one message for both, when it is missing or of another
+ * project.
+ */
+export function reachable<Row extends { projectId: string }>(
+  ctx: Ctx,
+  row: Row | null | undefined,
+  what: string,
+  id: string,
+): Row {
+  if (!row || !reaches(ctx, row.projectId)) throw notFound(what, id)
+  return row
+}

@@ -1,0 +1,95 @@
+/** The person behind a key: keys belong to the person who created them, directly or through other keys. */
+import { batchStatements } from '../../../store/db/statements-of-one-moment.ts'
+import { jsonb, query, type Database } from '../../../store/db/database.ts'
+import { memoryOf } from '../../basis/index.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
+import { rowsOf } from '../../../store/db/rows.ts'
+import { isSubject } from './subjects.ts'
+
+/**
+ * The person behind each of these principals, as the id of a principal. For a person with a token it is the person; for
+ * a key it is the person or the first key in the chain of its creators. The chain ends at a key that an operator
+ * created: each of those counts as one person (docs/decisions/0020), and at one whose holder joined as a person of their
+ * own (docs/decisions/0068). A quorum counts principals with the same person once.
+ */
+export async function personsOf(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+  const keys = [...new Set(ids)].filter((id) => !isSubject(id))
+  const rows =
+    keys.length > 0
+      ? await query<{ id: string; top: string; madeBy: string | null }>(
+          db,
+          sql`with recursive up as (
+              select id as start, id, person, created_by, 0 as height
+              from api_keys
+              where id in ${keys}
+              union all
+              select up.start, k.id, k.person, k.created_by, up.height + 1
+              from up
+              join api_keys as k on k.id = up.created_by and up.person is null and not k.installation
+            )
+            select distinct on (start) start as id, id as top, coalesce(person, created_by) as "madeBy"
+            from up
+            order by start, height desc`,
+        )
+      : []
+  const persons = new Map(ids.map((id) => [id, id]))
+  for (const { id, top, madeBy } of rows) persons.set(id, madeBy && isSubject(madeBy) ? madeBy : top)
+  return persons
+}
+
+/**
+ * The ids of all principals whose person is this one, as a subquery: the person, the keys with which it has joined, and
+ * those made with one of these, directly or through other keys, as far as nobody else has joined with them as a person of
+ * their own. The key of an operator is a person alone.
+ */
+export function memberOf(person: string): SQL {
+  return sql`with recursive mine as (
+      select ${person}::text as id,
+        not exists (select 1 from api_keys where id = ${person} and installation) as goes_on
+      union
+      select k.id, true
+      from mine
+      join api_keys as k
+        on (k.person = mine.id or (k.created_by = mine.id and k.person is null)) and not k.installation
+      where mine.goes_on
+    )
+    select id from mine`
+}
+
+type Lineage = readonly string[]
+
+/** The lineages that one process remembers. */
+const lineagesIn = memoryOf<Lineage>(10_000)
+const readLineage = batchStatements(readLineages)
+
+/**
+ * The principals to which a requester belongs, itself first: `memberOf` of each of them has it, but for a key of an operator,
+ * which is a person alone. It is remembered, because nothing changes it once a key is used: who joins with a key does so
+ * before.
+ */
+export async function lineageOf(db: Database, id: string): Promise<Lineage> {
+  const lineages = lineagesIn(db)
+  const found = lineages.get(id) ?? (await readLineage({ db }, id))
+  lineages.set(id, found)
+  return found
+}
+
+async function readLineages({ db }: { db: Database }, ids: readonly string[]): Promise<Lineage[]> {
+  const rows = await query<{ start: string; ids: string[] }>(
+    db,
+    sql`with recursive up as (
+        select x.id as start, x.id, 0 as height
+        from ${rowsOf(jsonb(ids.map((id) => ({ id }))), ids.length, 'x(id text)')}
+        union all
+        select up.start, coalesce(k.person, k.created_by), up.height + 1
+        from up
+        join api_keys as k on k.id = up.id and not k.installation
+      )
+      select start, jsonb_agg(id order by height) as ids
+      from up
+      where id is not null
+      group by start`,
+  )
+  const found = new Map(rows.map(({ start, ids: own }) => [start, own]))
+  return ids.map((id) => found.get(id) ?? [id])
+}
