@@ -749,7 +749,7 @@ export interface ApprovalByIdVariables {
 }
 
 export interface CallToolData {
-  /** Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call. Errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
+  /** Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call; errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
   callTool: {
   /** The tool call after the mutation, with its result if it has one. */
   toolCall: ToolCall
@@ -763,7 +763,7 @@ export interface CallToolVariables {
 }
 
 export interface CancelGenerationData {
-  /** Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change. Permission: generations:Cancel. Errors: NotFoundError. */
+  /** Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change. Permission: generations:Cancel; errors: NotFoundError. */
   cancelGeneration: {
   /** The generation after the mutation. */
   generation: Generation
@@ -775,7 +775,7 @@ export interface CancelGenerationVariables {
 }
 
 export interface DecideApprovalData {
-  /** Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide. Errors: ApprovalAlreadyDecidedError, ApprovalExpiredError, ConflictError, LimitReachedError, NotFoundError. */
+  /** Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide; errors: ApprovalAlreadyDecidedError, ApprovalExpiredError, ConflictError, LimitReachedError, NotFoundError. */
   decideApproval: {
   /** The approval after the mutation, never null here. */
   approval: Approval | null
@@ -851,7 +851,7 @@ export interface ProjectEventsVariables {
 }
 
 export interface StartGenerationData {
-  /** Starts a generation of an agent and returns at once; follow it with the subscription generationEvents. Permission: generations:Start. Errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
+  /** Starts a generation of an agent and returns at once; follow it with the subscription generationEvents. Permission: generations:Start; errors: IdempotencyConflictError, LimitReachedError, NotFoundError. */
   startGeneration: {
   /** The generation after the mutation. */
   generation: Generation
@@ -865,7 +865,7 @@ export interface StartGenerationVariables {
 }
 
 export interface SubmitToolOutputsData {
-  /** Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one resumes the generation. Permission: generations:SubmitToolOutputs. Errors: GenerationTerminalError, NotFoundError. */
+  /** Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one resumes the generation. Permission: generations:SubmitToolOutputs; errors: GenerationTerminalError, NotFoundError. */
   submitToolOutputs: {
   /** The outcome of each output, in the order of the input. At most 100 entries. */
   outcomes: ({

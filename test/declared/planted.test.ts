@@ -137,7 +137,7 @@ input PlantTreeInput {
   expect(typed('PlantTreeResult')).toMatch(/= LimitReachedError \| PlantTreePayload \| ValidationError$/)
   expect(typed('Tree')).toContain('"""An elm, in small letters."""\n  ELM')
   expect(printSchema(schema)).toContain(
-    '"""\n  Plants a tree. Permission: tools:Create, and gates:Update for its fence.\n  """',
+    'Plants a tree. Permission: tools:Create, and gates:Update for its fence; errors: LimitReachedError.',
   )
 })
 

@@ -40,7 +40,7 @@ export const decideApprovals = operation({
         .array(uncheckedPart(decision))
         .refine(({ length }) => length >= 1 && length <= maxBatch, `must have 1 to ${maxBatch} entries`)
         .describe('The verdicts, 1 to 50.'),
-      atomic: optional(z.boolean().describe('Whether one that is refused refuses all of them.'), 'false'),
+      atomic: optional(z.boolean().describe('Whether one refused verdict refuses all verdicts.'), 'false'),
     })
     .describe('Verdicts about several approvals.'),
   payload: z

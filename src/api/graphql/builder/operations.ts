@@ -77,8 +77,7 @@ function addMutation(
     t.field({
       type,
       description:
-        `${does} Permission: ${permissionText(permission)}.` +
-        (own.length > 0 ? ` Errors: ${own.join(', ')}.` : ''),
+        `${does} Permission: ${permissionText(permission)}` + (own[0] ? `; errors: ${own.join(', ')}.` : '.'),
       ...(isAction ? actionMark(selectionOf(payload, isAction), loosening) : {}),
       args: {
         input: t.arg({

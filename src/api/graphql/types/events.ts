@@ -57,9 +57,9 @@ export function addEvent(
       ? refs.shapes.outputOptions(shape)
       : refs.shapes.outputOptions(shape, `${descriptionOf(shape)} Null for other types.`, true)
   refs.builder.objectRef<Fact>(name).implement({
-    description: kinds
-      .map(({ type, facts: { about } }) => (kinds[1] ? `${type}: ${about}` : about))
-      .join(' '),
+    description: kinds[1]
+      ? `An event of the type ${oneOf(kinds.map(({ type }) => type))}: EventType says what each means.`
+      : kinds[0]!.facts.about,
     interfaces,
     fields: (t) => {
       const own = Object.entries(shapes).flatMap(([key, shape]) => {
@@ -92,6 +92,8 @@ const shownShapes = ({ facts: { data }, traits }: Kind): Record<string, z.ZodTyp
   ...data.shape,
   ...(traits.copiedToRoot && { descendantId }),
 })
+
+const oneOf = (words: readonly string[]) => new Intl.ListFormat('en', { type: 'disjunction' }).format(words)
 
 /** Copies alone have it. */
 const descendantId = idShape(

@@ -91,11 +91,11 @@ export function actionsOf({ permission }: Pick<Declaration, 'permission'>): Acti
 }
 
 /** What an operation returns that deletes something. */
-export const deletion = part('DeletionPayload', 'What was deleted.', {
+export const deletion = part('DeletionPayload', 'What the mutation deleted.', {
   deletedId: idShape(
     'The id of what was deleted; null when there was nothing to delete, and for what has no id.',
   ).nullable(),
-  deleted: z.boolean().describe('Whether there was anything to delete.'),
+  deleted: z.boolean().describe('Whether the object existed.'),
 })
 
 /** Which project is meant. */
