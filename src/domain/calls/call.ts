@@ -39,10 +39,10 @@ import { isAnswered, waitForCall } from './wait.ts'
  */
 export function runCreated(
   ctx: Ctx,
-  { tool: callable, prepared: { merged }, caller = null }: CallRequest,
+  { tool: callable, caller = null }: CallRequest,
   { call, lease, begunAt, upstream }: CreatedCall,
 ): Promise<ToolCall> {
-  return run(ctx, call, lease!, { caller, begunAt, prepared: { callable, merged, upstream } })
+  return run(ctx, call, lease!, { caller, begunAt, known: { callable, upstream } })
 }
 
 /**
@@ -74,7 +74,7 @@ async function run(
   ctx: Ctx,
   call: ToolCall,
   lease: Lease,
-  more: Pick<Execution<ToolCall>, 'prepared' | 'begunAt'> & { caller: CallerChannel | null },
+  more: Pick<Execution<ToolCall>, 'known' | 'begunAt'> & { caller: CallerChannel | null },
 ): Promise<ToolCall> {
   const cancelled = new AbortController()
   const unsubscribe = ctx.pubsub.subscribe((hint) => {

@@ -39,7 +39,6 @@ export async function execute<Settled>(
   call: ToolCall,
   how: Execution<Settled>,
 ): Promise<Settled | null> {
-  if (how.prepared) return send(services, call, how.prepared, how, how.begunAt)
   const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
   const remembered = { requester, agreed: how.agreed }
   const next = await withProof<Remembered, Remembered, Next<Settled>>({
@@ -88,7 +87,7 @@ async function startBy<Settled>(
   }
   if (store.startChild && asksAgent(call))
     return leftOpen((await isHeldBack(services, call, store)) ? null : store.startChild(call))
-  const callable = asAgreed ?? (await proposedCallable(services, call))
+  const callable = asAgreed ?? how.known?.callable ?? (await proposedCallable(services, call))
   if (isLost) {
     if (!callable || !isIdempotent(callable)) return { settled: await store.settle(call, lostOutcome) }
     if (isGivenUp(call)) return { settled: await store.settle(call, finish(givenUpResult())) }
@@ -101,8 +100,11 @@ async function startBy<Settled>(
   })
   if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
   const ready = { callable, merged: prepared.merged }
-  // A fresh call was checked a moment ago, when it was proposed.
-  if (isFresh) return { started: call, prepared: ready, begunAt: how.begunAt }
+  // The statement that created a fresh call began it, and proved key, pauses and versions.
+  if (isFresh) {
+    const { upstream } = how.known ?? {}
+    return { started: call, prepared: { ...ready, ...(upstream && { upstream }) }, begunAt: how.begunAt }
+  }
   if (!requester && !(await mayStillRun(services, call))) return refuse(notValidResult())
   if (!isLost && (await isHeldBack(services, call, store))) return { settled: null }
   const basis = {

@@ -60,8 +60,8 @@ export interface Execution<Settled> {
   isFresh: boolean
   /** When the statement of a fresh call was sent; it has found no pause. Absent: that is asked again. */
   begunAt?: Moment | undefined
-  /** What a fresh call was prepared to, if this process has it. */
-  prepared?: PreparedCall
+  /** What was read when a fresh call was created, if this process did that. Absent: it is read. */
+  known?: Pick<PreparedCall, 'callable' | 'upstream'>
   /** The span that asks for the call; or, for one that waited, the request that its own trace is linked to. */
   trace?: { parent?: TraceContext | undefined; continues?: TraceContext | undefined }
   /** Gates that apply beside the tool's own. */

@@ -41,9 +41,11 @@ export const upstreamTransportChoice = choice(
 export type UpstreamTransport = z.output<typeof upstreamTransportChoice>
 
 /** Which upstream is meant. */
-export const ofUpstream = part('UpstreamInput', 'The mcp tool whose server is meant.', {
-  toolId: idOf('tool', 'mcp tool'),
-})
+export const ofUpstream = z
+  .object({
+    toolId: idOf('tool', 'mcp tool'),
+  })
+  .describe('The mcp tool whose server is meant.')
 
 /** The tool of an upstream after a mutation, as far as the caller may read it. */
 export const toolOfUpstream = part('UpstreamPayload', 'The tool after the mutation, with its upstream.', {

@@ -67,15 +67,11 @@ test('every type, field, argument, input field and enum value is described', () 
   expect(silent).toEqual([])
 })
 
-/** Mutations of the server behind a tool take the same input. */
-const isShared = new Set(['connectUpstream', 'disconnectUpstream', 'refreshUpstream'])
-
 test('every mutation takes exactly one input, which is required and named after it', () => {
   expect(mutations.length).toBeGreaterThan(10)
   for (const { name, args } of mutations) {
     const pascal = name[0]!.toUpperCase() + name.slice(1)
-    const type = isShared.has(name) ? 'UpstreamInput' : `${pascal}Input`
-    expect(args.map((arg) => `${arg.name}: ${String(arg.type)}`)).toEqual([`input: ${type}!`])
+    expect(args.map((arg) => `${arg.name}: ${String(arg.type)}`)).toEqual([`input: ${pascal}Input!`])
   }
 })
 

@@ -4,21 +4,15 @@ import { faults } from './faults.ts'
 import type { introspection } from './schema-types.d.ts'
 
 type Name = keyof introspection['types']['Mutation']['fields']
+type Input<Field extends string> = ReturnType<typeof graphql.scalar<`${Capitalize<Field>}Input`>>
 type Answer =
   | { __typename: `${string}Payload` }
   | { __typename: `${string}Error`; code: string; message: string }
-type Command<Field extends string, Input extends string> = TadaDocumentNode<
-  Record<Field, Answer>,
-  { input: ReturnType<typeof graphql.scalar<Input>> }
->
+type Command<Field extends string> = TadaDocumentNode<Record<Field, Answer>, { input: Input<Field> }>
 
-/** The document of the mutation with this name. Its input is called after it, unless it shares one with others. */
-export function command<const Field extends Name, const Input extends string = `${Capitalize<Field>}Input`>(
-  field: Field,
-  sharedInput?: Input,
-): Command<Field, Input> {
+/** The document of the mutation with this name, whose input is called after it. */
+export function command<const Field extends Name>(field: Field): Command<Field> {
   const type = field.replace(/^./, (first) => first.toUpperCase())
-  const input = sharedInput ?? `${type}Input`
-  const text = `mutation ${type}($input: ${input}!) { ${field}(input: $input) { __typename ...Faults } }`
-  return [faults, text].join('\n') as unknown as Command<Field, Input>
+  const text = `mutation ${type}($input: ${type}Input!) { ${field}(input: $input) { __typename ...Faults } }`
+  return [faults, text].join('\n') as unknown as Command<Field>
 }

@@ -81,7 +81,7 @@ function addMutation(
       ...(isAction ? actionMark(selectionOf(payload, isAction), loosening) : {}),
       args: {
         input: t.arg({
-          type: shapes.input(namingOf(input)?.name ?? `${pascal(name)}Input`, input),
+          type: shapes.input(`${pascal(name)}Input`, input),
           required: true,
           description: `The input of ${name}.`,
         }),

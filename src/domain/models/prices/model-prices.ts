@@ -1,5 +1,5 @@
 /** What models cost: the prices that a project has set, else list prices, and what tokens cost at them. */
-import { choice, optional, part } from '../../../core/shapes.ts'
+import { optional, part } from '../../../core/shapes.ts'
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
@@ -75,10 +75,6 @@ const modelName = text(265, 1)
 export const modelPrice = part('ModelPrice', 'The price of one model in a project.', {
   model: modelName,
   ...rateFields,
-  source: choice('ModelPriceSource', 'The origin of the price of a model.', {
-    LIST: 'The price is on the list of vendors that Gatehouse has.',
-    PROJECT: 'The price was set for the project.',
-  }).describe('The origin of the price.'),
   listedAt: z
     .string()
     .nullable()
@@ -96,7 +92,7 @@ export async function pricesOf(
   if (models.length === 0) return found
   for (const model of models) {
     const rates = listPriceOf(model)
-    if (rates) found.set(model, { model, ...rates, source: 'LIST', listedAt })
+    if (rates) found.set(model, { model, ...rates, listedAt })
   }
   const rows = await db
     .select()
@@ -107,7 +103,7 @@ export async function pricesOf(
 }
 
 function priceOf({ model, input, cachedInput, output }: typeof modelPrices.$inferSelect): ModelPrice {
-  return { model, input, cachedInput, output, source: 'PROJECT', listedAt: null }
+  return { model, input, cachedInput, output, listedAt: null }
 }
 
 /** Idempotent. Figures of the past change with it: nothing is stored of what a run cost. */

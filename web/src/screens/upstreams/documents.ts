@@ -83,10 +83,10 @@ export const upstreamQuery = graphql(
 )
 
 /** What the server has changed lately, the newest last. */
-export const refreshMutation = command('refreshUpstream', 'UpstreamInput')
+export const refreshMutation = command('refreshUpstream')
 
 export const connectMutation = graphql(`
-  mutation ConnectUpstream($input: UpstreamInput!) {
+  mutation ConnectUpstream($input: ConnectUpstreamInput!) {
     connectUpstream(input: $input) {
       __typename
       ... on ConnectUpstreamPayload {
@@ -99,7 +99,7 @@ export const connectMutation = graphql(`
   }
 `)
 
-export const disconnectMutation = command('disconnectUpstream', 'UpstreamInput')
+export const disconnectMutation = command('disconnectUpstream')
 
 export type UpstreamRow = FragmentOf<typeof upstreamTool>
 export const upstreamTypes = [
