@@ -37,7 +37,7 @@ ${commonHelp}`,
   },
 }
 
-const pending = `query Pending($after: String) { approvals(status: PENDING, first: 100, after: $after) {
+const pending = `query Pending($after: String) { approvals(filter: { statuses: [PENDING] }, first: 100, after: $after) {
   nodes { id toolName summary { text } arguments expiresAt digest requester { id name } }
   pageInfo { hasNextPage endCursor } } }`
 

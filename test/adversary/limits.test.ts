@@ -394,7 +394,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
         )
       expect(calls.map((call) => call.status)).toEqual(['AWAITING_APPROVAL', 'AWAITING_APPROVAL'])
       const decisions = calls.map((call) => ({ approvalId: call.approval.id, verdict: 'APPROVE' }))
-      await h.mutate('decideApprovals', { decisions }, 'approvals { id }')
+      await h.mutate('decideApprovals', { decisions, atomic: true }, 'outcomes { approvalId }')
       const read = async () =>
         (
           await Promise.all(

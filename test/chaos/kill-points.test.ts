@@ -186,7 +186,7 @@ async function settled(url: string, id: string): Promise<Record<string, any>> {
 
 /** The generation ends, and its log has every number once. */
 async function expectWhole(url: string, id: string): Promise<void> {
-  const query = `query($id: ID!) { generation(id: $id) { status output { text } events(first: 100) { nodes { type } hasMore } } }`
+  const query = `query($id: ID!) { generation(id: $id) { status output { text } events(first: 100) { nodes { type } } } }`
   const generation = (await until(async () => {
     const { data } = await ask(url, key, query, { id })
     return data['generation'].status === 'COMPLETED' ? data['generation'] : null

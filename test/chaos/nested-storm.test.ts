@@ -146,7 +146,11 @@ describe.each(drawn(kinds))('on %s', (kind) => {
           approvalId: id,
           verdict: k % 2 ? 'APPROVE' : 'REJECT',
         }))
-        const done = await replica(i).mutate('decideApprovals', { decisions }, 'approvals { id }')
+        const done = await replica(i).mutate(
+          'decideApprovals',
+          { decisions, atomic: true },
+          'outcomes { approvalId }',
+        )
         if (done['__typename'] === 'DecideApprovalsPayload') return
         // If one was cancelled meanwhile, the batch is refused: then each is decided alone.
         await Promise.all(

@@ -58,17 +58,16 @@ export async function logOf(h: Harness, generationId: string): Promise<string[]>
   for (;;) {
     const { data }: { data: Record<string, any> } = await h.gql(
       `query($id: ID!, $after: String) { generation(id: $id) { events(after: $after, first: 100) {
-        nodes { cursor } endCursor hasMore } } }`,
+        nodes { cursor } pageInfo { endCursor hasNextPage } } } }`,
       { id: generationId, after },
     )
     const page = data['generation'].events as {
       nodes: { cursor: string }[]
-      endCursor: string
-      hasMore: boolean
+      pageInfo: { endCursor: string; hasNextPage: boolean }
     }
     cursors.push(...page.nodes.map(({ cursor }) => cursor))
-    if (!page.hasMore) return cursors
-    after = page.endCursor
+    if (!page.pageInfo.hasNextPage) return cursors
+    after = page.pageInfo.endCursor
   }
 }
 

@@ -124,7 +124,7 @@ test('an agent calls an http tool, pauses for a client tool twice, takes the out
   )
   expect(rest.map((event) => event.cursor)).toEqual(events.slice(7).map((event) => event.cursor))
   const polled = await h.gql(
-    'query($id: ID!, $after: String) { generation(id: $id) { events(after: $after, first: 100) { nodes { cursor } hasMore } } }',
+    'query($id: ID!, $after: String) { generation(id: $id) { events(after: $after, first: 100) { nodes { cursor } pageInfo { hasNextPage } } } }',
     {
       id: generation.id,
       after: middle,

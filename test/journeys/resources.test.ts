@@ -162,15 +162,10 @@ test('the feed reports secrets, providers and files that are set and deleted, an
   await fetch(uploadUrl, { method: 'PUT', body: 'x', headers: { 'content-type': 'text/plain' } })
   await Promise.all([1, 2].map(() => h.mutate('deleteFile', { fileId: file.id }, '__typename')))
   const types = ['SECRET_SET', 'SECRET_DELETED', 'PROVIDER_SET', 'PROVIDER_DELETED']
-  const fields = ['SecretSet', 'SecretDeleted', 'ProviderSet', 'ProviderDeleted'].map(
-    (type) => `... on ${type}Event { name }`,
-  )
-  const files = ['FileCreated', 'FileUploaded', 'FileDeleted'].map(
-    (type) => `... on ${type}Event { name fileId }`,
-  )
+  const fields = '... on SecretEvent { name } ... on ProviderEvent { name } ... on FileEvent { name fileId }'
   const told = await h.collect(
     `subscription { projectEvents(after: "0", types: [${types.join()}, FILE_CREATED, FILE_UPLOADED, FILE_DELETED]) {
-      type ${[...fields, ...files].join(' ')} } }`,
+      type ${fields} } }`,
     {},
     (events) => events.some((event) => event.type === 'FILE_DELETED'),
   )

@@ -193,15 +193,15 @@ describe.each(kinds)('on %s', (kind) => {
     const list = `query($of: ID) { sessions(principalId: $of) { nodes { id principalId } } }`
     const { data } = await tab.gql(list, { of: approver.id })
     expect(data.sessions.nodes).toEqual([{ id: expect.stringMatching(/^ses_/), principalId: approver.id }])
-    const end = `mutation($id: ID!) { endSession(input: {id: $id}) { __typename ... on EndSessionsPayload { session { id } } } }`
+    const end = `mutation($id: ID!) { endSessions(input: {id: $id}) { __typename ... on EndSessionsPayload { sessions { id } } } }`
     const mine = (await tab.gql('{ viewer { session { id } } }')).data.viewer.session.id
     const refused = await theirs.gql(end, { id: mine })
     expect(refused.errors[0].extensions).toEqual({ code: 'FORBIDDEN', action: 'sessions:End' })
     const ended = await tab.gql(end, { id: data.sessions.nodes[0].id })
-    expect(ended.data.endSession.session).toEqual({ id: data.sessions.nodes[0].id })
+    expect(ended.data.endSessions.sessions).toEqual([{ id: data.sessions.nodes[0].id }])
     expect((await theirs.gql('{ viewer { id } }')).status).toBe(401)
     const again = await tab.gql(end, { id: data.sessions.nodes[0].id })
-    expect(again.data.endSession.__typename).toBe('NotFoundError')
+    expect(again.data.endSessions.__typename).toBe('NotFoundError')
   })
 
   test('beyond fifty sessions of one key, the one that was unused longest ends', async () => {

@@ -375,7 +375,7 @@ describe('a link that `gatehouse open` prints', () => {
       { id: nodes[0].id, method: 'LINK', userAgent: null },
       { id: nodes[1].id, method: 'LINK', userAgent: null },
     ])
-    for (const { id } of nodes.slice(1)) await h.mutate('endSession', { id }, 'session { id }')
+    for (const { id } of nodes.slice(1)) await h.mutate('endSessions', { id }, 'sessions { id }')
     expect(
       (await Promise.all([opened(first), opened(second)])).map(({ status }) => status).toSorted(),
     ).toEqual([303, 410])

@@ -98,7 +98,7 @@ test('its settings are in the guide and fit each other; what is secret comes fro
 })
 
 test('it has the 30 seconds that the guide asks for, which are more than stopping takes', () => {
-  expect(read('docs/guides/installing.md')).toContain(`give it ${container.stopTimeout} `)
+  expect(read('docs/guides/installing.md')).toContain(`allow it ${container.stopTimeout} `)
   const { drainMs, graceMs } = config()
   expect(container.stopTimeout * 1000).toBeGreaterThan(drainMs + graceMs + 5000)
 })

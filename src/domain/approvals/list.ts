@@ -81,7 +81,7 @@ export async function listApprovals(
   input: ListedInput & { page: Page; orderBy?: ApprovalOrder | null | undefined },
 ): Promise<Approval[]> {
   if (input.orderBy === 'EXPIRES_AT' && !input.forMe && !isPending(input.filter?.statuses))
-    throw invalidAt(['orderBy'], 'EXPIRES_AT goes with status PENDING or forMe only')
+    throw invalidAt(['orderBy'], 'EXPIRES_AT goes with statuses: [PENDING] or forMe only')
   const { projectId, where } = await listCondition(ctx, input)
   return (await readApprovals(ctx.db, { ...input, projectId, where })).map(approvalOf)
 }

@@ -63,7 +63,6 @@ export const webhookDeleted = event('WEBHOOK_DELETED', {
   about: 'A webhook was deleted.',
 })
 export const webhookDisabled = event('WEBHOOK_DISABLED', {
-  object: 'Webhook',
   ...of,
   about: 'A webhook was disabled and keeps its place in the log.',
   data: {
@@ -114,7 +113,6 @@ export const slackDeleted = event('SLACK_DELETED', {
   data: slack,
 })
 export const slackDisabled = event('SLACK_DISABLED', {
-  object: 'Slack',
   ...of,
   about: 'The Slack integration was disabled and keeps its place in the log.',
   data: {
@@ -127,13 +125,11 @@ export const slackDisabled = event('SLACK_DISABLED', {
 const pause = { pauseId: id('The id of the pause.', 'pse_1'), target, decidedBy: deciderField }
 
 export const pauseStarted = event('PAUSE_STARTED', {
-  object: 'Pause',
   ...of,
   about: 'A person paused the project, an agent or a tool: nothing of it is sent until the pause ends.',
   data: { ...pause, name },
 })
 export const pauseEnded = event('PAUSE_ENDED', {
-  object: 'Pause',
   ...of,
   about: 'A person ended a pause: what waited goes on where it stopped.',
   data: pause,

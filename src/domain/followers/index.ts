@@ -26,9 +26,9 @@ export { mostHeaders, type AnswerHeader, WebhookAnswer, type Answer, type Messag
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/endings.ts'
 export {
   deliveryStatuses,
-  disabledReasons,
+  disabledReason,
+  followerStatus,
   loadProgress,
-  webhookStatuses,
   type Delivery,
   type Progress,
   type Recipient,
@@ -39,7 +39,7 @@ export { passFollowers } from './behind.ts'
 export { verdictPath, forgetOldTries } from './webhooks/verdict-link.ts'
 export { startWebhooks, type WebhookWorker } from './webhooks/deliver.ts'
 export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'
-export { slackDisabledReasons, slackStatuses, SlackIntegration, SlackUser } from './slack/integration.ts'
+export { SlackIntegration, SlackUser } from './slack/integration.ts'
 export { serveInteraction, type SlackReply, type SlackRequest } from './slack/interactions.ts'
 export { forgetOldMessages } from './slack/messages.ts'
 export {

@@ -7,6 +7,7 @@ import {
   appendProjectEvents,
   eventKinds,
   rootCopies,
+  type EventFacts,
   type ProjectEvent,
 } from '../../../src/domain/events/index.ts'
 import { insertGenerationEvents } from '../../../src/store/events/log.ts'
@@ -28,7 +29,11 @@ afterAll(() => h?.stop())
 
 /** TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
 function nameOf(type: string): string {
-  return `${type.replace(/_?([A-Z])([A-Z]*)/g, (_, first: string, rest: string) => first + rest.toLowerCase())}Event`
+  const own = type.replace(
+    /_?([A-Z])([A-Z]*)/g,
+    (_, first: string, rest: string) => first + rest.toLowerCase(),
+  )
+  return `${(eventKinds as Record<string, { facts: EventFacts }>)[type]?.facts.object ?? own}Event`
 }
 
 /** The fields that this kind has beside those of all events. */

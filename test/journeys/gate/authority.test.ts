@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
       () =>
         h.gql(
           `mutation($input: DecideApprovalsInput!) { decideApprovals(input: $input) { __typename ... on Error { code } } }`,
-          { input: { decisions } },
+          { input: { decisions, atomic: true } },
           keys.approver.secret,
         ),
     ])

@@ -17,7 +17,12 @@ async function asked(policy: object): Promise<{ id: string; callId: string; name
 }
 
 const decideAll = (decisions: object[], key?: string) =>
-  h.mutate('decideApprovals', { decisions }, 'approvals { id status decision { reason } }', key)
+  h.mutate(
+    'decideApprovals',
+    { decisions, atomic: true },
+    'outcomes { approval { id status decision { reason } } error { code } }',
+    key,
+  )
 
 test('a batch is decided together, in its order', async () => {
   const [a, b] = [await asked({}), await asked({})]
@@ -25,9 +30,9 @@ test('a batch is decided together, in its order', async () => {
     { approvalId: b.id, verdict: 'REJECT', reason: 'no' },
     { approvalId: a.id, verdict: 'APPROVE' },
   ])
-  expect(answer['approvals']).toEqual([
-    { id: b.id, status: 'REJECTED', decision: { reason: 'no' } },
-    { id: a.id, status: 'APPROVED', decision: { reason: null } },
+  expect(answer['outcomes']).toEqual([
+    { approval: { id: b.id, status: 'REJECTED', decision: { reason: 'no' } }, error: null },
+    { approval: { id: a.id, status: 'APPROVED', decision: { reason: null } }, error: null },
   ])
   await gate.untilCall(a.callId, ['SUCCEEDED'])
   expect(await gate.toolCall(b.callId)).toMatchObject({ status: 'REJECTED' })

@@ -220,7 +220,7 @@ describe.each(kinds)('on %s', (kind) => {
 
     expect(await ids({ toolId })).toEqual([third.id, second.id, first.id])
     expect(await ids({ toolId }, 'orderBy: SETTLED_AT')).toEqual([first.id, third.id])
-    expect(await ids({ toolId }, 'status: PENDING')).toEqual([second.id])
+    expect(await ids({ toolId, statuses: ['PENDING'] })).toEqual([second.id])
     expect(await ids({ toolId, statuses: ['REJECTED', 'PENDING'] })).toEqual([second.id, first.id])
     expect(await ids({ toolId, statuses: [] })).toEqual([])
     expect(await ids({ decidedBy: ann.apiKey.id })).toEqual([third.id])
@@ -238,10 +238,6 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await ids({ toolId, createdBefore: createdAt })).toEqual([])
     expect(await ids({ toolId, createdAfter: '0000-01-01T00:00:00Z' })).toHaveLength(3)
 
-    const both = await list({ toolId }, `toolId: "${toolId}"`)
-    expect(both.errors?.[0]?.extensions?.['issues']).toEqual([
-      expect.objectContaining({ path: ['filter', 'toolId'] }),
-    ])
     const strange = await ids({ decidedBy: `"]'); drop table approvals` })
     expect(strange).toEqual([])
 

@@ -40,7 +40,7 @@ describe.each(kinds)('on %s', (kind) => {
   const agrees = async (key: string, id: string, may: boolean, why: RegExp | null) => {
     const own = (await listed(key)).map((one) => one.id)
     expect([id, own.includes(id)]).toEqual([id, may])
-    const all = await listed(key, 'status: PENDING')
+    const all = await listed(key, 'filter: { statuses: [PENDING] }')
     const { viewerCanDecide } = all.find((one) => one.id === id)!
     expect(viewerCanDecide).toEqual({ may, why: why === null ? null : expect.stringMatching(why) })
     if (may) return
@@ -116,7 +116,7 @@ describe.each(kinds)('on %s', (kind) => {
     const wanted = [ids[6], ids[5], ...[ids[2], ids[3], ids[4]].toSorted(), ids[1], ids[0]]
     const read = async (args: string) => {
       const { data, errors } = await h.gql(
-        `{ approvals(orderBy: EXPIRES_AT, status: PENDING, ${args}) {
+        `{ approvals(orderBy: EXPIRES_AT, filter: { statuses: [PENDING] }, ${args}) {
           nodes { id } pageInfo { endCursor startCursor hasNextPage hasPreviousPage } } }`,
         {},
         key,
@@ -139,7 +139,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect(before.nodes.map((one: any) => one.id)).toEqual(wanted.slice(1, 4))
     const refused = await h.gql('{ approvals(orderBy: EXPIRES_AT) { nodes { id } } }', {}, key)
     expect(refused.errors![0]!.message).toContain(
-      'orderBy: EXPIRES_AT goes with status PENDING or forMe only',
+      'orderBy: EXPIRES_AT goes with statuses: [PENDING] or forMe only',
     )
   })
 
@@ -152,7 +152,7 @@ describe.each(kinds)('on %s', (kind) => {
     const watched = watchStatements(h.app.services.db, id)
     const counted = () => watched.seen.splice(0).filter((text) => text.startsWith('with recursive up')).length
     try {
-      await listed(approver, 'status: PENDING')
+      await listed(approver, 'filter: { statuses: [PENDING] }')
       expect(counted()).toBe(1)
     } finally {
       watched.stop()

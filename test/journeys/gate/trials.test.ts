@@ -145,16 +145,17 @@ describe('previewGate', () => {
 })
 
 describe('the inbox', () => {
-  const inbox = async (args: string) => {
+  const inbox = async (filter: string, args = '') => {
     const { data, errors } = await h.gql(
-      `{ approvals(${args}) { nodes { id status } pageInfo { hasNextPage endCursor } } }`,
+      `{ approvals(filter: { ${filter} } ${args}) { nodes { id status } pageInfo { hasNextPage endCursor } } }`,
     )
     if (errors) throw new Error(JSON.stringify(errors))
     return data['approvals'] as { nodes: { id: string; status: string }[]; pageInfo: any }
   }
-  const ids = async (args: string) => (await inbox(args)).nodes.map((node) => node.id)
-  const counts = async (args: string) =>
-    (await h.gql(`{ approvalCounts(${args}) { pending approved rejected expired } }`)).data['approvalCounts']
+  const ids = async (filter: string, args = '') => (await inbox(filter, args)).nodes.map((node) => node.id)
+  const counts = async (filter: string) =>
+    (await h.gql(`{ approvalTally(filter: { ${filter} }) { total { pending approved rejected expired } } }`))
+      .data['approvalTally'].total
 
   test('is filtered by status, tool, agent and deadline, and counted', async () => {
     const tool = await gate.gated({ timeoutSeconds: 1000 })
@@ -174,16 +175,16 @@ describe('the inbox', () => {
     await gate.untilCall(calls[2]!['id'], ['EXPIRED'])
     const byTool = `toolId: "${tool.id}"`
     expect(await ids(byTool)).toEqual([pending, expired, rejected, approved, asked!['id']])
-    expect(await ids(`${byTool}, status: PENDING`)).toEqual([pending, asked!['id']])
-    expect(await ids(`${byTool}, status: APPROVED`)).toEqual([approved])
-    expect(await ids(`${byTool}, status: REJECTED`)).toEqual([rejected])
-    expect(await ids(`${byTool}, status: EXPIRED`)).toEqual([expired])
-    expect(await ids(`${byTool}, status: VOIDED`)).toEqual([])
+    expect(await ids(`${byTool}, statuses: [PENDING]`)).toEqual([pending, asked!['id']])
+    expect(await ids(`${byTool}, statuses: [APPROVED]`)).toEqual([approved])
+    expect(await ids(`${byTool}, statuses: [REJECTED]`)).toEqual([rejected])
+    expect(await ids(`${byTool}, statuses: [EXPIRED]`)).toEqual([expired])
+    expect(await ids(`${byTool}, statuses: [VOIDED]`)).toEqual([])
     expect(await ids(`agentId: "${agentId}"`)).toEqual([asked!['id']])
     const soon = (await gate.approval(pending!))['expiresAt']
     const before = new Date(new Date(soon).getTime() - 60_000).toISOString()
-    expect(await ids(`${byTool}, status: PENDING, expiringBefore: "${soon}"`)).toContain(pending)
-    expect(await ids(`${byTool}, status: PENDING, expiringBefore: "${before}"`)).toEqual([])
+    expect(await ids(`${byTool}, statuses: [PENDING]`, `expiringBefore: "${soon}"`)).toContain(pending)
+    expect(await ids(`${byTool}, statuses: [PENDING]`, `expiringBefore: "${before}"`)).toEqual([])
     expect(await counts(byTool)).toEqual({ pending: 2, approved: 1, rejected: 1, expired: 1 })
     expect(await counts(`agentId: "${agentId}"`)).toEqual({
       pending: 1,
@@ -192,7 +193,7 @@ describe('the inbox', () => {
       expired: 0,
     })
     await h.mutate('cancelGeneration', { generationId: ofAgent }, 'generation { id }')
-    expect(await ids(`${byTool}, status: VOIDED`)).toEqual([asked!['id']])
+    expect(await ids(`${byTool}, statuses: [VOIDED]`)).toEqual([asked!['id']])
     expect(await counts(byTool)).toEqual({ pending: 1, approved: 1, rejected: 1, expired: 1 })
   })
 
@@ -202,7 +203,7 @@ describe('the inbox', () => {
     for (let i = 0; i < 7; i++) made.unshift((await gate.call(tool.id))['approval'].id)
     const found: string[] = []
     for (let after = ''; ;) {
-      const page = await inbox(`toolId: "${tool.id}", status: PENDING, first: 3${after}`)
+      const page = await inbox(`toolId: "${tool.id}", statuses: [PENDING]`, `first: 3${after}`)
       found.push(...page.nodes.map((node) => node.id))
       if (!page.pageInfo.hasNextPage) break
       after = `, after: "${page.pageInfo.endCursor}"`

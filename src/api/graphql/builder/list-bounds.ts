@@ -58,7 +58,6 @@ export const listMaxima: Record<string, number> = {
   'Generation.failedAttempts': 200,
   'Generation.steps': 101,
   'Generation.toolCalls': 500,
-  'GenerationEventPage.nodes': 100,
   'GenerationTally.groups': 50,
   'HeldChange.changes': 10,
   'McpTool.actions': 1000,
@@ -149,7 +148,7 @@ function limitList(typeName: string, field: Field): void {
   const max = listMaxima[name]
   if (max === undefined) throw new Error(`The list ${name} has no maximum in list-bounds.ts.`)
   const stated = field.extensions['complexity']
-  const counted = typeof stated === 'function' || name === 'GenerationEventPage.nodes'
+  const counted = typeof stated === 'function'
   if (!counted) {
     const plain = isLeafType(getNamedType(field.type))
     setCost(field, { field: plain ? 1 + Math.ceil(max / plainPerField) : 1, multiplier: max })

@@ -137,8 +137,10 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
   const valueOf = (shape: z.core.$ZodType, field: string) => {
     const naming = namingOf(bareOf(shape))
     if (naming?.as !== 'reference') return valueAt(field)
-    return (value: object, _args: unknown, { loaders }: GraphQLContext) =>
-      loaders[loaderOf[naming.name]!].load((value as Record<string, string>)[field] as never) as never
+    return (value: object, _args: unknown, { loaders }: GraphQLContext) => {
+      const id = (value as Record<string, string | null>)[field] ?? null
+      return (id === null ? null : loaders[loaderOf[naming.name]!].load(id as never)) as never
+    }
   }
   const valueAt = (name: string) => (value: object) =>
     ((value as Record<string, unknown>)[name] ?? null) as never

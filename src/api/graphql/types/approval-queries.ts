@@ -49,7 +49,7 @@ export function addApprovalQueries(refs: Refs): void {
         orderBy: t.arg({
           type: shapes.choice(approvalOrder),
           description:
-            'The order of the list; EXPIRES_AT only with status PENDING or forMe. Default: CREATED_AT.',
+            'The order of the list; EXPIRES_AT only with statuses: [PENDING] or forMe. Default: CREATED_AT.',
         }),
         filter: t.arg({ type: Filter, description: 'Only approvals that match all given fields.' }),
         ...t.arg.connectionArgs(),

@@ -3,7 +3,6 @@ import { listProjectEvents } from '../../../domain/projects/index.ts'
 import { encodeFeedCursor } from '../../../domain/events/index.ts'
 import { pageSizes } from '../builder/builder.ts'
 import { firstOf, sizeOf } from './call-pages.ts'
-import { connectionOf } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import type { EventShape, Refs } from '../builder/refs.ts'
 
@@ -24,7 +23,7 @@ export function addEventPages({ builder }: Refs, types: EventTypes): void {
   })
   builder.queryField('projectEvents', (t) =>
     t.field({
-      type: connectionOf<EventShape>(types.ProjectEvent, 'ProjectEvent'),
+      type: types.EventConnection,
       description:
         'The events of a project after a cursor, oldest first, without TEXT_DELTA; the subscription projectEvents has ' +
         'the same cursors and continues after pageInfo.endCursor. A page searches at most 5,000 events, so it may have ' +

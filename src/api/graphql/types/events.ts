@@ -1,7 +1,7 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import type { InterfaceRef, ObjectRef } from '@pothos/core'
 import { z } from 'zod'
-import { descriptionOf, idShape } from '../../../core/shapes.ts'
+import { idShape } from '../../../core/shapes.ts'
 import {
   eventKinds,
   fieldNameOf,
@@ -11,6 +11,7 @@ import {
 } from '../../../domain/events/index.ts'
 import type { BuilderTypes } from '../builder/builder.ts'
 import type { GraphQLContext, Loaders } from '../builder/context.ts'
+import { connectionOf } from '../builder/connections.ts'
 import { mapValues } from '../builder/shapes.ts'
 import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
 
@@ -38,7 +39,8 @@ export function addEvents(refs: Refs) {
     )
   addDelta(refs, interfaces)
   addStart(refs, interfaces)
-  return interfaces
+  const EventConnection = connectionOf<EventShape>(ProjectEvent, 'ProjectEvent')
+  return { ...interfaces, EventConnection }
 }
 
 type Kind = { type: string; traits: { copiedToRoot: boolean; inGeneration: boolean }; facts: EventFacts }
@@ -50,12 +52,10 @@ export function addEvent(
   kinds: readonly Kind[],
   interfaces: InterfaceRef<BuilderTypes, EventShape>[],
 ): void {
-  const shapes = Object.assign({}, ...kinds.map(shownShapes)) as Record<string, z.ZodType>
-  const isInAll = (field: string) => kinds.every((kind) => field in shownShapes(kind))
-  const options = (field: string, shape: z.ZodType) =>
-    isInAll(field)
-      ? refs.shapes.outputOptions(shape)
-      : refs.shapes.outputOptions(shape, `${descriptionOf(shape)} Null for other types.`, true)
+  const shapes = shownShapes(kinds[0]!)
+  for (const kind of kinds)
+    if (Object.keys(shownShapes(kind)).join() !== Object.keys(shapes).join())
+      throw new Error(`${kind.type} has other fields than ${name}: clients could not select them together.`)
   refs.builder.objectRef<Fact>(name).implement({
     description: kinds[1]
       ? `An event of the type ${oneOf(kinds.map(({ type }) => type))}: EventType says what each means.`
@@ -72,8 +72,8 @@ export function addEvent(
                 [
                   as,
                   t.field({
-                    ...options(key, shape),
-                    resolve: ((event: Fact) => valueOf(event) ?? null) as never,
+                    ...refs.shapes.outputOptions(shape),
+                    resolve: valueOf as never,
                   }),
                 ] as const,
               ]
@@ -89,7 +89,11 @@ export function addEvent(
 }
 
 const shownShapes = ({ facts: { data }, traits }: Kind): Record<string, z.ZodType> => ({
-  ...data.shape,
+  ...Object.fromEntries(
+    Object.entries(data.shape).filter(
+      ([key, shape]) => fieldNameOf(shape, key) !== null || relationOf(shape),
+    ),
+  ),
   ...(traits.copiedToRoot && { descendantId }),
 })
 

@@ -19,7 +19,7 @@ import { hasPrefix } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
-import type { Fact, Refs } from '../builder/refs.ts'
+import type { EventShape, Refs } from '../builder/refs.ts'
 import { addSteps, type StepTypes } from './step-objects.ts'
 
 /** Implements Generation and Step with the types that only they use. */
@@ -228,31 +228,9 @@ function addGenerationType(refs: Refs, { Model, Usage }: StepTypes): void {
 
 function addLog(refs: Refs, events: EventTypes): void {
   const { builder } = refs
-  const Log = builder
-    .objectRef<{ nodes: Fact[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
-    .implement({
-      description: 'A page of the events of a generation, oldest first.',
-      fields: (t) => ({
-        nodes: t.field({
-          type: [events.GenerationEvent],
-          description: 'The events of the page.',
-          // Generation.events counts the entries.
-          complexity: { field: 0, multiplier: 1 },
-          resolve: (log) => log.nodes,
-        }),
-        endCursor: t.exposeString('endCursor', {
-          nullable: true,
-          description:
-            'The cursor of the last event; pass it as after to continue. Null when the page is empty.',
-        }),
-        hasMore: t.exposeBoolean('hasMore', {
-          description: 'Whether the log has more events at this moment.',
-        }),
-      }),
-    })
   builder.objectField(refs.Generation, 'events', (t) =>
     t.field({
-      type: Log,
+      type: events.EventConnection,
       description:
         'The events after a cursor, the same as those of the subscription generationEvents but without ' +
         'TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor is no longer in the log.',
@@ -269,8 +247,18 @@ function addLog(refs: Refs, events: EventTypes): void {
       resolve: async (generation: Generation, { after, first }, { ctx }) => {
         const limit = Math.max(1, Math.min(first ?? pageSizes.default, pageSizes.maximum))
         const log = await readEvents(ctx, generation, { after: after ?? null, first: limit })
-        const nodes = log.events.map((event) => ({ ...event, cursor: encodeGenerationCursor(event) }))
-        return { nodes, endCursor: nodes.at(-1)?.cursor ?? null, hasMore: log.more }
+        const edges = log.events.map((event) => {
+          const cursor = encodeGenerationCursor(event)
+          return { cursor, node: { ...event, cursor } as EventShape }
+        })
+        const pageInfo = {
+          hasNextPage: log.more,
+          // The log has no pages backwards.
+          hasPreviousPage: false,
+          startCursor: edges[0]?.cursor ?? null,
+          endCursor: edges.at(-1)?.cursor ?? null,
+        }
+        return { edges, pageInfo }
       },
     }),
   )

@@ -2,10 +2,9 @@
 import {
   getSlackIntegration,
   listSlackUsers,
-  slackDisabledReasons,
-  slackStatuses,
+  disabledReason,
+  followerStatus,
 } from '../../../domain/followers/index.ts'
-import { described } from '../builder/described.ts'
 import { principalField } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
@@ -47,23 +46,6 @@ function addUserType(refs: Refs): void {
 }
 
 function addIntegrationType(refs: Refs): void {
-  const { builder } = refs
-  const Status = builder.enumType('SlackStatus', {
-    description: 'Whether a Slack integration shows questions.',
-    values: described(slackStatuses, {
-      ENABLED: 'Questions are posted, and presses count.',
-      DISABLED: 'Nothing is posted, presses do not count, and the place in the log is kept.',
-    }),
-  })
-  const Reason = builder.enumType('SlackDisabledReason', {
-    description: 'Why a Slack integration is disabled.',
-    values: described(slackDisabledReasons, {
-      BY_REQUEST: 'A request disabled it.',
-      TOKEN_REVOKED: 'Slack does not accept the bot token any more.',
-      REFUSED: 'Slack refuses the channel, or the token lacks a scope; `fault` says which.',
-      BEHIND: 'Retention removed events that it had not read for days.',
-    }),
-  })
   refs.SlackIntegration.implement({
     description:
       'The channel of Slack in which the questions of a project are posted, with buttons to decide. Bot token and ' +
@@ -78,9 +60,12 @@ function addIntegrationType(refs: Refs): void {
       showArguments: t.exposeBoolean('showArguments', {
         description: 'Whether messages include the arguments of calls, writeOnly values masked.',
       }),
-      status: t.expose('status', { type: Status, description: 'Whether questions are posted.' }),
+      status: t.expose('status', {
+        type: refs.shapes.choice(followerStatus),
+        description: 'Whether questions are posted.',
+      }),
       disabledReason: t.expose('disabledReason', {
-        type: Reason,
+        type: refs.shapes.choice(disabledReason),
         nullable: true,
         description: 'Why the integration is disabled; null when it is not.',
       }),

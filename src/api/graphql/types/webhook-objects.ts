@@ -2,11 +2,11 @@
 import { type JsonObject, readJson } from '../../../core/json.ts'
 import {
   deliveryStatuses,
-  disabledReasons,
+  disabledReason,
+  followerStatus,
   listDeliveries,
   mostHeaders,
   urlFor,
-  webhookStatuses,
   type AnswerHeader,
   type Recipient,
 } from '../../../domain/followers/index.ts'
@@ -19,22 +19,6 @@ import type { Refs } from '../builder/refs.ts'
 /** Adds the types. */
 export function addWebhookTypes(refs: Refs, { EventType }: EventTypes): void {
   const { builder } = refs
-  const Status = builder.enumType('WebhookStatus', {
-    description: 'Whether a webhook is sent events.',
-    values: described(webhookStatuses, {
-      ENABLED: 'The webhook is sent events.',
-      DISABLED: 'The webhook is sent nothing and keeps its place in the log.',
-    }),
-  })
-  const Reason = builder.enumType('WebhookDisabledReason', {
-    description: 'Why a webhook is disabled.',
-    values: described(disabledReasons, {
-      BY_REQUEST: 'A request disabled it.',
-      GONE: 'The endpoint answered 410.',
-      FAILING: 'Every delivery failed for five days, or a callback could not be delivered.',
-      BEHIND: 'Retention removed events that it had not been sent for days.',
-    }),
-  })
   addAnswer(refs)
   const Recipient = builder.objectRef<Recipient>('WebhookRecipient').implement({
     description: 'An approver that gets links and one-time codes by way of a webhook.',
@@ -84,9 +68,12 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes): void {
         description:
           'Whether one event is sent at a time, in the order of the feed; an event that fails holds up those after it.',
       }),
-      status: t.expose('status', { type: Status, description: 'Whether the webhook is sent events.' }),
+      status: t.expose('status', {
+        type: refs.shapes.choice(followerStatus),
+        description: 'Whether the webhook is sent events.',
+      }),
       disabledReason: t.expose('disabledReason', {
-        type: Reason,
+        type: refs.shapes.choice(disabledReason),
         nullable: true,
         description: 'Why the webhook is disabled; null when it is not.',
       }),
@@ -243,7 +230,10 @@ function addDelivery(refs: Refs, EventType: EventTypes['EventType']) {
         description: 'The type of the event.',
         resolve: ({ type }) => type,
       }),
-      status: t.expose('status', { type: Status, description: 'The status of the delivery.' }),
+      status: t.expose('status', {
+        type: Status,
+        description: 'The status of the delivery.',
+      }),
       attempts: t.exposeInt('attempts', { description: 'The number of attempts so far.' }),
       answers: t.field({
         type: [refs.WebhookAnswer],

@@ -19,9 +19,7 @@ import {
 } from '../../events/index.ts'
 import { isHeld, moveTo, newsInFeed, giveBackFor, type Places } from '../place.ts'
 
-export const slackStatuses = ['ENABLED', 'DISABLED'] as const
-export const slackDisabledReasons = ['BY_REQUEST', 'TOKEN_REVOKED', 'REFUSED', 'BEHIND'] as const
-export type SlackDisabledReason = (typeof slackDisabledReasons)[number]
+export type SlackDisabledReason = 'BY_REQUEST' | 'TOKEN_REVOKED' | 'REFUSED' | 'BEHIND'
 
 /** The Slack integration of a project, without its bot token and signing secret. */
 export interface SlackIntegration {
@@ -32,7 +30,7 @@ export interface SlackIntegration {
   channel: string
   /** Whether messages include arguments, masked. */
   showArguments: boolean
-  status: (typeof slackStatuses)[number]
+  status: 'ENABLED' | 'DISABLED'
   disabledReason: SlackDisabledReason | null
   disabledAt: Date | null
   /** The error that Slack returned last; null after a success. */

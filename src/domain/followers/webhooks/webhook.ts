@@ -1,5 +1,6 @@
 /** What a webhook is, and how its rows are read. */
-import { entity } from '../../../core/shapes.ts'
+import type { z } from 'zod'
+import { choice, entity } from '../../../core/shapes.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { webhookDeliveries, webhooks } from '../../../store/db/tables/webhooks.ts'
@@ -7,8 +8,18 @@ import type { Services } from '../../access/index.ts'
 import type { EventType } from '../../events/index.ts'
 import type { Answer } from './send.ts'
 
-export const webhookStatuses = ['ENABLED', 'DISABLED'] as const
-export const disabledReasons = ['BY_REQUEST', 'GONE', 'FAILING', 'BEHIND'] as const
+export const followerStatus = choice('FollowerStatus', 'Whether a webhook or Slack integration works.', {
+  ENABLED: 'Events are sent, and presses in Slack count.',
+  DISABLED: 'Nothing is sent, presses do not count, and the place in the log is kept.',
+})
+export const disabledReason = choice('DisabledReason', 'Why a webhook or Slack integration is disabled.', {
+  BY_REQUEST: 'A request disabled it.',
+  GONE: 'The endpoint answered 410.',
+  FAILING: 'Every delivery failed for five days, or a callback could not be delivered.',
+  TOKEN_REVOKED: 'Slack does not accept the bot token any more.',
+  REFUSED: 'Slack refuses the channel, or the token lacks a scope; `fault` says which.',
+  BEHIND: 'Retention removed events that it had not been sent for days.',
+})
 export const deliveryStatuses = ['PENDING', 'DELIVERED', 'DEAD'] as const
 
 /** Who is sent a link and a code to decide with. */
@@ -30,8 +41,8 @@ export interface Webhook {
   full: boolean
   /** Whether one event is sent at a time, in the order of the log. */
   ordered: boolean
-  status: (typeof webhookStatuses)[number]
-  disabledReason: (typeof disabledReasons)[number] | null
+  status: z.output<typeof followerStatus>
+  disabledReason: z.output<typeof disabledReason> | null
   disabledAt: Date | null
   /** Since when every delivery has failed; null after one that succeeded. */
   failingSince: Date | null

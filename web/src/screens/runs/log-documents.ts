@@ -85,8 +85,10 @@ export const eventsQuery = graphql(
               code
             }
           }
-          endCursor
-          hasMore
+          pageInfo {
+            endCursor
+            hasNextPage
+          }
         }
       }
     }

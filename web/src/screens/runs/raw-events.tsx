@@ -129,8 +129,13 @@ async function readPage(id: string, log: Log): Promise<Log> {
   try {
     const { generation } = await ask(eventsQuery, { id, after: log.after })
     if (!generation) return { ...log, hasMore: false }
-    const { nodes, endCursor, hasMore } = generation.events
-    return { events: [...log.events, ...nodes], after: endCursor ?? log.after, hasMore, error: null }
+    const { nodes, pageInfo } = generation.events
+    return {
+      events: [...log.events, ...nodes],
+      after: pageInfo.endCursor ?? log.after,
+      hasMore: pageInfo.hasNextPage,
+      error: null,
+    }
   } catch (error) {
     return { ...log, error }
   }

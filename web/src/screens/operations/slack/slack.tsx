@@ -1,4 +1,5 @@
 /** Slack: where questions are posted with buttons, whether that works, its settings, and whose votes presses are. */
+import { disabledReasons } from '../webhooks/status.tsx'
 import './slack.css'
 import { useEffect, useState } from 'react'
 import { RequestError } from '../../../api/client.ts'
@@ -76,13 +77,6 @@ interface Props {
   reload(): void
 }
 
-const reasons: Record<NonNullable<Integration['disabledReason']>, string> = {
-  BY_REQUEST: t('by request'),
-  BEHIND: t('retention removed events before it'),
-  TOKEN_REVOKED: t('Slack does not accept the bot token any more'),
-  REFUSED: t('Slack refuses the channel, or the token lacks a scope'),
-}
-
 function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 'integration'>) {
   const isOff = status === 'DISABLED'
   const isByRequest = disabledReason === 'BY_REQUEST'
@@ -103,7 +97,7 @@ function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 
         />
       )}
       <span className="small mute">
-        {disabledReason && reasons[disabledReason]}
+        {disabledReason && disabledReasons[disabledReason]}
         {said}
       </span>
     </span>

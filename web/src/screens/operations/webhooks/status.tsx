@@ -4,11 +4,14 @@ import { Ago } from '../../../parts/moments.tsx'
 import type { WebhookRow } from './documents.ts'
 import { t, T, plural } from '../../../texts/texts.tsx'
 
-const reasons: Record<NonNullable<WebhookRow['disabledReason']>, string> = {
+/** Why a webhook or a Slack integration is disabled. */
+export const disabledReasons: Record<NonNullable<WebhookRow['disabledReason']>, string> = {
   BEHIND: t('retention removed events before it'),
   BY_REQUEST: t('by request'),
   FAILING: t('nothing was accepted'),
   GONE: t('the endpoint answered 410'),
+  TOKEN_REVOKED: t('Slack does not accept the bot token any more'),
+  REFUSED: t('Slack refuses the channel, or the token lacks a scope'),
 }
 
 export function WebhookStatus({ webhook }: { webhook: WebhookRow }) {
@@ -19,7 +22,9 @@ export function WebhookStatus({ webhook }: { webhook: WebhookRow }) {
           status={webhook.disabledReason === 'BY_REQUEST' ? 'CANCELLED' : 'FAILED'}
           word={t('disabled')}
         />
-        <span className="small mute">{webhook.disabledReason && reasons[webhook.disabledReason]}</span>
+        <span className="small mute">
+          {webhook.disabledReason && disabledReasons[webhook.disabledReason]}
+        </span>
       </span>
     )
   if (webhook.failingSince)
