@@ -145,8 +145,13 @@ export const annotations = part(
 )
 export type ToolAnnotations = WithoutNulls<z.output<typeof annotations>>
 
-export const toolKinds = ['http', 'client', 'mcp', 'platform'] as const
-export type ToolKind = (typeof toolKinds)[number]
+export const toolKind = choice('ToolKind', 'The kind of a tool, which decides where calls run.', {
+  http: 'Gatehouse calls an HTTP endpoint.',
+  client: 'The client application runs the tool: a generation pauses until its output is submitted.',
+  mcp: 'Gatehouse calls an upstream MCP server: each tool of the server is an action.',
+  platform: 'Gatehouse runs its own operations: each is an action.',
+})
+export type ToolKind = z.output<typeof toolKind>
 
 /** Operations of Gatehouse as a tool. */
 const platform = part(

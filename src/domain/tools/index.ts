@@ -78,7 +78,7 @@ export {
   taskDefaults,
   taskMode,
   toolFields,
-  toolKinds,
+  toolKind,
   type TaskPolicy,
   type ToolDefinition,
   type ToolKind,

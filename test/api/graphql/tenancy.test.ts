@@ -243,11 +243,11 @@ test('lists have only objects of the own project, for any arguments', async () =
 
 test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list returns nothing foreign', async () => {
   const theirs = await h.gql(
-    `{ generation(id: "${foreign.ids['gen_']}") { events { endCursor } } tools { pageInfo { endCursor startCursor } } }`,
+    `{ generation(id: "${foreign.ids['gen_']}") { events { pageInfo { endCursor } } } tools { pageInfo { endCursor startCursor } } }`,
     {},
     foreign.key,
   )
-  const after = theirs.data['generation'].events.endCursor
+  const after = theirs.data['generation'].events.pageInfo.endCursor
   const events = rootFields.filter((root) => root.kind === 'subscription')
   for (const root of events) {
     const variables = { generationId: own.ids['gen_'], after }

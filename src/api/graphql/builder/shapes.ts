@@ -1,5 +1,5 @@
 /** Makes GraphQL types out of the shapes of the domain, each once for a builder. */
-import type { EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
+import type { ArgumentRef, EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
 import { z } from 'zod'
 import type { FieldList, StoredOf } from '../../../core/field-list.ts'
 import { bareOf, descriptionOf, isOptional, namingOf, partBehind, type Naming } from '../../../core/shapes.ts'
@@ -12,6 +12,12 @@ type Choice = z.ZodType<string> & z.core.$ZodType
 type InputFields = Parameters<Parameters<Builder['inputType']>[1]['fields']>[0]
 type Kind = 'Object' | 'Interface'
 type FieldsOf<Value, In extends Kind> = PothosSchemaTypes.FieldBuilder<BuilderTypes, Value, In>
+/** Makes an argument, as the field builder of a query does. */
+type QueryArgument = (options: {
+  type: never
+  required: boolean
+  description: string
+}) => ArgumentRef<BuilderTypes, unknown>
 /** What Pothos takes as the type of a field, out of a shape that is known only at run time. */
 type Type<Ref> = string | Ref | Type<Ref>[]
 
@@ -83,6 +89,17 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
         description: descriptionOf(one),
       }),
     ) as { [Name in keyof Given]: InputFieldRef<BuilderTypes, z.input<Given[Name]>> }
+  }
+
+  /** The arguments of a query with these shapes. */
+  function args(t: { arg: QueryArgument }, shapes: Readonly<Record<string, z.core.$ZodType>>) {
+    return mapValues(shapes, (one) =>
+      t.arg({
+        type: typeOf(one, inputs) as never,
+        required: !isOptional(one),
+        description: descriptionOf(one),
+      }),
+    )
   }
 
   /** The object type of what an operation returns. */
@@ -203,7 +220,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     }
   }
 
-  return { choice, part, object, input, inputFields, payload, fields, storedFields, outputOptions }
+  return { choice, part, object, input, inputFields, args, payload, fields, storedFields, outputOptions }
 }
 
 /** The description of an object type. */

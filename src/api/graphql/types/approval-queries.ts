@@ -1,4 +1,6 @@
 /** The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers. */
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import {
   approvalFilter,
   approvalGrouping,
@@ -11,58 +13,44 @@ import {
   type ApprovalTally,
   type StatusNumbers,
 } from '../../../domain/approvals/index.ts'
-import { actionMark, listOf, shown } from '../builder/action-mark.ts'
+import { shown } from '../builder/action-mark.ts'
 import type { BuilderTypes } from '../builder/builder.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export function addApprovalQueries(refs: Refs): void {
-  const { builder, shapes } = refs
   const connection = connectionOf(refs.Approval, 'Approval')
-  const Filter = shapes.part(approvalFilter)
-  builder.queryField('approval', (t) =>
-    t.field({
-      ...actionMark(shown.approval),
-      type: refs.Approval,
-      nullable: true,
-      description:
-        'An approval by id; null when it does not exist for this API key. Permission: approvals:Get.',
-      args: { id: t.arg.id({ required: true, description: 'The id of the approval; it begins with apr_.' }) },
-      resolve: (_root, { id }, { loaders }) => loaders.approvals.load(id),
-    }),
-  )
-  builder.queryField('approvals', (t) =>
-    t.field({
-      ...actionMark(listOf(shown.approval)),
-      type: connection,
-      description:
-        'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        expiringBefore: t.arg({
-          type: 'DateTime',
-          description: 'Only approvals that expire at this time or earlier.',
-        }),
-        forMe: t.arg.boolean({
-          description: 'Whether to list only the approvals that the caller may decide now. Default: false.',
-        }),
-        orderBy: t.arg({
-          type: shapes.choice(approvalOrder),
-          description:
-            'The order of the list; EXPIRES_AT only with statuses: [PENDING] or forMe. Default: CREATED_AT.',
-        }),
-        filter: t.arg({ type: Filter, description: 'Only approvals that match all given fields.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { first, last, after, before, ...input }, { ctx }) =>
-        page(
-          { first, last, after, before },
-          (p) => listApprovals(ctx, { ...input, page: p }),
-          placesOf[input.orderBy ?? 'CREATED_AT'],
-        ),
-    }),
-  )
+  addById(refs, {
+    name: 'approval',
+    type: refs.Approval,
+    kind: 'approval',
+    words: 'An approval',
+    permission: 'approvals:Get',
+    action: shown.approval,
+    load: ({ approvals }, id) => approvals.load(id),
+  })
+  addList(refs, {
+    name: 'approvals',
+    type: connection,
+    description:
+      'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
+    args: {
+      expiringBefore: z.date().nullish().describe('Only approvals that expire at this time or earlier.'),
+      forMe: optional(
+        z.boolean().describe('Whether to list only the approvals that the caller may decide now.'),
+        'false',
+      ),
+      orderBy: optional(
+        approvalOrder.describe('The order of the list; EXPIRES_AT only with statuses: [PENDING] or forMe.'),
+        'CREATED_AT',
+      ),
+      filter: approvalFilter.nullish().describe('Only approvals that match all given fields.'),
+    },
+    momentOf: ({ orderBy }) => placesOf[orderBy ?? 'CREATED_AT'],
+    action: shown.approval,
+    list: listApprovals,
+  })
   addTally(refs)
 }
 

@@ -1,11 +1,11 @@
 /** The audit in GraphQL. */
 import { listAudit } from '../../../domain/access/index.ts'
 import { auditFilter } from '../../../domain/audit/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export function addAudit(refs: Refs): void {
-  const { builder } = refs
   refs.AuditEntry.implement({
     description: 'An entry of the audit: what a caller did or was denied. Entries never change.',
     fields: (t) => ({
@@ -30,21 +30,13 @@ export function addAudit(refs: Refs): void {
     }),
   })
   const connection = connectionOf(refs.AuditEntry, 'AuditEntry')
-  builder.queryField('auditEntries', (t) =>
-    t.field({
-      type: connection,
-      description: 'The audit of a project, newest first. Permission: audit:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        filter: t.arg({
-          type: refs.shapes.part(auditFilter),
-          description: 'Only entries that match all given fields.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, filter, ...args }, { ctx }) =>
-        page(args, (p) => listAudit(ctx, { projectId, filter, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'auditEntries',
+    type: connection,
+    description: 'The audit of a project, newest first. Permission: audit:List.',
+    args: {
+      filter: auditFilter.nullish().describe('Only entries that match all given fields.'),
+    },
+    list: listAudit,
+  })
 }

@@ -1,8 +1,9 @@
 /** Files in GraphQL: created and listed here; bytes are uploaded and downloaded by presigned URLs. */
 import { downloadUrl, fileStatuses, listFiles } from '../../../domain/files/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export type FileTypes = ReturnType<typeof addFiles>
 
@@ -65,28 +66,20 @@ function addFileType({ builder, File }: Refs): void {
   })
 }
 
-function addFileQueries({ builder, File }: Refs): void {
-  const connection = connectionOf(File, 'File')
-  builder.queryField('file', (t) =>
-    t.field({
-      type: File,
-      nullable: true,
-      description: 'A file by id; null when it does not exist for this API key. Permission: files:Get.',
-      args: { id: t.arg.id({ required: true, description: 'The id of the file; it begins with file_.' }) },
-      resolve: (_root, { id }, { loaders }) => loaders.files.load(id),
-    }),
-  )
-  builder.queryField('files', (t) =>
-    t.field({
-      type: connection,
-      description: 'The files of a project, newest first. Permission: files:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listFiles(ctx, { projectId, page: p })),
-    }),
-  )
+function addFileQueries(refs: Refs): void {
+  const connection = connectionOf(refs.File, 'File')
+  addById(refs, {
+    name: 'file',
+    type: refs.File,
+    kind: 'file',
+    words: 'A file',
+    permission: 'files:Get',
+    load: ({ files }, id) => files.load(id),
+  })
+  addList(refs, {
+    name: 'files',
+    type: connection,
+    description: 'The files of a project, newest first. Permission: files:List.',
+    list: listFiles,
+  })
 }

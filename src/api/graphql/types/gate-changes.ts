@@ -1,8 +1,11 @@
 /** Proposed gate changes in GraphQL, which another person confirms or rejects. */
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import { gateChangeStatuses, listGateChanges } from '../../../domain/gate-changes/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export function addGateChanges(refs: Refs): void {
   addType(refs)
@@ -69,35 +72,22 @@ function addType(refs: Refs): void {
 }
 
 function addQueries(refs: Refs): void {
-  const { builder } = refs
   const connection = connectionOf(refs.GateChange, 'GateChange')
-  builder.queryField('gateChange', (t) =>
-    t.field({
-      type: refs.GateChange,
-      nullable: true,
-      description:
-        'A proposed gate change by id; null when it does not exist for this API key. Permission: gates:Get.',
-      args: {
-        id: t.arg.id({
-          required: true,
-          description: 'The id of the proposed gate change; it begins with gch_.',
-        }),
-      },
-      resolve: (_root, { id }, { loaders }) => loaders.gateChanges.load(id),
-    }),
-  )
-  builder.queryField('gateChanges', (t) =>
-    t.field({
-      type: connection,
-      description: 'The proposed gate changes of a project, newest first. Permission: gates:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        pending: t.arg.boolean({ description: 'Whether only pending changes are returned. Default: false.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, pending, ...args }, { ctx }) =>
-        page(args, (p) => listGateChanges(ctx, { projectId, pending, page: p })),
-    }),
-  )
+  addById(refs, {
+    name: 'gateChange',
+    type: refs.GateChange,
+    kind: 'gateChange',
+    words: 'A proposed gate change',
+    permission: 'gates:Get',
+    load: ({ gateChanges }, id) => gateChanges.load(id),
+  })
+  addList(refs, {
+    name: 'gateChanges',
+    type: connection,
+    description: 'The proposed gate changes of a project, newest first. Permission: gates:List.',
+    args: {
+      pending: optional(z.boolean().describe('Whether only pending changes are returned.'), 'false'),
+    },
+    list: listGateChanges,
+  })
 }

@@ -1,7 +1,10 @@
 /** Grants in GraphQL: verdicts that also answer later calls. */
+import { idShape, optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import { grantScope, isRefusal, listGrants } from '../../../domain/approvals/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 /** Adds the type and queries of grants. */
 export function addGrants(refs: Refs): void {
@@ -87,23 +90,18 @@ function addGrantType(refs: Refs): void {
 }
 
 function addGrantQueries(refs: Refs): void {
-  const { builder } = refs
   const connection = connectionOf(refs.Grant, 'Grant')
-  builder.queryField('grants', (t) =>
-    t.field({
-      type: connection,
-      description: 'The grants of a project, newest first. Permission: grants:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        toolId: t.arg.id({ description: 'Only grants for the tool with this id.' }),
-        active: t.arg.boolean({
-          description: 'Whether only grants that can still answer a call are returned. Default: false.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, toolId, active, ...args }, { ctx }) =>
-        page(args, (p) => listGrants(ctx, { projectId, toolId, active, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'grants',
+    type: connection,
+    description: 'The grants of a project, newest first. Permission: grants:List.',
+    args: {
+      toolId: idShape('Only grants for the tool with this id.').nullish(),
+      active: optional(
+        z.boolean().describe('Whether only grants that can still answer a call are returned.'),
+        'false',
+      ),
+    },
+    list: listGrants,
+  })
 }

@@ -1,8 +1,9 @@
 /** API keys and roles in GraphQL. */
 import * as access from '../../../domain/access/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import { addKeyRevocation } from './key-revocation.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export type RoleEnum = ReturnType<typeof addRole>
 
@@ -90,17 +91,10 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
     }),
   })
   const connection = connectionOf(refs.ApiKey, 'ApiKey')
-  builder.queryField('apiKeys', (t) =>
-    t.field({
-      type: connection,
-      description: 'The API keys of a project, newest first. Permission: keys:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => access.listApiKeys(ctx, { projectId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'apiKeys',
+    type: connection,
+    description: 'The API keys of a project, newest first. Permission: keys:List.',
+    list: access.listApiKeys,
+  })
 }

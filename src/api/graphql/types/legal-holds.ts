@@ -1,33 +1,29 @@
 /** Legal holds and removals of the data of a requester, in GraphQL. */
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import { holdKinds, listDataRemovals, listLegalHolds } from '../../../domain/retention/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
 import { optionalPrincipal, principalField } from './principals.ts'
 import type { RetentionTypes } from './retention.ts'
-
-const projectDescription = 'The id of the project. Default: the project of the API key.'
+import { addList } from '../builder/queries.ts'
 
 export function addLegalHolds(refs: Refs): void {
   addHoldType(refs)
-  const { builder } = refs
   const connection = connectionOf(refs.LegalHold, 'LegalHold')
-  builder.queryField('legalHolds', (t) =>
-    t.field({
-      type: connection,
-      description: 'The legal holds of a project, newest first. Permission: retention:Get.',
-      args: {
-        projectId: t.arg.id({ description: projectDescription }),
-        active: t.arg.boolean({
-          description: 'Whether only holds that were not lifted are returned. Default: false.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, active, ...args }, { ctx }) =>
-        page(args, (p) => listLegalHolds(ctx, { projectId, active, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'legalHolds',
+    type: connection,
+    description: 'The legal holds of a project, newest first. Permission: retention:Get.',
+    args: {
+      active: optional(
+        z.boolean().describe('Whether only holds that were not lifted are returned.'),
+        'false',
+      ),
+    },
+    list: listLegalHolds,
+  })
 }
 
 function addHoldType(refs: Refs): void {
@@ -62,7 +58,6 @@ function addHoldType(refs: Refs): void {
 }
 
 export function addDataRemovals(refs: Refs, { Counts, Kept }: RetentionTypes): void {
-  const { builder } = refs
   refs.DataRemoval.implement({
     description: 'A request to remove the data of one requester, and its result.',
     fields: (t) => ({
@@ -91,14 +86,10 @@ export function addDataRemovals(refs: Refs, { Counts, Kept }: RetentionTypes): v
       }),
     }),
   })
-  builder.queryField('dataRemovals', (t) =>
-    t.field({
-      type: connectionOf(refs.DataRemoval, 'DataRemoval'),
-      description: 'The removals of the data of a requester, newest first. Permission: retention:Get.',
-      args: { projectId: t.arg.id({ description: projectDescription }), ...t.arg.connectionArgs() },
-      complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listDataRemovals(ctx, { projectId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'dataRemovals',
+    type: connectionOf(refs.DataRemoval, 'DataRemoval'),
+    description: 'The removals of the data of a requester, newest first. Permission: retention:Get.',
+    list: listDataRemovals,
+  })
 }

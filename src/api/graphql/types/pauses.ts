@@ -1,9 +1,12 @@
 /** Pauses in GraphQL: the emergency stop of a project, an agent or a tool. */
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import * as pauses from '../../../domain/pauses/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import type { Loaders } from '../builder/context.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export function addPauses(refs: Refs): void {
   addType(refs)
@@ -97,22 +100,14 @@ function addFields(refs: Refs): void {
 }
 
 function addQueries(refs: Refs): void {
-  const { builder } = refs
   const connection = connectionOf(refs.Pause, 'Pause')
-  builder.queryField('pauses', (t) =>
-    t.field({
-      type: connection,
-      description: 'The pauses of a project, newest first. Permission: projects:Get.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        active: t.arg.boolean({
-          description: 'Whether only pauses that hold now are returned. Default: false.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, active, ...args }, { ctx }) =>
-        page(args, (p) => pauses.listPauses(ctx, { projectId, active, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'pauses',
+    type: connection,
+    description: 'The pauses of a project, newest first. Permission: projects:Get.',
+    args: {
+      active: optional(z.boolean().describe('Whether only pauses that hold now are returned.'), 'false'),
+    },
+    list: pauses.listPauses,
+  })
 }

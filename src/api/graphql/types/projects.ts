@@ -1,8 +1,9 @@
 /** Projects in GraphQL. */
 import * as projects from '../../../domain/projects/index.ts'
 import { newestPosition } from '../../../domain/events/index.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export function addProjects(refs: Refs): void {
   const { builder } = refs
@@ -35,22 +36,19 @@ export function addProjects(refs: Refs): void {
     }),
   })
   const connection = connectionOf(refs.Project, 'Project')
-  builder.queryField('project', (t) =>
-    t.field({
-      type: refs.Project,
-      nullable: true,
-      description: 'A project by id; null when it does not exist for this API key. Permission: projects:Get.',
-      args: { id: t.arg.id({ required: true, description: 'The id of the project; it begins with proj_.' }) },
-      resolve: (_root, { id }, { loaders }) => loaders.projects.load(id),
-    }),
-  )
-  builder.queryField('projects', (t) =>
-    t.field({
-      type: connection,
-      description: 'The projects that this API key can see, newest first. Permission: projects:List.',
-      args: t.arg.connectionArgs(),
-      complexity: listCost,
-      resolve: (_root, args, { ctx }) => page(args, (p) => projects.listProjects(ctx, { page: p })),
-    }),
-  )
+  addById(refs, {
+    name: 'project',
+    type: refs.Project,
+    kind: 'project',
+    words: 'A project',
+    permission: 'projects:Get',
+    load: (loaders, id) => loaders.projects.load(id),
+  })
+  addList(refs, {
+    name: 'projects',
+    type: connection,
+    description: 'The projects that this API key can see, newest first. Permission: projects:List.',
+    ofAnyProject: true,
+    list: projects.listProjects,
+  })
 }

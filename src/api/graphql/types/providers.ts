@@ -1,10 +1,10 @@
 /** Model providers in GraphQL. */
 import { listProviders, providerKind } from '../../../domain/models/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export function addProviders(refs: Refs): void {
-  const { builder } = refs
   refs.Provider.implement({
     description: 'A model provider of one project. Its API key is a secret, given by name.',
     fields: (t) => ({
@@ -40,19 +40,12 @@ export function addProviders(refs: Refs): void {
     }),
   })
   const connection = connectionOf(refs.Provider, 'Provider')
-  builder.queryField('providers', (t) =>
-    t.field({
-      type: connection,
-      description:
-        'The model providers of a project, newest first, without those configured by environment variables. ' +
-        'Permission: providers:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listProviders(ctx, { projectId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'providers',
+    type: connection,
+    description:
+      'The model providers of a project, newest first, without those configured by environment variables. ' +
+      'Permission: providers:List.',
+    list: listProviders,
+  })
 }

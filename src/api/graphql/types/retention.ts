@@ -1,4 +1,5 @@
 /** Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run. */
+import { idShape, optional } from '../../../core/shapes.ts'
 import * as retention from '../../../domain/retention/index.ts'
 import {
   dayMeanings,
@@ -10,9 +11,10 @@ import {
   type RemovedCounts,
   type RetentionPreview,
 } from '../../../domain/retention/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 import { principalField } from './principals.ts'
+import { addList } from '../builder/queries.ts'
 
 /** The cost of a preview in points: statements that count up to 10,000 rows of each kind. */
 const points = 300
@@ -227,21 +229,14 @@ function addRemovedGeneration(refs: Refs): void {
       removedAt: t.expose('removedAt', { type: 'DateTime', description: 'When the generation was removed.' }),
     }),
   })
-  builder.queryField('removedGenerations', (t) =>
-    t.field({
-      type: connectionOf(Removed, 'RemovedGeneration'),
-      description:
-        'The generations that retention or a request has removed, newest first. Permission: generations:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        generationId: t.arg.id({
-          description: 'The id of one generation, which begins with gen_. Default: all.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, generationId, ...args }, { ctx }) =>
-        page(args, (p) => retention.listRemovedGenerations(ctx, { projectId, generationId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'removedGenerations',
+    type: connectionOf(Removed, 'RemovedGeneration'),
+    description:
+      'The generations that retention or a request has removed, newest first. Permission: generations:List.',
+    args: {
+      generationId: optional(idShape('The id of one generation, which begins with gen_.'), 'all'),
+    },
+    list: retention.listRemovedGenerations,
+  })
 }

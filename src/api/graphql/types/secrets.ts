@@ -1,9 +1,10 @@
 /** Secrets in GraphQL: values are write-only. */
 import * as secrets from '../../../domain/secrets/index.ts'
 import { type SecretUse, secretUserKinds } from '../../../domain/statistics/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export function addSecrets(refs: Refs): void {
   const { builder } = refs
@@ -46,17 +47,10 @@ export function addSecrets(refs: Refs): void {
     }),
   })
   const connection = connectionOf(refs.Secret, 'Secret')
-  builder.queryField('secrets', (t) =>
-    t.field({
-      type: connection,
-      description: 'The secrets of a project without their values, newest first. Permission: secrets:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => secrets.listSecrets(ctx, { projectId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'secrets',
+    type: connection,
+    description: 'The secrets of a project without their values, newest first. Permission: secrets:List.',
+    list: secrets.listSecrets,
+  })
 }

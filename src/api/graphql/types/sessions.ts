@@ -1,32 +1,26 @@
 /** Sessions of browsers in GraphQL. */
+import { idShape, optional } from '../../../core/shapes.ts'
 import { sessionMethods } from '../../../domain/access/index.ts'
 import * as signIn from '../../../domain/sign-in/index.ts'
-import { connectionOf, listCost, page } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import { described } from '../builder/described.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addList } from '../builder/queries.ts'
 
 export function addSessions(refs: Refs): void {
-  const { builder } = refs
   addSessionType(refs)
   const connection = connectionOf(refs.Session, 'Session')
-  builder.queryField('sessions', (t) =>
-    t.field({
-      type: connection,
-      description:
-        'The sessions of a project that have not ended, newest first. Those of the caller are also in ' +
-        'viewer.sessions, without a permission. Permission: sessions:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        principalId: t.arg.id({
-          description: 'The id of the API key or person whose sessions to list. Default: all.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, principalId, ...args }, { ctx }) =>
-        page(args, (p) => signIn.listSessions(ctx, { projectId, principalId, page: p })),
-    }),
-  )
+  addList(refs, {
+    name: 'sessions',
+    type: connection,
+    description:
+      'The sessions of a project that have not ended, newest first. Those of the caller are also in ' +
+      'viewer.sessions, without a permission. Permission: sessions:List.',
+    args: {
+      principalId: optional(idShape('The id of the API key or person whose sessions to list.'), 'all'),
+    },
+    list: signIn.listSessions,
+  })
 }
 
 function addSessionType({ builder, Session: ref }: Refs): void {

@@ -1,4 +1,6 @@
 /** Threads in GraphQL: conversations of an agent, their messages and their generations. */
+import { idOf } from '../../../core/shapes.ts'
+import { z } from 'zod'
 import { listGenerations, type Generation } from '../../../domain/generations/index.ts'
 import {
   type ThreadMessage,
@@ -10,6 +12,7 @@ import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.
 import type { Refs } from '../builder/refs.ts'
 import type { addGenerationInput } from './generation-input.ts'
 import type { addGenerations } from './generations.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 /** The types that threads refer to. */
 type ThreadTypes = ReturnType<typeof addGenerations> & ReturnType<typeof addGenerationInput>
@@ -111,30 +114,25 @@ function addThreadType(
   )
 }
 
-function addQueries({ builder, Thread }: Refs): void {
-  const connection = connectionOf(Thread, 'Thread')
-  builder.queryField('thread', (t) =>
-    t.field({
-      type: Thread,
-      nullable: true,
-      description:
-        'A thread by id; null when it does not exist for this API key. Permission: generations:Get.',
-      args: { id: t.arg.id({ required: true, description: 'The id of the thread; it begins with thr_.' }) },
-      resolve: (_root, { id }, { loaders }) => loaders.threads.load(id),
-    }),
-  )
-  builder.queryField('threads', (t) =>
-    t.field({
-      type: connection,
-      description: 'The threads of an agent, newest first. Permission: generations:List.',
-      args: {
-        agentId: t.arg.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
-        externalId: t.arg.string({ description: 'Only the thread that the caller named so.' }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { agentId, externalId, ...args }, { ctx }) =>
-        page(args, (p) => listThreads(ctx, { agentId, externalId, page: p })),
-    }),
-  )
+function addQueries(refs: Refs): void {
+  const connection = connectionOf(refs.Thread, 'Thread')
+  addById(refs, {
+    name: 'thread',
+    type: refs.Thread,
+    kind: 'thread',
+    words: 'A thread',
+    permission: 'generations:Get',
+    load: ({ threads }, id) => threads.load(id),
+  })
+  addList(refs, {
+    name: 'threads',
+    type: connection,
+    description: 'The threads of an agent, newest first. Permission: generations:List.',
+    args: {
+      agentId: idOf('agent'),
+      externalId: z.string().nullish().describe('Only the thread that the caller named so.'),
+    },
+    ofAnyProject: true,
+    list: listThreads,
+  })
 }

@@ -3,10 +3,11 @@ import { summaryOf } from '../../../domain/approvals/index.ts'
 import { listCalls } from '../../../domain/calls/index.ts'
 import { maskAt } from '../../../domain/tools/index.ts'
 import { resolution, toolCallFilter, toolCallStatus } from '../../../domain/tool-calls/index.ts'
-import { actionMark, listOf, shown } from '../builder/action-mark.ts'
-import { connectionOf, hasPrefix, listCost, page } from '../builder/connections.ts'
+import { shown } from '../builder/action-mark.ts'
+import { connectionOf, hasPrefix } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 import { attemptType } from './tool-call-ledger.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export function addToolCalls(refs: Refs): void {
   const { builder } = refs
@@ -209,38 +210,25 @@ export function addToolCalls(refs: Refs): void {
 }
 
 function addQueries(refs: Refs): void {
-  const { builder } = refs
   const connection = connectionOf(refs.ToolCall, 'ToolCall')
-  builder.queryField('toolCall', (t) =>
-    t.field({
-      ...actionMark(shown.toolCall),
-      type: refs.ToolCall,
-      nullable: true,
-      description:
-        'A tool call by id; null when it does not exist for this API key. Permission: toolCalls:Get.',
-      args: {
-        id: t.arg.id({ required: true, description: 'The id of the tool call; it begins with call_.' }),
-      },
-      resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
-    }),
-  )
-  builder.queryField('toolCalls', (t) =>
-    t.field({
-      ...actionMark(listOf(shown.toolCall)),
-      type: connection,
-      description:
-        'The tool calls of a project, newest first, those of generations and direct ones. Permission: toolCalls:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-        filter: t.arg({
-          type: refs.shapes.part(toolCallFilter),
-          description: 'Only calls that match all given fields.',
-        }),
-        ...t.arg.connectionArgs(),
-      },
-      complexity: listCost,
-      resolve: (_root, { projectId, filter, ...args }, { ctx }) =>
-        page(args, (p) => listCalls(ctx, { projectId, filter, page: p })),
-    }),
-  )
+  addById(refs, {
+    name: 'toolCall',
+    type: refs.ToolCall,
+    kind: 'toolCall',
+    words: 'A tool call',
+    permission: 'toolCalls:Get',
+    action: shown.toolCall,
+    load: ({ toolCalls }, id) => toolCalls.load(id),
+  })
+  addList(refs, {
+    name: 'toolCalls',
+    type: connection,
+    description:
+      'The tool calls of a project, newest first, those of generations and direct ones. Permission: toolCalls:List.',
+    args: {
+      filter: toolCallFilter.nullish().describe('Only calls that match all given fields.'),
+    },
+    action: shown.toolCall,
+    list: listCalls,
+  })
 }
