@@ -42,7 +42,7 @@ export function addById({ builder }: Refs, { name, kind, words, load, ...options
   )
 }
 
-type Given<Args extends z.ZodRawShape> = z.output<z.ZodObject<Args>>
+type ArgumentsOf<Args extends z.ZodRawShape> = z.output<z.ZodObject<Args>>
 
 interface ListOptions<Args extends z.ZodRawShape, Row> {
   name: string
@@ -56,9 +56,9 @@ interface ListOptions<Args extends z.ZodRawShape, Row> {
   ofAnyProject?: true
   /** Makes the query a platform action too: the selection of an entry. */
   action?: string
-  list(ctx: Ctx, input: Given<typeof inProject> & Given<Args> & { page: Page }): Promise<Row[]>
+  list(ctx: Ctx, input: ArgumentsOf<typeof inProject> & ArgumentsOf<Args> & { page: Page }): Promise<Row[]>
   /** The time by which the list is ordered. Default: when a row was created. */
-  momentOf?(input: Given<Args>): (row: Row) => Date
+  momentOf?(input: ArgumentsOf<Args>): (row: Row) => Date
 }
 
 /** Adds the query of a list in pages. */
@@ -76,7 +76,7 @@ export function addList<
       args: { ...shapes.args(t, own), ...t.arg.connectionArgs() },
       complexity: listCost,
       resolve: (_root, { first, last, after, before, ...given }, { ctx }) => {
-        const input = given as Given<typeof inProject> & Given<Args>
+        const input = given as ArgumentsOf<typeof inProject> & ArgumentsOf<Args>
         return page(
           { first, last, after, before },
           (p) => list(ctx, { ...input, page: p }),
