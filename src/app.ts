@@ -106,16 +106,10 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
   const signsIn = first.demo && config.demo && !config.production && config.role !== 'worker'
   const workers = openWorkers(config, services, models, closers)
   const state = { draining: false }
+  const isDraining = () => state.draining
   const { server, sockets, mcp, metricsUrl } = await openServers(
-    config,
-    services,
-    models,
-    workers,
-    registry,
+    { config, services, models, workers, registry, address, closers, isDraining },
     parts,
-    address,
-    closers,
-    () => state.draining,
   )
   return {
     url: server.url,

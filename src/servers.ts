@@ -66,18 +66,23 @@ export interface ServerParts {
   server?: Partial<ServerLimits>
 }
 
-/** Starts the servers. Adds to `closers` what must be closed after them. */
-export async function openServers(
-  config: Config,
-  services: Services,
-  models: Models,
-  workers: Workers | null,
-  registry: Registry,
-  parts: ServerParts,
-  address: Address,
-  closers: (() => Promise<unknown>)[],
-  isDraining: () => boolean,
-): Promise<Servers> {
+/** What the servers are opened over. */
+interface ServerSetup {
+  config: Config
+  services: Services
+  models: Models
+  workers: Workers | null
+  registry: Registry
+  /** Without a public URL it is known when the server listens, and set then. */
+  address: Address
+  /** What must be closed after the servers is added. */
+  closers: (() => Promise<unknown>)[]
+  isDraining(): boolean
+}
+
+/** Starts the servers. */
+export async function openServers(setup: ServerSetup, parts: ServerParts): Promise<Servers> {
+  const { config, services, models, workers, registry, address, closers } = setup
   const serves = config.role !== 'worker'
   const callers = createCallers(config, services, models, address, closers)
   const { log } = services
@@ -117,7 +122,7 @@ export async function openServers(
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
       connectionName: callers.connectionName,
-      ...readiness(services, isDraining),
+      ...readiness(services, setup.isDraining),
     },
     config.host,
     config.port,
