@@ -1,4 +1,6 @@
 /** What runs and tools cost, and what became of their calls, in a range of time. */
+import { z } from 'zod'
+import { part } from '../../core/shapes.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { addCosts, costOf, pricesOf, type Costs, type ModelPrice, type TokenCounts } from '../models/index.ts'
@@ -91,15 +93,25 @@ const byWeight = (a: Spending, b: Spending): number =>
 /** The tools that are listed: those with the most failures. */
 export const mostTools = 50
 
-/** The costs of a tool are those of the steps whose response called it; several calls of a step have equal parts of it. */
-export interface ToolFigures extends Costs {
-  name: string
-  calls: number
-  errors: number
-  unknown: number
-  /** The time from the first sending of each settled call to its outcome, in seconds, of all calls together. */
-  seconds: number
-}
+export const toolFigures = part('ToolStatistics', 'The calls of one tool in a range of time.', {
+  name: z.string().describe('The runtime name of the tool.'),
+  calls: z.int().describe('The number of calls of the tool.'),
+  errors: z.int().describe('The number of calls that failed or had invalid arguments.'),
+  unknown: z.int().describe('The number of calls with status UNKNOWN.'),
+  seconds: z
+    .number()
+    .describe(
+      'The time from the first sending of a call to its outcome, in seconds, of all settled calls together.',
+    ),
+  cost: z
+    .number()
+    .describe(
+      'The cost in USD of the model steps whose response asked for these calls, at the prices of now; the calls of one ' +
+        'step have equal parts of it, whichever tools they are of. Models without a price are left out.',
+    ),
+  unpricedTokens: z.number().describe('The number of tokens of these parts whose model has no price.'),
+})
+export type ToolFigures = z.output<typeof toolFigures>
 
 /** The tools of a range; `rows` are the calls that were counted. Two statements, and one for prices. */
 export async function countTools(

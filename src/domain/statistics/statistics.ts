@@ -1,5 +1,7 @@
 /** What happened in a project over time: runs, tokens, money, verdicts and failing tools, in buckets of an hour or a day. */
+import { z } from 'zod'
 import { invalidAt } from '../../core/errors.ts'
+import { choice, entity, part } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
@@ -10,47 +12,82 @@ import {
   countSpending,
   type Spending,
   countTools,
-  type ToolFigures,
+  mostSpending,
+  mostTools,
+  toolFigures,
 } from './spending.ts'
 import type { Costs } from '../models/index.ts'
 
-export const bucketSizes = ['HOUR', 'DAY'] as const
-export type BucketSize = (typeof bucketSizes)[number]
+export const bucketSize = choice('StatisticsBucketSize', 'The length of a bucket of statistics.', {
+  HOUR: 'A bucket is one hour.',
+  DAY: 'A bucket is 24 hours.',
+})
+export type BucketSize = z.output<typeof bucketSize>
 
 const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 }
 
 /** The most buckets of one answer: about 16 days of hours, or more than a year of days. */
 export const mostBuckets = 400
-/** Times between question and verdict, in seconds; null without a verdict. */
-interface VerdictTimes {
-  verdictP50: number | null
-  verdictP90: number | null
+const costs = {
+  cost: z
+    .number()
+    .describe(
+      'The cost in USD of the tokens of these generations at the prices of now; models without a price are left out.',
+    ),
+  unpricedTokens: z.number().describe('The number of tokens of these generations whose model has no price.'),
 }
+const verdictTimes = z.object({
+  verdictP50: z
+    .number()
+    .nullable()
+    .describe('The median time from question to verdict, in seconds; null without a verdict.'),
+  verdictP90: z
+    .number()
+    .nullable()
+    .describe(
+      'The time from question to verdict that nine of ten verdicts did not exceed, in seconds; null without a verdict.',
+    ),
+})
+type VerdictTimes = z.output<typeof verdictTimes>
 
-/** What began within a bucket. */
-export interface Bucket extends VerdictTimes, Costs {
-  start: Date
-  /** Runs by what has become of them by now. */
-  completed: number
-  failed: number
-  cancelled: number
-  expired: number
-  open: number
-  inputTokens: number
-  outputTokens: number
-  approvals: number
-  approvalsExpired: number
-}
+const bucket = part('StatisticsBucket', 'What began within one bucket of time, by what has become of it.', {
+  start: z.date().describe('The beginning of the bucket.'),
+  completed: z.int().describe('The number of generations that completed.'),
+  failed: z.int().describe('The number of generations that failed.'),
+  cancelled: z.int().describe('The number of generations that were cancelled.'),
+  expired: z.int().describe('The number of generations that reached their deadline.'),
+  open: z.int().describe('The number of generations that have not ended.'),
+  inputTokens: z.number().describe('The number of tokens that the models of these generations read.'),
+  outputTokens: z.number().describe('The number of tokens that the models of these generations wrote.'),
+  ...costs,
+  approvals: z.int().describe('The number of approvals that were requested.'),
+  approvalsExpired: z.int().describe('The number of these approvals that got no verdict in time.'),
+  ...verdictTimes.shape,
+})
+type Bucket = z.output<typeof bucket>
 
-export interface Statistics extends VerdictTimes, Costs {
-  from: Date
-  to: Date
-  /** False when the range has more rows than are counted, or runs that were removed: its oldest are missing. */
-  complete: boolean
-  buckets: Bucket[]
-  tools: ToolFigures[]
-  spending: Spending[]
-}
+export const statistics = part('Statistics', 'What happened in a project in a range of time.', {
+  from: z.date().describe('The beginning of the range.'),
+  to: z.date().describe('The end of the range, which is not part of it.'),
+  complete: z
+    .boolean()
+    .describe(
+      'Whether everything in the range is counted; false when it has more than 25,000 generations, approvals or tool calls, ' +
+        'of which the oldest are missing, or some were removed by retention.',
+    ),
+  ...verdictTimes.shape,
+  buckets: z
+    .array(bucket)
+    .describe(`The buckets of the range, oldest first, empty ones included; at most ${mostBuckets}.`),
+  ...costs,
+  spending: z
+    .array(entity<Spending>()('Spending'))
+    .describe(`What agents cost, by model, the most expensive first; at most ${mostSpending}.`),
+  tools: z
+    .array(toolFigures)
+    .describe(`The tools that were called, those whose calls failed most first, at most ${mostTools}.`),
+})
+export type Statistics = z.output<typeof statistics>
 
 /**
  * Figures of a project from `from` until before `to`, in buckets that begin at `from`. Default: until now, the last 24

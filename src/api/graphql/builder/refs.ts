@@ -15,6 +15,7 @@ import type { Generation, Step } from '../../../domain/generations/index.ts'
 import type { Provider } from '../../../domain/models/index.ts'
 import type { DataRemoval, LegalHold, Retention } from '../../../domain/retention/index.ts'
 import type { Thread } from '../../../domain/threads/index.ts'
+import type { Spending } from '../../../domain/statistics/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
 import type { Tool } from '../../../domain/tools/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
@@ -112,6 +113,7 @@ function declareEntities() {
     Trigger: builder.objectRef<Trigger>('Trigger'),
     RateLimit: builder.objectRef<RateLimit>('RateLimit'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
+    Spending: builder.objectRef<Spending>('Spending'),
   }
 }
 
