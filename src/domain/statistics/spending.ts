@@ -147,12 +147,12 @@ async function countToolCosts(
 ): Promise<Map<string, Costs>> {
   const costs = new Map(names.map((name) => [name, { cost: 0, unpricedTokens: 0 }]))
   if (names.length === 0) return costs
-  const part = (field: keyof TokenCounts) =>
+  const share = (field: keyof TokenCounts) =>
     sql`coalesce(sum((s.usage->>${field})::float8 / c.calls), 0)::float8 as ${sql.raw(`"${field}"`)}`
   const rows = await query<TokenCounts & { name: string; model: string }>(
     db,
-    sql`select c.runtime_name as name, s.model, ${part('inputTokens')}, ${part('cachedInputTokens')},
-        ${part('outputTokens')}
+    sql`select c.runtime_name as name, s.model, ${share('inputTokens')}, ${share('cachedInputTokens')},
+        ${share('outputTokens')}
       from (
         select generation_id, step_index, runtime_name,
           count(*) over (partition by generation_id, step_index) as calls

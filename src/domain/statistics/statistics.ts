@@ -28,7 +28,7 @@ const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 
 
 /** The most buckets of one answer: about 16 days of hours, or more than a year of days. */
 export const mostBuckets = 400
-const costs = {
+const costFields = {
   cost: z
     .number()
     .describe(
@@ -50,21 +50,25 @@ const verdictTimes = z.object({
 })
 type VerdictTimes = z.output<typeof verdictTimes>
 
-const bucket = part('StatisticsBucket', 'What began within one bucket of time, by what has become of it.', {
-  start: z.date().describe('The beginning of the bucket.'),
-  completed: z.int().describe('The number of generations that completed.'),
-  failed: z.int().describe('The number of generations that failed.'),
-  cancelled: z.int().describe('The number of generations that were cancelled.'),
-  expired: z.int().describe('The number of generations that reached their deadline.'),
-  open: z.int().describe('The number of generations that have not ended.'),
-  inputTokens: z.number().describe('The number of tokens that the models of these generations read.'),
-  outputTokens: z.number().describe('The number of tokens that the models of these generations wrote.'),
-  ...costs,
-  approvals: z.int().describe('The number of approvals that were requested.'),
-  approvalsExpired: z.int().describe('The number of these approvals that got no verdict in time.'),
-  ...verdictTimes.shape,
-})
-type Bucket = z.output<typeof bucket>
+const bucketShape = part(
+  'StatisticsBucket',
+  'What began within one bucket of time, by what has become of it.',
+  {
+    start: z.date().describe('The beginning of the bucket.'),
+    completed: z.int().describe('The number of generations that completed.'),
+    failed: z.int().describe('The number of generations that failed.'),
+    cancelled: z.int().describe('The number of generations that were cancelled.'),
+    expired: z.int().describe('The number of generations that reached their deadline.'),
+    open: z.int().describe('The number of generations that have not ended.'),
+    inputTokens: z.number().describe('The number of tokens that the models of these generations read.'),
+    outputTokens: z.number().describe('The number of tokens that the models of these generations wrote.'),
+    ...costFields,
+    approvals: z.int().describe('The number of approvals that were requested.'),
+    approvalsExpired: z.int().describe('The number of these approvals that got no verdict in time.'),
+    ...verdictTimes.shape,
+  },
+)
+type Bucket = z.output<typeof bucketShape>
 
 export const statistics = part('Statistics', 'What happened in a project in a range of time.', {
   from: z.date().describe('The beginning of the range.'),
@@ -77,9 +81,9 @@ export const statistics = part('Statistics', 'What happened in a project in a ra
     ),
   ...verdictTimes.shape,
   buckets: z
-    .array(bucket)
+    .array(bucketShape)
     .describe(`The buckets of the range, oldest first, empty ones included; at most ${mostBuckets}.`),
-  ...costs,
+  ...costFields,
   spending: z
     .array(entity<Spending>()('Spending'))
     .describe(`What agents cost, by model, the most expensive first; at most ${mostSpending}.`),

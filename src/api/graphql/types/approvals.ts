@@ -1,9 +1,141 @@
-/** Approvals in GraphQL, and the errors about them. */
-import { addApprovalType } from './approval-objects.ts'
-import { addApprovalQueries } from './approval-queries.ts'
-import type { GateTypes } from './gates.ts'
+/**
+ * The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers; and the errors
+ * about them.
+ */
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
+import {
+  approvalFilter,
+  approvalGrouping,
+  approvalOrder,
+  listApprovals,
+  tallyApprovals,
+  type Approval,
+  type ApprovalOrder,
+  type ApprovalGroup,
+  type ApprovalTally,
+  type StatusNumbers,
+} from '../../../domain/approvals/index.ts'
+import { shown } from '../builder/action-mark.ts'
+import type { BuilderTypes } from '../builder/builder.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
+import { addById, addList } from '../builder/queries.ts'
+import { addApprovalType } from './approval-objects.ts'
+import type { GateTypes } from './gates.ts'
 
+function addApprovalQueries(refs: Refs): void {
+  const connection = connectionOf(refs.Approval, 'Approval')
+  addById(refs, {
+    name: 'approval',
+    type: refs.Approval,
+    kind: 'approval',
+    words: 'An approval',
+    permission: 'approvals:Get',
+    action: shown.approval,
+    load: ({ approvals }, id) => approvals.load(id),
+  })
+  addList(refs, {
+    name: 'approvals',
+    type: connection,
+    description:
+      'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
+    args: {
+      expiringBefore: z.date().nullish().describe('Only approvals that expire at this time or earlier.'),
+      forMe: optional(
+        z.boolean().describe('Whether to list only the approvals that the caller may decide now.'),
+        'false',
+      ),
+      orderBy: optional(
+        approvalOrder.describe('The order of the list; EXPIRES_AT only with statuses: [PENDING] or forMe.'),
+        'CREATED_AT',
+      ),
+      filter: approvalFilter.nullish().describe('Only approvals that match all given fields.'),
+    },
+    momentOf: ({ orderBy }) => placesOf[orderBy ?? 'CREATED_AT'],
+    action: shown.approval,
+    list: listApprovals,
+  })
+  addTally(refs)
+}
+
+/** The time of each order by which its cursors say a place. */
+const placesOf: Record<ApprovalOrder, (approval: Approval) => Date> = {
+  CREATED_AT: ({ createdAt }) => createdAt,
+  EXPIRES_AT: ({ expiresAt }) => expiresAt,
+  SETTLED_AT: ({ settledAt }) => settledAt!,
+}
+
+function numbers<Row extends StatusNumbers>(t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Row>) {
+  const of = (status: keyof StatusNumbers, word: string) =>
+    t.int({ description: `The number of ${word} approvals.`, resolve: (row) => row[status] })
+  return {
+    pending: of('PENDING', 'pending'),
+    approved: of('APPROVED', 'approved'),
+    rejected: of('REJECTED', 'rejected'),
+    expired: of('EXPIRED', 'expired'),
+    voided: of('VOIDED', 'void'),
+  }
+}
+
+function addTally(refs: Refs): void {
+  const { builder, shapes } = refs
+  const Group = builder.objectRef<ApprovalGroup>('ApprovalGroup').implement({
+    description: 'Numbers of approvals by status, of one tool, of one agent or of all.',
+    fields: (t) => ({
+      id: t.exposeID('id', {
+        nullable: true,
+        description: 'The id of the tool or agent; null for direct calls, which have no agent, and for all.',
+      }),
+      toolName: t.exposeString('toolName', {
+        nullable: true,
+        description: 'A runtime name of the tool, also when it was deleted; null in groups of agents.',
+      }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description:
+          'The agent of the group; null in groups of tools, for direct calls, and when it was deleted or is hidden from this API key.',
+        resolve: ({ by, id }, _args, { loaders }) => (by === 'AGENT' && id ? loaders.agents.load(id) : null),
+      }),
+      ...numbers(t),
+    }),
+  })
+  const Tally = builder.objectRef<ApprovalTally>('ApprovalTally').implement({
+    description: 'How many approvals a list has.',
+    fields: (t) => ({
+      total: t.expose('total', { type: Group, description: 'The approvals of the list by status.' }),
+      groups: t.expose('groups', {
+        type: [Group],
+        description: 'The groups, those with the most approvals first; empty without a grouping.',
+      }),
+      isComplete: t.exposeBoolean('isComplete', {
+        description: 'Whether everything was counted: counting stops at 10,000 approvals.',
+      }),
+    }),
+  })
+  builder.queryField('approvalTally', (t) =>
+    t.field({
+      type: Tally,
+      description:
+        'How many approvals a list has, by status and, when asked for, by tool or agent. Permission: approvals:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filter: t.arg({
+          type: shapes.part(approvalFilter),
+          description: 'Only approvals that match all given fields.',
+        }),
+        by: t.arg({
+          type: shapes.choice(approvalGrouping),
+          description: 'What the groups are. Default: no groups.',
+        }),
+      },
+      resolve: (_root, args, { ctx }) => tallyApprovals(ctx, args),
+    }),
+  )
+}
+
+/** Approvals in GraphQL, and the errors about them. */
 export function addApprovals(refs: Refs, gates: GateTypes): void {
   addApprovalType(refs, gates)
   addApprovalQueries(refs)

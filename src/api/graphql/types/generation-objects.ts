@@ -14,7 +14,7 @@ import {
 import type { Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { pageSizes } from '../builder/builder.ts'
-import { callPage, callsAfter, firstOf, sizeOf } from './call-pages.ts'
+import { callPage, callsAfter, firstOf, sizeOf } from './event-pages.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'

@@ -1,15 +1,48 @@
 /** The object type of steps, and those of models and token counts. */
-import {
-  type FailedAttempt as FailedAttemptRow,
-  type Generation,
-  type Step,
+import type {
+  LeftOutTool as LeftOutToolRow,
+  Step,
+  FailedAttempt as FailedAttemptRow,
+  Generation,
 } from '../../../domain/generations/index.ts'
+import type { Refs } from '../builder/refs.ts'
 import { textOf } from '../../../domain/models/index.ts'
-import { callPage, callsAfter, firstOf } from './call-pages.ts'
+import { callPage, callsAfter, firstOf } from './event-pages.ts'
 import { hasPrefix } from '../builder/connections.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
-import type { Refs } from '../builder/refs.ts'
-import { addLeftOut } from './left-out.ts'
+
+/** Adds leftOut to Step and Agent. */
+function addLeftOut({ builder, Step: StepRef, Agent }: Refs): void {
+  const LeftOutTool = builder.objectRef<LeftOutToolRow>('LeftOutTool').implement({
+    description:
+      "A tool of an agent that its model did not get: the model's provider refused it, or there were too many. It can be " +
+      'called all the same, by callTool and by MCP clients.',
+    fields: (t) => ({
+      name: t.exposeString('name', { description: 'The runtime name of the tool.' }),
+      toolId: t.exposeID('toolId', { description: 'The id of the tool, or of the agent that is called.' }),
+      reason: t.exposeString('reason', {
+        description:
+          'Why the tool was left out, for people: the words of the provider, without keys and addresses, or how many tools ' +
+          'the model takes.',
+      }),
+    }),
+  })
+  builder.objectField(StepRef, 'leftOut', (t) =>
+    t.field({
+      type: [LeftOutTool],
+      description: 'The tools that were left out of the request to the model.',
+      resolve: (step: Step) => step.leftOut ?? [],
+    }),
+  )
+  builder.objectField(Agent, 'leftOut', (t) =>
+    t.field({
+      type: [LeftOutTool],
+      description:
+        'The tools that the model did not get in the newest run of the agent that asked its model.',
+      resolve: (agent, _args, { loaders }) => loaders.leftOutOf.load(agent.id),
+    }),
+  )
+}
 
 export type StepTypes = ReturnType<typeof addSteps>
 

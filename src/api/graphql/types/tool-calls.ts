@@ -1,13 +1,55 @@
 /** Tool calls in GraphQL: the object type and the queries. */
+import {
+  type ToolCallAttempt,
+  type ToolCallStatus,
+  resolution,
+  toolCallFilter,
+  toolCallStatus,
+} from '../../../domain/tool-calls/index.ts'
+import type { EnumOf } from '../builder/builder.ts'
+import type { Refs } from '../builder/refs.ts'
 import { summaryOf } from '../../../domain/approvals/index.ts'
 import { listCalls } from '../../../domain/calls/index.ts'
 import { maskAt } from '../../../domain/tools/index.ts'
-import { resolution, toolCallFilter, toolCallStatus } from '../../../domain/tool-calls/index.ts'
 import { shown } from '../builder/action-mark.ts'
 import { connectionOf, hasPrefix } from '../builder/connections.ts'
-import type { Refs } from '../builder/refs.ts'
-import { attemptType } from './tool-call-ledger.ts'
 import { addById, addList } from '../builder/queries.ts'
+
+/** The attempts of a tool call in GraphQL. */
+function attemptType({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
+  return builder.objectRef<ToolCallAttempt>('ToolCallAttempt').implement({
+    description: 'One attempt to send a tool call.',
+    fields: (t) => ({
+      attempt: t.exposeInt('attempt', { description: 'The number of the attempt, from 1.' }),
+      idempotencyKey: t.exposeString('idempotencyKey', {
+        description: 'The Idempotency-Key that the tool received.',
+      }),
+      startedAt: t.field({
+        type: 'DateTime',
+        description: 'When the attempt was committed, just before the call was sent.',
+        resolve: (attempt) => new Date(attempt.startedAt),
+      }),
+      endedAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When the outcome was committed; null while the attempt runs, or when its process stopped.',
+        resolve: (attempt) => (attempt.endedAt ? new Date(attempt.endedAt) : null),
+      }),
+      outcome: t.field({
+        type: Status,
+        nullable: true,
+        description: 'The outcome: SUCCEEDED, ERRORED or UNKNOWN; null when endedAt is null.',
+        resolve: (attempt) => attempt.outcome ?? null,
+      }),
+      errorCode: t.string({
+        nullable: true,
+        description: 'The stable code of the failure for programs; null when the attempt did not fail.',
+        resolve: (attempt) => attempt.errorCode ?? null,
+      }),
+    }),
+  })
+}
 
 export function addToolCalls(refs: Refs): void {
   const { builder } = refs

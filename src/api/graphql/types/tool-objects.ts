@@ -1,6 +1,8 @@
 /** The interface Tool, and the types that all kinds of tools share. */
-import { gateOf } from '../../../domain/gates/index.ts'
 import {
+  inputPhase,
+  taskMode,
+  type TaskPolicy,
   annotations,
   shownFullSchema,
   shownSchema,
@@ -9,9 +11,23 @@ import {
   toolFields,
   type Tool,
 } from '../../../domain/tools/index.ts'
-import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
-import { addTaskPolicy } from './task-policy.ts'
+import { gateOf } from '../../../domain/gates/index.ts'
+import type { GateTypes } from './gates.ts'
+
+/** TaskPolicy: how MCP calls of a tool become tasks. */
+function addTaskPolicy({ builder, shapes }: Refs) {
+  return builder.objectRef<TaskPolicy>('TaskPolicy').implement({
+    description: 'How calls of a tool over MCP become tasks.',
+    fields: (t) => ({
+      mode: t.expose('mode', { type: shapes.choice(taskMode), description: 'Whether calls become tasks.' }),
+      inputPhase: t.expose('inputPhase', {
+        type: shapes.choice(inputPhase),
+        description: 'When the client receives input requests of an upstream server.',
+      }),
+    }),
+  })
+}
 
 const typeNames = {
   http: 'HttpTool',
