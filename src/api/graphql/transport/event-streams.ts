@@ -2,7 +2,7 @@
 import { getOperationAST, type ExecutionResult } from 'graphql'
 import type { Operation } from './operation-guard.ts'
 import { isSource, openSource, type OperationParts } from './operations.ts'
-import { resultTexts, type ResultTexts } from './shared-results.ts'
+import { resultTexts, type ResultTexts } from './fast-results.ts'
 
 /** The stream of results; the result with its errors when the subscription is refused. Never rejects. */
 export async function openEventStream(

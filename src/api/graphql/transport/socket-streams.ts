@@ -9,7 +9,7 @@ import type { Log } from '../../../core/log.ts'
 import { maskError } from '../builder/errors.ts'
 import type { Operation } from './operation-guard.ts'
 import { isSource, openSource, runOperation, type OperationParts } from './operations.ts'
-import { resultTexts, type ResultTexts } from './shared-results.ts'
+import { resultTexts, type ResultTexts } from './fast-results.ts'
 
 /** One use of an id. */
 export interface IdUse {

@@ -133,7 +133,7 @@ export function operationsPlugin(parts: OperationParts): Plugin {
   }
 }
 
-/** Compresses JSON as json-route does. Event streams are sent piece by piece, and stay as they are. */
+/** Compresses JSON as fast-route does. Event streams are sent piece by piece, and stay as they are. */
 function packing(): Plugin {
   return {
     async onResponse({ request, response, setResponse, fetchAPI }) {

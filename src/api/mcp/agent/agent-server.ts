@@ -7,7 +7,7 @@ import { requestStateCodec } from '../delivery/request-state.ts'
 import type { SendServerRequest } from '../http/server-requests.ts'
 import { addTasks, tasksExtension, type ToolsCallResult } from '../delivery/tasks.ts'
 import { callTool, type CallParams } from '../delivery/tools-call.ts'
-import { isToolsList, placeholderTools } from './tools-list-memo.ts'
+import { isToolsList, placeholderTools } from './fast-tools-list.ts'
 import { listTools } from './tools-list.ts'
 import { addUpstreamFeatures, featureCapabilities } from './upstream-features.ts'
 

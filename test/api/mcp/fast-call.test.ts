@@ -2,7 +2,7 @@
 import { inputRequired } from '@modelcontextprotocol/server'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { plainCallOf, plainReply } from '../../../src/api/mcp/delivery/plain-call.ts'
+import { plainCallOf, plainReply } from '../../../src/api/mcp/delivery/fast-reply.ts'
 import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { acceptStream, envelope, modernProtocol, tasksCapability } from '../../support/mcp-wire.ts'

@@ -3,7 +3,7 @@ import { buildSchema, getOperationAST, parse } from 'graphql'
 import { expect, test } from 'vitest'
 import { createAnswerMeter } from '../../../src/api/graphql/builder/answer-size.ts'
 import type { GraphQLContext } from '../../../src/api/graphql/builder/context.ts'
-import { resultTexts, type ResultTexts } from '../../../src/api/graphql/transport/shared-results.ts'
+import { resultTexts, type ResultTexts } from '../../../src/api/graphql/transport/fast-results.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { AppError } from '../../../src/core/errors.ts'
 
