@@ -63,6 +63,13 @@ export function part<Fields extends z.ZodRawShape>(name: string, about: string, 
   return shape
 }
 
+/** The same, where members that it does not know are dropped: our own APIs may know more of it. */
+export function openPart<Fields extends z.ZodRawShape>(name: string, about: string, fields: Fields) {
+  const shape = z.object(fields)
+  namings.add(shape, { as: 'object', name, about, oneOf: false })
+  return shape
+}
+
 type Forms<Fields extends z.ZodRawShape> = {
   [Name in keyof Fields]: z.ZodOptional<z.ZodNullable<Fields[Name]>>
 }

@@ -4,7 +4,7 @@
  */
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { ask, mutate, mutationText } from '../support/ask.ts'
+import { ask, askMutation, mutate } from '../support/ask.ts'
 import type { Outside } from './outside.ts'
 import { randomSchedule } from '../support/random.ts'
 
@@ -184,9 +184,7 @@ async function persist(
   final: string[] = [],
 ): Promise<Record<string, any> | null> {
   while (!signal.aborted) {
-    const result = await ask(options.anyUrl(), options.key, mutationText(name, fields), { input }).catch(
-      () => null,
-    )
+    const result = await askMutation(options.anyUrl(), options.key, name, input, fields).catch(() => null)
     const payload = result?.data?.[name]
     // Some conflicts only say that too much has changed meanwhile.
     const isFinal = final.includes(payload?.__typename) && !/send it again/.test(String(payload?.message))

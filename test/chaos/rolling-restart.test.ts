@@ -4,7 +4,7 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ask, mutationText } from '../support/ask.ts'
+import { ask, askMutation } from '../support/ask.ts'
 import { buildReleaseBefore, buildServer } from '../support/build.ts'
 import { hasPostgres, emptyPostgresDatabase } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
@@ -80,8 +80,8 @@ function startCaller(toolId: string, name: string, anyUrl: () => string): Caller
   const call = async (idempotencyKey: string): Promise<string> => {
     const input = { toolId, arguments: { about: idempotencyKey }, idempotencyKey }
     for (let tries = 0; tries < 200; tries++) {
-      const text = mutationText('callTool', 'toolCall { status attempt }')
-      const result = await ask(anyUrl(), key, text, { input }).catch(() => null)
+      const fields = 'toolCall { status attempt }'
+      const result = await askMutation(anyUrl(), key, 'callTool', input, fields).catch(() => null)
       const answer = result?.data?.['callTool']
       if (answer?.toolCall) return `${answer.toolCall.status} ${answer.toolCall.attempt}`
       caller.repeated++

@@ -32,7 +32,7 @@ describe.each(drawn(kinds))('on %s', (kind) => {
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         deployment.replicas[i % deployment.replicas.length]!.mutate(
-          'giveVerdict',
+          'decideApproval',
           { approvalId, verdict: 'APPROVE', reason: `click ${i}` },
           'approval { status decision { reason } }',
         ),

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { finished } from '../cli/command.ts'
-import { ask, mutate, mutationText } from '../support/ask.ts'
+import { ask, askMutation, mutate } from '../support/ask.ts'
 import { buildReleaseBefore, buildServer } from '../support/build.ts'
 import { openCertificates } from '../support/certificates.ts'
 import { hasClusters, startCluster } from '../support/cluster.ts'
@@ -116,7 +116,7 @@ async function startPaying(url: string): Promise<Paying> {
   const gate = { autoApprove: false, timeoutSeconds: 3600 }
   const { tool } = await mutate(url, key, 'createTool', { name, gate, config }, 'tool { id }')
   // What the database refuses for its values is told as that.
-  const again = await ask(url, key, mutationText('createTool', 'tool { id }'), { input: { name, config } })
+  const again = await askMutation(url, key, 'createTool', { name, config }, 'tool { id }')
   expect(again.data['createTool']).toMatchObject({ code: 'NAME_TAKEN' })
   const input = { name: `payer of ${name}`, toolIds: [tool.id] }
   const { agent } = await mutate(url, key, 'createAgent', input, 'agent { id }')

@@ -97,7 +97,7 @@ describe.skipIf(!hasCleanMachine)('a machine with nothing but Node', () => {
       { timeout: 90_000, interval: 50 },
     )
     expect(nodes).toMatchObject([{ toolName: 'send_refund' }])
-    expect(/refund of (\d+) waits/.exec(read('README.md'))?.[1]).toBe(String(nodes[0].arguments.amount))
+    expect(/refund of (\d+) is waiting/.exec(read('README.md'))?.[1]).toBe(String(nodes[0].arguments.amount))
     const decide =
       'mutation($id: ID!) { decideApproval(input: { approvalId: $id, verdict: APPROVE }) { __typename } }'
     expect(await browser.gql(decide, { id: nodes[0].id })).toMatchObject({

@@ -23,17 +23,34 @@ export async function ask<Data = Record<string, any>>(
 }
 
 /** The text of a mutation `name(input: …)` that selects these fields of the payload. */
-export function mutationText(name: string, fields: string): string {
+export function mutationText(name: string, fields: string, payload = payloadOf(name)): string {
   const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
   return `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename
-    ... on ${payloadOf(name)} { ${fields} } ... on Error { message code } } }`
+    ... on ${payload} { ${fields} } ... on Error { message code } } }`
 }
+
+/** The type of the payload of a mutation at the release before, whose replicas serve beside ours during an upgrade. */
+const payloadBefore = (name: string) => `${name[0]!.toUpperCase()}${name.slice(1)}Payload`
 
 /** The type of the payload of a mutation. */
 export function payloadOf(name: string): string {
   const field = schemaOf().getMutationType()!.getFields()[name]
   const members = field ? (getNamedType(field.type) as GraphQLUnionType).getTypes() : []
   return members.find((member) => member.name.endsWith('Payload'))?.name ?? 'UnknownPayload'
+}
+
+/** Sends a mutation that selects these fields of the payload, to a server of this release or of the one before. */
+export async function askMutation(
+  url: string,
+  key: string,
+  name: string,
+  input: object,
+  fields: string,
+): Promise<GraphqlResponse<Record<string, any>>> {
+  const payload = payloadOf(name)
+  const result = await ask(url, key, mutationText(name, fields), { input })
+  const isOfBefore = result.errors?.some(({ message }) => message.includes(`Unknown type "${payload}"`))
+  return isOfBefore ? ask(url, key, mutationText(name, fields, payloadBefore(name)), { input }) : result
 }
 
 /** Runs the mutation and returns its payload; throws with the message of any error. */
@@ -44,7 +61,7 @@ export async function mutate(
   input: object,
   fields: string,
 ): Promise<Record<string, any>> {
-  const { data, errors } = await ask(url, key, mutationText(name, fields), { input })
+  const { data, errors } = await askMutation(url, key, name, input, fields)
   if (errors?.length) throw new Error(`${name}: ${errors.map((error) => error.message).join('; ')}`)
   const answer = data[name]
   if (answer.__typename.endsWith('Payload')) return answer

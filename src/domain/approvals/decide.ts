@@ -1,5 +1,5 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
-import { idOf, optional, part, scalar } from '../../core/shapes.ts'
+import { idOf, optional, openPart, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
@@ -43,7 +43,7 @@ import type { JudgedVerdict } from './write-verdict.ts'
 /** The most decisions of one request. */
 export const maxBatch = 50
 
-export const decision = part('DecideApprovalInput', 'A verdict about one approval.', {
+export const decision = openPart('DecideApprovalInput', 'A verdict about one approval.', {
   approvalId: idOf('approval'),
   verdict: verdictChoice.describe('The verdict about the approval.'),
   reason: text(2000)

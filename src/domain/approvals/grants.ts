@@ -2,7 +2,7 @@
  * Grants ("remember this"): one verdict that also answers later calls, always with an end. That of an approval lets
  * some pass, and has a number of uses.
  */
-import { entity, idOf, choice, part, scalar } from '../../core/shapes.ts'
+import { entity, idOf, choice, openPart, scalar } from '../../core/shapes.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { whole } from '../../core/check.ts'
@@ -47,7 +47,7 @@ const grantHolder = choice('GrantHolder', 'Whose calls a grant covers.', {
 
 const maxSeconds = 30 * 24 * 60 * 60
 
-export const grantShape = part(
+export const grantShape = openPart(
   'GrantInput',
   'A grant with which a verdict also answers later calls, limited in time. With APPROVE it lets a number of them pass the ' +
     'gate; with REJECT it refuses them, and no grant lets them pass.',

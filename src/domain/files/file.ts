@@ -1,7 +1,7 @@
 /** The type of a file, its rows, and references to files in calls and messages. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
-import { entity, optional, part, scalar } from '../../core/shapes.ts'
+import { entity, optional, openPart, scalar } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -59,7 +59,7 @@ export const maxAttachments = 20
 /** References as the input of an operation. */
 export const attachmentsShape = z
   .array(
-    part('AttachmentInput', 'A reference to an uploaded file of the same project.', {
+    openPart('AttachmentInput', 'A reference to an uploaded file of the same project.', {
       fileId: scalar('ID', z.string().max(60)).describe('The id of the file; it begins with file_.'),
       filename: optional(filenameShape.describe('The file name for this use.'), 'the name of the file'),
       contentType: optional(

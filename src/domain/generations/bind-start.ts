@@ -5,7 +5,7 @@
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { whole } from '../../core/check.ts'
-import { idOf, part } from '../../core/shapes.ts'
+import { idOf, openPart } from '../../core/shapes.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { steps } from '../../store/db/tables/generations.ts'
@@ -58,13 +58,17 @@ export function followingOnly(newestId: string, bind: BindStart | null): BindSta
 }
 
 /** Retries: runs that begin with the history of another run, up to one of its steps. */
-export const retryShape = part('RetryOfInput', 'A run of the same agent, and how much of it is history.', {
-  generationId: idOf('generation'),
-  step: whole(0, 101).describe(
-    'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have an outcome. ' +
-      '0: only the history before the input of the generation; when there is none, its agent may be another.',
-  ),
-}).describe(
+export const retryShape = openPart(
+  'RetryOfInput',
+  'A run of the same agent, and how much of it is history.',
+  {
+    generationId: idOf('generation'),
+    step: whole(0, 101).describe(
+      'The last step that is history, from 1, with the input and the steps before it; all their tool calls must have an outcome. ' +
+        '0: only the history before the input of the generation; when there is none, its agent may be another.',
+    ),
+  },
+).describe(
   'The run whose history this one begins with, in a new thread: its tool calls have run and are not run again. With a step that ' +
     'has tool calls, prompt and messages may be left out. Permission: generations:Get on the run.',
 )

@@ -2,7 +2,7 @@
  * What a client gives a run when it starts it: tools of its own, frozen with the run, shown to its model and run by
  * the client, and files of messages.
  */
-import { part, scalar } from '../../core/shapes.ts'
+import { openPart, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
@@ -24,7 +24,7 @@ const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 48 }
 
 export const clientToolsShape = z
   .array(
-    part('RunToolInput', 'A client tool of one generation.', {
+    openPart('RunToolInput', 'A client tool of one generation.', {
       name: z
         .string()
         .max(64)

@@ -1,6 +1,6 @@
 /** Judges submitted outputs one by one: which settle their calls, which repeat, which are refused. */
 import { toolChoice } from '../agents/index.ts'
-import { choice, entity, ids, idShape, json, optional, part, scalar } from '../../core/shapes.ts'
+import { choice, entity, ids, idShape, json, optional, openPart, part, scalar } from '../../core/shapes.ts'
 import { z } from 'zod'
 import type { ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
@@ -20,7 +20,7 @@ export const submission = z
     ),
     outputs: z
       .array(
-        part('ToolOutputInput', 'The output of one client tool call.', {
+        openPart('ToolOutputInput', 'The output of one client tool call.', {
           toolCallId: scalar('ID', z.string().max(60)).describe(
             'The id of the tool call; it begins with call_.',
           ),

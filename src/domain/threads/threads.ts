@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { text, check } from '../../core/check.ts'
-import { choice, part, entity, idOf, optional } from '../../core/shapes.ts'
+import { choice, openPart, entity, idOf, optional } from '../../core/shapes.ts'
 import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
@@ -38,7 +38,7 @@ export const messageRole = choice('MessageRole', 'The author of a message.', {
 
 export const messagesShape = z
   .array(
-    part('MessageInput', 'One message of a conversation.', {
+    openPart('MessageInput', 'One message of a conversation.', {
       role: messageRole.describe('The author of the message.'),
       content: contentShape.describe('The text of the message.'),
     }),

@@ -1,5 +1,5 @@
 /** Callbacks: a webhook for the events of one generation or one direct call, which ends with its last event. */
-import { optional, part } from '../../../core/shapes.ts'
+import { optional, openPart } from '../../../core/shapes.ts'
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { AppError, invalidAt } from '../../../core/errors.ts'
@@ -14,7 +14,7 @@ import { assertMay, type Bond, type Ctx } from '../../access/index.ts'
 import { assertUrl, urlShape } from './input.ts'
 import { faultOfSecret, sealSecret } from './signature.ts'
 
-export const callbackShape = part(
+export const callbackShape = openPart(
   'CallbackInput',
   'An endpoint that is sent the events of one generation, or of one call outside generations, until the last one.',
   {

@@ -1,5 +1,5 @@
 /** Model providers of the environment and of each project, opened as ports. */
-import { choice, entity, optional, part } from '../../../core/shapes.ts'
+import { choice, entity, optional, openPart } from '../../../core/shapes.ts'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
@@ -160,7 +160,7 @@ export const providerKind = choice('ProviderKind', 'The API that a model provide
   compatible: 'The provider is any server with an OpenAI compatible chat completions API.',
 })
 
-const capabilities = part(
+const capabilities = openPart(
   'ModelCapabilitiesInput',
   'The capabilities of the models of a provider where they differ from the default of the kind.',
   {
