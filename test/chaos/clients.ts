@@ -4,7 +4,7 @@
  */
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { ask, askMutation, mutate } from '../support/ask.ts'
+import { askMutation, mutate } from '../support/ask.ts'
 import type { Outside } from './outside.ts'
 import { randomSchedule } from '../support/random.ts'
 

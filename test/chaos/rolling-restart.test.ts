@@ -4,7 +4,7 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ask, askMutation } from '../support/ask.ts'
+import { askMutation } from '../support/ask.ts'
 import { buildReleaseBefore, buildServer } from '../support/build.ts'
 import { hasPostgres, emptyPostgresDatabase } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
