@@ -131,11 +131,16 @@ export function entity<Value>() {
   }
 }
 
-/** The id of such an object, which an API shows in its place, as far as its caller may read it. */
-export function reference(name: string): z.ZodString {
-  const shape = z.string()
-  namings.add(shape, { as: 'reference', name })
-  return shape
+/**
+ * Such an object, or its id: in place of an id, an API shows the object as it is now, as far as its caller may read it.
+ * `reference<Approval>()('Approval')`.
+ */
+export function reference<Value extends object>() {
+  return (name: string): z.ZodType<string | Value> => {
+    const shape = z.custom<string | Value>()
+    namings.add(shape, { as: 'reference', name })
+    return shape
+  }
 }
 
 /** The description of a shape, or of what it makes optional. Throws for one without. */

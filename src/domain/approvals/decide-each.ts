@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
 import { entity, idShape, optional, part, reference, uncheckedPart } from '../../core/shapes.ts'
 import { asAppError, operation, type Ctx } from '../access/index.ts'
+import type { Approval } from './approval.ts'
 import {
   decision,
   giveAllVerdicts,
@@ -14,7 +15,7 @@ import {
 
 const decisionOutcome = part('DecisionOutcome', 'The outcome of one verdict.', {
   approvalId: idShape('The id of the approval, as in the input.'),
-  approval: reference('Approval')
+  approval: reference<Approval>()('Approval')
     .nullable()
     .describe('The approval as it is now; null when it does not exist for this API key.'),
   error: entity<{ code: ErrorCode; message: string }>()('ItemError')
@@ -49,9 +50,8 @@ export const decideApprovals = operation({
   refuses,
   async run(ctx, { decisions, atomic }) {
     if (!atomic) return { outcomes: await giveEachVerdict(ctx, decisions) }
-    await giveAllVerdicts(ctx, decisions)
-    const outcomes = decisions.map(({ approvalId }) => ({ approvalId, approval: approvalId, error: null }))
-    return { outcomes }
+    const decided = await giveAllVerdicts(ctx, decisions)
+    return { outcomes: decided.map((approval) => ({ approvalId: approval.id, approval, error: null })) }
   },
 })
 
@@ -64,8 +64,8 @@ async function giveEachVerdict(
   for (const [i, one] of decisions.entries()) {
     const { approvalId } = one
     try {
-      await giveVerdict(ctx, one, ['input', 'decisions', String(i)])
-      outcomes.push({ approvalId, approval: approvalId, error: null })
+      const approval = await giveVerdict(ctx, one, ['input', 'decisions', String(i)])
+      outcomes.push({ approvalId, approval, error: null })
     } catch (error) {
       const known = asAppError(error)
       if (!known || known.code === 'UNAUTHENTICATED' || known.code === 'UNAVAILABLE') throw error

@@ -131,8 +131,11 @@ export const decideApproval = operation({
   run: async (ctx, input) => ({ approval: await giveVerdict(ctx, input) }),
 })
 
-/** Several decisions, all or none: the error of the first that fails names its index. Their ids, in their order. */
-export async function giveAllVerdicts(ctx: Ctx, decisions: readonly DecideApprovalInput[]): Promise<void> {
+/** Gives several verdicts, all or none: the error of the first that fails names its index. Returns the approvals in their order. */
+export async function giveAllVerdicts(
+  ctx: Ctx,
+  decisions: readonly DecideApprovalInput[],
+): Promise<Approval[]> {
   const ready: PreparedVerdict[] = []
   for (const [i, one] of decisions.entries()) {
     const path = ['input', 'decisions', String(i)]
@@ -141,7 +144,7 @@ export async function giveAllVerdicts(ctx: Ctx, decisions: readonly DecideApprov
       throw invalidAt([...path, 'approvalId'], 'is in this batch twice')
     ready.push(verdict)
   }
-  await decideAll(ctx, ready)
+  return decideAll(ctx, ready)
 }
 
 /**

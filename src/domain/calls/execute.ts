@@ -100,7 +100,7 @@ async function startBy<Settled>(
   })
   if (!callable || !prepared?.ok) return refuse(callable ? misfit : goneResult())
   const ready = { callable, merged: prepared.merged }
-  // The statement that created a fresh call began it, and proved key, pauses and versions.
+  // The statement that created a fresh call began it, and proved what it was checked against.
   if (isFresh) {
     const { upstream } = how.known ?? {}
     return { started: call, prepared: { ...ready, ...(upstream && { upstream }) }, begunAt: how.begunAt }

@@ -49,7 +49,7 @@ export const ofUpstream = z
 
 /** The tool of an upstream after a mutation, as far as the caller may read it. */
 export const toolOfUpstream = part('UpstreamPayload', 'The tool after the mutation, with its upstream.', {
-  tool: reference('Tool').nullable().describe('The mcp tool; null when it is hidden from this API key.'),
+  tool: reference()('Tool').nullable().describe('The mcp tool; null when it is hidden from this API key.'),
 })
 
 export interface UpstreamState {

@@ -187,6 +187,18 @@ describe.each(kinds)('on %s', (kind) => {
       ['REJECTED', 'APPROVAL_ALREADY_DECIDED'],
       ['APPROVED', expect.stringMatching(/INVALID|APPROVAL_ALREADY_DECIDED/)],
     ])
+    // Whoever may decide sees what the verdict has made of the approval, without the right to read others.
+    const action = ['approvals:Decide']
+    const decider = await newKey({ policy: { statement: [{ effect: 'Allow', action, resource: ['*'] }] } })
+    for (const atomic of [false, true])
+      expect(
+        await h.mutate(
+          'decideApprovals',
+          { decisions: [verdict(await ask(toolId), { verdict: 'REJECT' })], atomic },
+          'outcomes { approval { status } error { code } }',
+          decider,
+        ),
+      ).toMatchObject({ outcomes: [{ approval: { status: 'REJECTED' }, error: null }] })
     const viewer = await newKey({ role: 'VIEWER' })
     const all = h.mutate(
       'decideApprovals',

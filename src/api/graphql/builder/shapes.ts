@@ -154,9 +154,11 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
   const valueOf = (shape: z.core.$ZodType, field: string) => {
     const naming = namingOf(bareOf(shape))
     if (naming?.as !== 'reference') return valueAt(field)
+    const loader = loaderOf[naming.name]
+    if (!loader) throw new Error(`Nothing loads a ${naming.name} by its id.`)
     return (value: object, _args: unknown, { loaders }: GraphQLContext) => {
-      const id = (value as Record<string, string | null>)[field] ?? null
-      return (id === null ? null : loaders[loaderOf[naming.name]!].load(id as never)) as never
+      const named = (value as Record<string, string | object | null>)[field] ?? null
+      return (typeof named === 'string' ? loaders[loader].load(named as never) : named) as never
     }
   }
   const valueAt = (name: string) => (value: object) =>

@@ -1,7 +1,7 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import type { InterfaceRef, ObjectRef } from '@pothos/core'
 import { z } from 'zod'
-import { idShape } from '../../../core/shapes.ts'
+import { idShape, isOptional } from '../../../core/shapes.ts'
 import {
   eventKinds,
   fieldNameOf,
@@ -54,7 +54,7 @@ export function addEvent(
 ): void {
   const shapes = shownShapes(kinds[0]!)
   for (const kind of kinds)
-    if (Object.keys(shownShapes(kind)).join() !== Object.keys(shapes).join())
+    if (formOf(kind) !== formOf(kinds[0]!))
       throw new Error(`${kind.type} has other fields than ${name}: clients could not select them together.`)
   refs.builder.objectRef<Fact>(name).implement({
     description: kinds[1]
@@ -87,6 +87,13 @@ export function addEvent(
     },
   })
 }
+
+/** What a document sees of a kind beside its values: its streams, and the fields with whether they may be null. */
+const formOf = (kind: Kind): string =>
+  [
+    kind.traits.inGeneration,
+    ...Object.entries(shownShapes(kind)).flatMap(([key, shape]) => [key, isOptional(shape)]),
+  ].join()
 
 const shownShapes = ({ facts: { data }, traits }: Kind): Record<string, z.ZodType> => ({
   ...Object.fromEntries(
