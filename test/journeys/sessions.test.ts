@@ -197,6 +197,11 @@ describe.each(kinds)('on %s', (kind) => {
     const mine = (await tab.gql('{ viewer { session { id } } }')).data.viewer.session.id
     const refused = await theirs.gql(end, { id: mine })
     expect(refused.errors[0].extensions).toEqual({ code: 'FORBIDDEN', action: 'sessions:End' })
+    const both = await tab.gql(
+      `mutation($id: ID!) { endSessions(input: {id: $id, keepCurrent: true}) { ... on ValidationError { issues { path } } } }`,
+      { id: mine },
+    )
+    expect(both.data.endSessions.issues).toEqual([{ path: ['input', 'keepCurrent'] }])
     const ended = await tab.gql(end, { id: data.sessions.nodes[0].id })
     expect(ended.data.endSessions.sessions).toEqual([{ id: data.sessions.nodes[0].id }])
     expect((await theirs.gql('{ viewer { id } }')).status).toBe(401)

@@ -25,15 +25,15 @@ const decisionOutcome = part('DecisionOutcome', 'The outcome of one verdict.', {
 type DecisionOutcome = z.output<typeof decisionOutcome>
 
 /**
- * In their order, each as decideApproval does: one that is refused changes nothing about the others, unless they are atomic. Throws
+ * In their order, each as decideApproval does. Unless they are atomic, one that is refused changes nothing about the others. Throws
  * what ends all of them: UNAUTHENTICATED, and the first error when none of them could have been accepted (FORBIDDEN, NOT_FOUND or
  * INVALID each). After an error of the server the decisions before it count: asking again reports them as decided.
  */
 export const decideApprovals = operation({
   name: 'decideApprovals',
   does:
-    'Gives several verdicts, each with its own outcome; an error for all only when each is invalid, unknown or not allowed, ' +
-    'or when they are atomic and one is refused.',
+    'Gives several verdicts, all or none: the error of the first that is refused names its index. With atomic: false, each ' +
+    'has its own outcome, and an error for all comes only when each is invalid, unknown or not allowed.',
   permission: 'approvals:Decide',
   input: z
     .object({
@@ -41,7 +41,12 @@ export const decideApprovals = operation({
         .array(uncheckedPart(decision))
         .refine(({ length }) => length >= 1 && length <= maxBatch, `must have 1 to ${maxBatch} entries`)
         .describe('The verdicts, 1 to 50.'),
-      atomic: optional(z.boolean().describe('Whether one refused verdict refuses all verdicts.'), 'false'),
+      atomic: optional(
+        z
+          .boolean()
+          .describe('Whether all verdicts are given or none; with false, each has an outcome of its own.'),
+        'true',
+      ),
     })
     .describe('Verdicts about several approvals.'),
   payload: z
@@ -49,7 +54,7 @@ export const decideApprovals = operation({
     .describe('The outcomes of several verdicts.'),
   refuses,
   async run(ctx, { decisions, atomic }) {
-    if (!atomic) return { outcomes: await giveEachVerdict(ctx, decisions) }
+    if (atomic === false) return { outcomes: await giveEachVerdict(ctx, decisions) }
     const decided = await giveAllVerdicts(ctx, decisions)
     return { outcomes: decided.map((approval) => ({ approvalId: approval.id, approval, error: null })) }
   },

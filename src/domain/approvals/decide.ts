@@ -32,13 +32,12 @@ import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { Approval, approvalPayload, verdictChoice } from './approval.ts'
 import { coveredToolOf, digestOf } from './digest.ts'
 import { applyVerdict } from './apply-verdict.ts'
-import { decideAtOnce, isPlain, judgeSnapshot } from './fast-verdict.ts'
+import { decideAtOnce } from './fast-verdict.ts'
 import { type Edit, type PreparedVerdict, unmaskEdit } from './decision.ts'
 import { grantShape } from './grants.ts'
 import { respondedResult } from './outcome.ts'
 import { assertMayDecide, decides, findForVerdict, whatOf } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
-import type { JudgedVerdict } from './write-verdict.ts'
 
 /** The most decisions of one request. */
 export const maxBatch = 50
@@ -266,20 +265,17 @@ async function agentGates(ctx: Ctx, { generationId, agentGate: placed }: ToolCal
   return rows.flatMap(({ gate, inherited }) => [...(gate ? [gate] : []), ...(inherited ?? [])])
 }
 
-/** A verdict alone is judged by what was read, and written at once; several, and what is left, under the owners' locks. */
-async function decideAll(ctx: Ctx, prepared: PreparedVerdict[]): Promise<Approval[]> {
-  const isAlone = prepared.length === 1 && isPlain(prepared[0]!)
-  let unread = prepared
+/** What was prepared is judged again under the owners' locks, and prepared again when the rights of the caller have changed. */
+function decideAll(ctx: Ctx, prepared: PreparedVerdict[]): Promise<Approval[]> {
+  const underLock = (ready: PreparedVerdict[]) => decideUnderLock(ctx, ready)
   return withProof({
-    remembered: isAlone ? { ready: prepared, locks: false } : null,
-    async read() {
-      const ready = unread.length > 0 ? unread : await prepareAgain(ctx, prepared)
-      unread = []
-      return { ready, locks: true }
+    remembered: prepared,
+    read: () => prepareAgain(ctx, prepared),
+    judge: async (ready) => ready,
+    write: async (ready) => {
+      const fast = ready === prepared ? await decideAtOnce(ctx, ready, underLock) : null
+      return fast ? [fast] : underLock(ready)
     },
-    judge: async ({ ready, locks }) => ({ ready, verdict: locks ? null : judgeSnapshot(ctx, ready[0]!) }),
-    write: ({ ready, verdict }) =>
-      verdict ? decideAlone(ctx, ready[0]!, verdict) : decideUnderLock(ctx, ready),
   })
 }
 
@@ -287,12 +283,6 @@ async function prepareAgain(ctx: Ctx, ready: PreparedVerdict[]): Promise<Prepare
   const again: PreparedVerdict[] = []
   for (const { given, root } of ready) again.push(await prepare(ctx, given, root))
   return again
-}
-
-async function decideAlone(ctx: Ctx, ready: PreparedVerdict, verdict: JudgedVerdict): Promise<Approval[]> {
-  const lost = verdict.votes.at(-1)!
-  const decideAgain = async () => (await decideUnderLock(ctx, [{ ...ready, lost }]))[0]!
-  return [await decideAtOnce(ctx, ready, verdict, decideAgain)]
 }
 
 async function decideUnderLock(ctx: Ctx, ready: PreparedVerdict[]): Promise<Approval[]> {

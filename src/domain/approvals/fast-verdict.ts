@@ -3,6 +3,7 @@
  * proves that it is still so.
  */
 import { jsonb } from '../../store/db/database.ts'
+import { AppError } from '../../core/errors.ts'
 import { StaleReadError } from '../basis/index.ts'
 import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -17,29 +18,20 @@ import type { Outcome } from './outcome.ts'
 import type { VerdictSnapshot } from './read.ts'
 import { writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
 
-/** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
-export function isPlain({ given, approval, edit }: PreparedVerdict): boolean {
-  // Whether the tool has changed since decides what an approved call of a client is.
-  return !edit && !given.grant && (given.verdict === 'REJECT' || approval.onApprove === 'RUN')
-}
-
-/** What a plain verdict comes to by what was read. Throws as `judgeVerdict`. */
-export function judgeSnapshot(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict {
-  const { approval, seen, persons } = ready
-  return judgeVerdict(ctx, ready, { approval, asExecuted: approval, late: seen.late, now: seen.now, persons })
-}
-
 /**
- * Writes the verdict in one statement, if nothing that it was judged by has changed. A call or generation that goes on is
- * claimed by the statement when this process has a free slot. The statement waits for no lock. StaleReadError when it wrote
- * nothing. When the connection does not tell whether it did, `decideAgain` does, under the lock.
+ * Decides one plain verdict by what was read, in one statement that writes it if nothing that it was judged by has changed. A
+ * call or generation that goes on is claimed by the statement when this process has a free slot. The statement waits for no
+ * lock. Null, with nothing written, when the verdict is refused, is not plain, or the proof does not hold: it is the plain
+ * way's. When the connection does not tell whether it was written, `decideUnderLock` does.
  */
 export async function decideAtOnce(
   ctx: Ctx,
-  ready: PreparedVerdict,
-  verdict: JudgedVerdict,
-  decideAgain: () => Promise<Approval>,
-): Promise<Approval> {
+  prepared: readonly PreparedVerdict[],
+  decideUnderLock: (ready: PreparedVerdict[]) => Promise<Approval[]>,
+): Promise<Approval | null> {
+  const [ready, ...others] = prepared
+  const verdict = ready && others.length === 0 && isPlain(ready) ? judgeSnapshot(ctx, ready) : null
+  if (!ready || !verdict) return null
   const { owner, seen } = ready
   const slot = wakes(ready, verdict.outcome) ? ctx.slots.take(owner.table, owner.projectId) : null
   const claim = slot && { epoch: seen.owner.epoch, leaseMs: ctx.limits.leaseMs }
@@ -47,29 +39,46 @@ export async function decideAtOnce(
     const written = await writeVerdict(sharingCommits(ctx.db), ctx, verdict, proofOf(ctx, ready, claim))
     if (!written) {
       slot?.free()
-      throw new StaleReadError()
+      return null
     }
     slot?.run(claimedRow(ready, verdict, written))
     const isHint = claim ? (kind: string) => kind === 'news' : () => true
     ctx.pubsub.publish(written.hints.filter((hint) => isHint(hint.kind)))
     return written.approval
   } catch (error) {
-    if (error instanceof StaleReadError) throw error
     if (!isOutage(error)) {
       slot?.free()
       throw error
     }
     // After that the statement is written, or never will be.
-    const decided = decideAgain()
+    const decided = decideUnderLock([{ ...ready, lost: verdict.votes.at(-1)! }])
     if (slot) void afterLoss(slot, ready, wroteVote(decided, verdict)).catch(() => {})
-    return await decided
+    return (await decided)[0]!
+  }
+}
+
+/** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
+function isPlain({ given, approval, edit }: PreparedVerdict): boolean {
+  // Whether the tool has changed since decides what an approved call of a client is.
+  return !edit && !given.grant && (given.verdict === 'REJECT' || approval.onApprove === 'RUN')
+}
+
+/** What a plain verdict comes to by what was read; null when it is refused, which what is newer may not refuse. */
+function judgeSnapshot(ctx: Ctx, ready: PreparedVerdict): JudgedVerdict | null {
+  const { approval, seen, persons } = ready
+  const present = { approval, asExecuted: approval, late: seen.late, now: seen.now, persons }
+  try {
+    return judgeVerdict(ctx, ready, present)
+  } catch (error) {
+    if (error instanceof AppError || error instanceof StaleReadError) return null
+    throw error
   }
 }
 
 /** Whether the statement without a response has written the verdict, and not the second one; null when nobody knows. */
-async function wroteVote(decided: Promise<Approval>, { votes }: JudgedVerdict): Promise<boolean | null> {
-  const approval = await decided.catch(() => null)
-  return approval && hasVote(approval, votes.at(-1)!)
+async function wroteVote(decided: Promise<Approval[]>, { votes }: JudgedVerdict): Promise<boolean | null> {
+  const [approval] = await decided.catch(() => [])
+  return approval ? hasVote(approval, votes.at(-1)!) : null
 }
 
 /**

@@ -39,8 +39,6 @@ export interface CallHandle {
   conversationId: string | null
   /** A gate stopped the call, and the caller has not received the outcome yet. */
   awaited: boolean
-  /** The caller disconnected. The call is cancelled soon unless `noteBack` records its return. */
-  abandoned: boolean
   createdAt: Date
   changedAt: Date
 }
@@ -118,7 +116,6 @@ async function readCall(ctx: Ctx, call: ToolCall): Promise<CallHandle> {
     result: call.result,
     conversationId: null,
     awaited: call.awaited,
-    abandoned: waits && call.callerGoneAt !== null,
     createdAt: call.createdAt,
     changedAt: call.settledAt ?? call.cancelRequestedAt ?? call.startedAt ?? call.createdAt,
   }
@@ -153,7 +150,6 @@ async function readRun(ctx: Ctx, id: string): Promise<CallHandle> {
     result: isTerminal(generation.storedStatus) ? resultOfRun(generation) : null,
     conversationId: generation.threadId,
     awaited: false,
-    abandoned: false,
     createdAt: generation.createdAt,
     changedAt: generation.finishedAt ?? generation.startedAt ?? generation.createdAt,
   }

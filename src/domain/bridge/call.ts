@@ -5,7 +5,7 @@ import { withProof, type Basis } from '../basis/index.ts'
 import { allows, assertMay, assertStillValid, basisOf, holds, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
-import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
+import { attachTo, createCall, runCreated, type CallRequest } from '../calls/index.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
 import { findCallable, findTool, prepareCall, type Callable, type CallerChannel } from '../tools/index.ts'
 import type { BridgeSurface } from './surface.ts'
@@ -162,7 +162,6 @@ async function commitTo(
 export async function commitCall(ctx: Ctx, request: CallRequest): Promise<CommittedCall> {
   const created = await createCall(ctx, request)
   const { call, joined } = created
-  if (joined && call.callerGoneAt) await noteBack(ctx, call)
   const runsHere = !joined && call.status === 'EXECUTING'
   return { call, running: runsHere ? runCreated(ctx, request, created) : null }
 }

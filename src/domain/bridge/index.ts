@@ -33,5 +33,4 @@ export {
   type CallHandleStatus,
   type InputRequest,
 } from './call-handle.ts'
-export { noteBack, noteGone } from '../calls/index.ts'
 export type { CallerChannel } from '../tools/index.ts'

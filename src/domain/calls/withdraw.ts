@@ -1,4 +1,4 @@
-/** Withdrawing a call: its caller cancels it, or has disconnected. */
+/** Withdrawing a call, which its caller does by an act of its own, and what the caller has received. */
 import { idOf } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { onAbort } from '../../core/time.ts'
@@ -8,15 +8,13 @@ import { atomically, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertMay, operation, recordChange, type Ctx, type Services } from '../access/index.ts'
+import { assertMay, operation, recordChange, type Ctx } from '../access/index.ts'
 import { voidApprovals, voidEvent } from '../approvals/index.ts'
 import { updateOwner } from '../events/index.ts'
 import {
   callSettled,
   findDirectCall,
   loadCall,
-  noteCallerBack,
-  noteCallerGone,
   noteCancelRequested,
   noteFetched as markFetched,
   noteNotFetched,
@@ -41,7 +39,7 @@ export const cancelCall = operation({
     if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', toolCallId)
     await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
     const hints = await atomically(ctx.db, async (tx) => {
-      const made = await withdraw(tx, call, false)
+      const made = await withdraw(tx, call)
       if (!made) await query(tx, noteCancelRequested(call.id))
       await recordChange(tx, ctx, {
         projectId: call.projectId,
@@ -55,28 +53,6 @@ export const cancelCall = operation({
     return { toolCall: await loadCall(ctx.db, call.id), callbackSecret: null }
   },
 })
-
-/**
- * Withdraws a call whose caller disconnected and did not reconnect. Does nothing when the caller is back or the
- * approval was decided.
- */
-export async function withdrawAbandoned(services: Services, call: ToolCall): Promise<void> {
-  const hints = await atomically(services.db, (tx) => withdraw(tx, call, true))
-  if (hints) services.pubsub.publish(hints)
-}
-
-/**
- * Records that the caller disconnected while the call waits for an approval: the call is withdrawn after `afterMs`
- * milliseconds.
- */
-export async function noteGone(ctx: Ctx, call: Pick<ToolCall, 'id'>, afterMs: number): Promise<void> {
-  await query(ctx.db, noteCallerGone(call.id, afterMs))
-}
-
-/** Records that the caller has reconnected and waits. */
-export async function noteBack(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
-  await query(ctx.db, noteCallerBack(call.id))
-}
 
 /**
  * Records that the caller has the outcome: the same request is a new call from now on. `lost` fires when the response does not
@@ -99,11 +75,11 @@ export function whenLost(ctx: Ctx, lost: AbortSignal, takeBack: () => Promise<un
 const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call; it was not run.')
 
 /** Withdraws the call and returns the hints to publish; null when the call does not wait any more. */
-async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promise<Hint[] | null> {
+async function withdraw(tx: Database, call: ToolCall): Promise<Hint[] | null> {
   const owner = ownerOf(call)
   await lockOwners(tx, [owner])
   // A call that a person lets run again was sent before: nobody can say that it was not run.
-  const proof = onlyGone ? sql`t.caller_gone_at is not null` : sql`t.settled_at is null`
+  const proof = sql`t.settled_at is null`
   const outcome = { id: call.id, status: 'CANCELLED' as const, result: withdrawnResult }
   const fenced = { awaited: false, epoch: sql`t.epoch + 1` }
   const rows = await query(

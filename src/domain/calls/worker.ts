@@ -21,7 +21,6 @@ import { forgetWake, underLease, type ToolCall } from '../tool-calls/index.ts'
 import { finish, unknownResult } from '../tools/index.ts'
 import { directStore, settleOnce, type Settler } from './direct-store.ts'
 import { execute } from './execute.ts'
-import { withdrawAbandoned } from './withdraw.ts'
 
 const executable: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED', 'EXECUTING']
 const noAnswers = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
@@ -59,7 +58,6 @@ async function workOnCall(
   }
   if (call.status === 'AWAITING_CLIENT')
     return void (await settleOnce(services, held, call, finish(noAnswers)))
-  if (call.status === 'AWAITING_APPROVAL') await withdrawAbandoned(services, call)
   await query(services.db, forgetWake(call.id, underLease(held)))
 }
 

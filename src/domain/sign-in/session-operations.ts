@@ -179,6 +179,10 @@ export const endSessions = operation({
       ({ id, principalId }) => Boolean(id) !== Boolean(principalId),
       'give exactly one of id and principalId',
     )
+    .refine(({ id, keepCurrent }) => !id || !keepCurrent, {
+      path: ['keepCurrent'],
+      message: 'goes with principalId only',
+    })
     .describe('Which sessions to end: exactly one of id and principalId.'),
   payload: z
     .object({ sessions: z.array(Session).describe('The sessions that were ended, in any order.') })

@@ -58,8 +58,6 @@ export {
   holdBack,
   deleteCalls,
   mayStart,
-  noteCallerBack,
-  noteCallerGone,
   noteCancelRequested,
   noteFetched,
   noteNotFetched,

@@ -279,28 +279,6 @@ export function forgetWake(id: string, proof: Proof): SQL {
   return touch([id], null, sql`${proof} and t.status not in ${due}`, { wakeAt: null })
 }
 
-/**
- * The caller disconnected while the call waits for an approval: it is withdrawn after `ms`, unless the caller
- * reconnects. Not a call with a key, which an equal request without one has joined.
- */
-export function noteCallerGone(id: string, ms: number): SQL {
-  const hasNoKey = sql`not exists (
-    select 1
-    from idempotency_keys as k
-    where k.project_id = t.project_id and k.principal_id = t.requested_by and k.operation = 'mcp:' || t.agent_id
-      and k.result_id = t.id)`
-  return touch([id], ['AWAITING_APPROVAL'], hasNoKey, {
-    ...nextEpoch,
-    callerGoneAt: sql`now()`,
-    wakeAt: nowPlus(ms),
-  })
-}
-
-export function noteCallerBack(id: string): SQL {
-  const isGone = sql`t.caller_gone_at is not null`
-  return touch([id], ['AWAITING_APPROVAL'], isGone, { callerGoneAt: null, wakeAt: null })
-}
-
 /** The caller has the outcome: the same request is a new call from now on. */
 export function noteFetched(id: string): SQL {
   return touch([id], null, underLock, { awaited: false })

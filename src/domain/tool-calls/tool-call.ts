@@ -97,7 +97,6 @@ export interface ToolCall {
   requestHash: string | null
   /** The call was stopped at the gate, and its caller has not fetched the outcome yet. */
   awaited: boolean
-  callerGoneAt: Date | null
   cancelRequestedAt: Date | null
   /** Input that an upstream requires from the caller before it continues; null for none. */
   asked: CallerQuestion | null

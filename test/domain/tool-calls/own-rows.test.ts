@@ -6,7 +6,6 @@ import {
   askAgain,
   askCaller,
   holdBack,
-  noteCallerGone,
   park,
   resolveCall,
   underLock,
@@ -37,7 +36,6 @@ const changes: [name: string, status: string, change: (id: string, projectId: st
     ['delayed by a limit', 'PROPOSED', (id) => holdBack(id, 60_000, underLock, true)],
     ['parked', 'PROPOSED', (id) => park(id, underLock, true)],
     ['free of a pause', 'PROPOSED', (_id, projectId) => wakeDirectCalls(projectId), delayed],
-    ['left by its caller', 'AWAITING_APPROVAL', (id) => noteCallerGone(id, 60_000)],
   ]
 const unchanged = { toolVersion: 1, definitionHash: null }
 function approved(id: string): SQL {

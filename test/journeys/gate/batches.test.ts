@@ -19,7 +19,7 @@ async function asked(policy: object): Promise<{ id: string; callId: string; name
 const decideAll = (decisions: object[], key?: string) =>
   h.mutate(
     'decideApprovals',
-    { decisions, atomic: true },
+    { decisions },
     'outcomes { approval { id status decision { reason } } error { code } }',
     key,
   )

@@ -175,6 +175,7 @@ describe.each(kinds)('on %s', (kind) => {
           verdict(second),
           verdict(first, { arguments: { n: 5 } }),
         ],
+        atomic: false,
       },
       'outcomes { approvalId approval { status } error { code message } }',
     )

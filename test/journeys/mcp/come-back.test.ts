@@ -7,15 +7,8 @@ import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { makeGatedAgent, useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { holdResponse, holdStatement } from '../../support/held-statement.ts'
-import {
-  acceptStream,
-  legacyProtocol,
-  modernRpc,
-  openModern,
-  startSession,
-  tasksCapability,
-} from '../../support/mcp-wire.ts'
+import { holdStatement } from '../../support/held-statement.ts'
+import { acceptStream, legacyProtocol, modernRpc, openModern, startSession } from '../../support/mcp-wire.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
@@ -64,7 +57,7 @@ async function approve(): Promise<void> {
 const rowOf = async (id: string): Promise<Record<string, any>> => {
   const [row] = await query<Record<string, any>>(
     h.app.services.db,
-    sql`select status, awaited, caller_gone_at as gone from tool_calls where id = ${id}`,
+    sql`select status, awaited from tool_calls where id = ${id}`,
   )
   return row!
 }
@@ -171,36 +164,6 @@ test('an outcome that comes as its client cancels is kept for the next request',
   expect(agent.paid()).toBe(before + 1)
 })
 
-test('a task is not withdrawn while its client polls it, though an equal request has disconnected', async () => {
-  const params = { name: 'pay', arguments: fresh() }
-  const asTask = (method: string, more: object) =>
-    modernRpc(agent.url, agent.callerKey, method, more, tasksCapability)
-  const { taskId } = (await asTask('tools/call', params)).body['result']
-  const id = taskId.split('.')[0]
-  const disconnect = await hold(agent.url, params)
-  await disconnect()
-  await expect.poll(async () => (await rowOf(id))['gone']).not.toBeNull()
-  expect((await asTask('tasks/get', { taskId })).body['result'].status).toBe('working')
-  expect(await rowOf(id)).toMatchObject({ gone: null })
-  await agent.decide('REJECT')
-})
-
-test('a call with a key is not withdrawn because an equal request without one has disconnected', async () => {
-  const args = fresh()
-  const id = callIdOf(await resultOf(agent.url, 'pay', { ...args, idempotency_key: `own ${args.word}` }))
-  const disconnect = await hold(agent.url, { name: 'pay', arguments: args })
-  const { done, release } = holdResponse(h.app.services.db, {
-    begins: 'update tool_calls',
-    contains: 'caller_gone_at',
-    value: id,
-  })
-  await disconnect()
-  await done
-  release()
-  expect(await rowOf(id)).toMatchObject({ status: 'AWAITING_APPROVAL', gone: null })
-  await agent.decide('REJECT')
-})
-
 test('a run at the gate outlives the connection of a modern client, whose repeat joins it', async () => {
   const { word } = fresh()
   const params = { name: 'teller', arguments: { message: `call pay {"word":"${word}"}\nthen\nsay paid` } }
@@ -222,11 +185,8 @@ test.skipIf(!hasPostgres)('a call that waits is not withdrawn because its server
   try {
     await hold(own.url, { name: 'pay', arguments: fresh() }, own.callerKey)
     await stopping.stop()
-    const rows = await query(
-      other.app.services.db,
-      sql`select status, caller_gone_at as gone from tool_calls`,
-    )
-    expect(rows).toEqual([{ status: 'AWAITING_APPROVAL', gone: null }])
+    const rows = await query(other.app.services.db, sql`select status from tool_calls`)
+    expect(rows).toEqual([{ status: 'AWAITING_APPROVAL' }])
   } finally {
     await own.close()
     await Promise.all([stopping.stop(), other.stop()])

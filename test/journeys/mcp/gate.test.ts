@@ -15,7 +15,7 @@ import {
 
 let h: Harness
 let agent: GatedAgent
-const timings = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20, graceMs: 300 }
+const timings = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20 }
 useGatedAgent(timings, (parts) => ({ h, agent } = parts))
 let count = 0
 
@@ -184,26 +184,17 @@ describe('a modern client', () => {
     await agent.decide('REJECT')
   })
 
-  test('that disconnects and does not come back has its call cancelled, and nobody can approve it any more', async () => {
+  test('that disconnects withdraws nothing: a person decides, and its repeat finds the outcome', async () => {
     const params = { name: 'pay', arguments: fresh() }
+    const before = agent.paid()
     const { requestState } = (await modern('tools/call', params)).body['result']
     const disconnect = await hold({ ...params, requestState })
-    const pending = await h.gql(
-      '{ approvals(filter: { statuses: [PENDING] }, first: 1) { nodes { id toolCall { id } } } }',
-    )
-    const [approval] = pending.data['approvals'].nodes
     disconnect()
-    await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall?.id === approval.toolCall.id)
-    expect(await callOf(approval.toolCall.id)).toMatchObject({
-      status: 'CANCELLED',
-      approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' },
-    })
-    const late = await h.mutate(
-      'decideApproval',
-      { approvalId: approval.id, verdict: 'APPROVE' },
-      'approval { id }',
-    )
-    expect(late['__typename']).toBe('ConflictError')
+    await agent.decide()
+    await eventOf('TOOL_CALL_SETTLED', () => agent.paid() === before + 1)
+    const { body } = await modern('tools/call', params)
+    expect(body['result'].content[0].text).toContain(params.arguments.word)
+    expect(agent.paid()).toBe(before + 1)
   })
 })
 

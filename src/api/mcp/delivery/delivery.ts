@@ -9,7 +9,6 @@ import {
   readCallHandle,
   type CallHandle,
   watchAgentRun,
-  noteBack,
   waitForHandle,
 } from '../../../domain/bridge/index.ts'
 import type { LegacyRequest, AgentRequest } from '../http/agent-request.ts'
@@ -166,7 +165,6 @@ function asksInTask({ entry }: ToolsCall): boolean {
 async function waitForResult(call: ToolsCall, first: CallHandle): Promise<ToolsCallResult> {
   const { request, context } = call
   const { ctx, runtime, era } = request
-  if (first.abandoned) await noteBack(ctx, first)
   const progress = progressOf(request, context)
   const stopReporting = progress ? reportRun(request, progress, first.id) : () => {}
   const holdUntil = performance.now() + approvalHoldMs(request, progress !== null)

@@ -18,7 +18,6 @@ import type { Ctx } from '../../../domain/access/index.ts'
 import {
   answerInputRequests,
   cancelOwnCall,
-  noteBack,
   readCallHandle,
   type CallHandle,
 } from '../../../domain/bridge/index.ts'
@@ -93,8 +92,6 @@ export function addTasks(server: Server, request: ModernRequest): void {
 
 async function getTask(request: ModernRequest, handle: CallHandle): Promise<object> {
   const task = taskOf(request, handle)
-  // An equal request that disconnected may have been noted after this client got its task.
-  if (handle.abandoned) await noteBack(request.ctx, handle)
   if (handle.inputRequests) return { ...task, inputRequests: handle.inputRequests }
   if (task.status !== 'completed') return task
   await noteDelivery(request, handle)

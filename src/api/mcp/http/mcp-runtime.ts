@@ -59,8 +59,6 @@ export interface McpTimings {
   taskAfterMs: number
   /** The polling interval that tasks suggest to the client. */
   pollMs: number
-  /** A call that awaits approval is cancelled so long after its client disconnected, unless the client returns. */
-  graceMs: number
 }
 
 export const defaultTimings: McpTimings = {
@@ -71,7 +69,6 @@ export const defaultTimings: McpTimings = {
   progressMs: 5000,
   taskAfterMs: 500,
   pollMs: 2000,
-  graceMs: 60_000,
 }
 
 export interface McpRuntime {

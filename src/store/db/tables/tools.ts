@@ -88,9 +88,7 @@ export const toolCalls = pgTable(
     requestHash: text('request_hash'),
     /** Whether it was stopped at the gate and its caller has not fetched the outcome. */
     awaited: boolean('awaited').notNull().default(false),
-    /**
-     * When the caller closed the connection while the call waited. It is cancelled later, unless the caller returns.
-     */
+    /** Of the release before; the next one drops it. */
     callerGoneAt: moment('caller_gone_at'),
     /** When the caller asked to cancel it while it ran. */
     cancelRequestedAt: moment('cancel_requested_at'),
