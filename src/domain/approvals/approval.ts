@@ -1,6 +1,7 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
 import { z } from 'zod'
-import type { JsonObject } from '../../core/json.ts'
+import { errorResult, type ToolResult } from '../../core/content.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import { choice, entity, part } from '../../core/shapes.ts'
 import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
@@ -170,3 +171,31 @@ export function decisionOf(approval: Approval): Vote | null {
   const decided = approval.status === 'APPROVED' || approval.status === 'REJECTED'
   return decided ? (approval.votes.at(-1) ?? null) : null
 }
+
+/**
+ * The result for the model when a call is rejected, by a verdict or by a refusal that stands: a message, and the approver's
+ * reason if there is one.
+ */
+export function rejectedResult(reason: string | null, refusedUntil: Date | null = null): ToolResult {
+  const because = reason ? ` The reason: ${reason}` : ''
+  const denied = refusedUntil
+    ? `A person has denied calls like this one until ${refusedUntil.toISOString()}; it was not run. Do not repeat it.`
+    : 'A person denied this call; it was not run.'
+  return errorResult('approval_rejected', `${denied}${because}`, reason ? { reason } : {})
+}
+
+/** The result of a call that a person has answered: the text, marked as a person's words, with its value for a schema. */
+export function respondedResult(text: string, structuredContent: Json | null): ToolResult {
+  const mark = 'A person answered this call in place of the tool, which was not run:'
+  return {
+    content: [mark, text].map((one) => ({ type: 'text', text: one })),
+    ...(structuredContent === null ? {} : { structuredContent }),
+    isError: false,
+  }
+}
+
+/** The result for the model when the approval expired. */
+export const expiredResult = errorResult(
+  'approval_expired',
+  'Nobody approved this call in time; it was rejected and not run.',
+)

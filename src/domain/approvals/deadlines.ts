@@ -19,7 +19,7 @@ import {
   toolCallSettled,
 } from '../events/index.ts'
 import { expireCalls } from '../tool-calls/index.ts'
-import { expiredResult } from './outcome.ts'
+import { expiredResult } from './approval.ts'
 
 /**
  * Approvals settled by one statement: it occupies the embedded database for less than half a second. More batches

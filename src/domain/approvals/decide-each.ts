@@ -4,14 +4,8 @@ import type { AppError, ErrorCode } from '../../core/errors.ts'
 import { entity, idShape, optional, part, reference, uncheckedPart } from '../../core/shapes.ts'
 import { asAppError, operation, type Ctx } from '../access/index.ts'
 import type { Approval } from './approval.ts'
-import {
-  decision,
-  giveAllVerdicts,
-  giveVerdict,
-  maxBatch,
-  refuses,
-  type DecideApprovalInput,
-} from './decide.ts'
+import { giveAllVerdicts, giveVerdict, maxBatch, refuses } from './decide.ts'
+import { decision, type DecideApprovalInput } from './prepare-verdict.ts'
 
 const decisionOutcome = part('DecisionOutcome', 'The outcome of one verdict.', {
   approvalId: idShape('The id of the approval, as in the input.'),

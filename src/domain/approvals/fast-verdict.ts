@@ -10,13 +10,14 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import type { Slot } from '../../store/work/worker.ts'
 import { lockValid, type Ctx } from '../access/index.ts'
+import type { ToolCall } from '../tool-calls/index.ts'
+import { codeOf } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
-import { hasVote, judgeVerdict } from './apply-verdict.ts'
-import { afterVerdict, type DecidedOwner } from './run-state.ts'
-import type { PreparedVerdict } from './decision.ts'
-import type { Outcome } from './outcome.ts'
+import type { DecidedOwner, OwnerSnapshot } from './run-state.ts'
+import type { PreparedVerdict } from './prepare-verdict.ts'
+import { hasVote, judgeVerdict, type JudgedVerdict, type Outcome } from './judge-verdict.ts'
 import type { VerdictSnapshot } from './read.ts'
-import { writeVerdict, type JudgedVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
+import { writeVerdict, type Proof, type WrittenVerdict } from './write-verdict.ts'
 
 /**
  * Decides one plain verdict by what was read, in one statement that writes it if nothing that it was judged by has changed. A
@@ -158,4 +159,34 @@ function claimedRow(
   const after = { seq, now: now.now }
   if (seen.goesOn) row.claimed = afterVerdict(seen.goesOn, approval, outcome, after)
   return row
+}
+
+/** The run or call after the verdict, whose statement has claimed it. `now`: time of the transaction, in milliseconds since 1970. */
+function afterVerdict(
+  { row, ...state }: OwnerSnapshot,
+  approval: Approval,
+  { call: decided }: Outcome,
+  written: { seq: number; now: number },
+): OwnerSnapshot {
+  const now = new Date(written.now)
+  const after = (call: ToolCall) => (call.id === approval.toolCallId ? decidedCall(call, decided, now) : call)
+  const agreed = decided?.status === 'APPROVED' ? [...state.agreed, approval] : state.agreed
+  const decidedState = { ...state, calls: state.calls.map(after), agreed }
+  return row
+    ? { ...decidedState, row: { ...row, status: 'RUNNING', lastSeq: written.seq } }
+    : { ...decidedState, row }
+}
+
+function decidedCall(call: ToolCall, decided: Outcome['call'], now: Date): ToolCall {
+  if (!decided) return call
+  if (!('result' in decided)) return { ...call, status: decided.status }
+  const { status, result } = decided
+  return {
+    ...call,
+    status,
+    result,
+    isError: result.isError,
+    errorCode: codeOf(result),
+    settledAt: now,
+  }
 }

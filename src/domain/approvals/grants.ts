@@ -26,12 +26,11 @@ import {
   operation,
 } from '../access/index.ts'
 import { appendProjectEvents, grantCreated, grantRevoked, withRequester } from '../events/index.ts'
-import type { Approval } from './approval.ts'
+import { type Approval, rejectedResult } from './approval.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { meets, type Requirement } from '../gates/index.ts'
 import { isCovered, type CallableTool } from './digest.ts'
-import { rejectedResult } from './outcome.ts'
 
 export const grantScope = choice('GrantScope', 'Which calls a grant covers.', {
   EXACT: 'The grant covers calls with exactly the arguments of the decided call.',

@@ -1,6 +1,5 @@
 /**
- * What the work on a run, or on a call outside any, needs beside its row, read in one snapshot; also as a verdict has
- * left it.
+ * What the work on a run, or on a call outside any, needs beside its row, read in one snapshot.
  */
 import { rowsAsJson, rowsOfJson } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -11,9 +10,8 @@ import { generations } from '../../store/db/tables/generations.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { areFree, runIsFree } from '../basis/index.ts'
 import { callsAsJson, callsOfJson, isOpen, type ToolCall } from '../tool-calls/index.ts'
-import { toolVersionsOf, type ToolVersions, codeOf } from '../tools/index.ts'
+import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import type { ClaimedOwner } from '../../store/work/owner.ts'
-import type { Outcome } from './outcome.ts'
 
 /**
  * The approvals of the approved calls among these as a value of a larger statement; `which` is a condition on the row `c`.
@@ -123,34 +121,4 @@ function isProvedByLog({ calls }: RunState): boolean {
 export interface DecidedOwner extends ClaimedOwner {
   /** As it is now; absent: it must be read. */
   claimed?: OwnerSnapshot
-}
-
-/** The run or call after the verdict, whose statement has claimed it. `now`: time of the transaction, in milliseconds since 1970. */
-export function afterVerdict(
-  { row, ...state }: OwnerSnapshot,
-  approval: Approval,
-  { call: decided }: Outcome,
-  written: { seq: number; now: number },
-): OwnerSnapshot {
-  const now = new Date(written.now)
-  const after = (call: ToolCall) => (call.id === approval.toolCallId ? decidedCall(call, decided, now) : call)
-  const agreed = decided?.status === 'APPROVED' ? [...state.agreed, approval] : state.agreed
-  const decidedState = { ...state, calls: state.calls.map(after), agreed }
-  return row
-    ? { ...decidedState, row: { ...row, status: 'RUNNING', lastSeq: written.seq } }
-    : { ...decidedState, row }
-}
-
-function decidedCall(call: ToolCall, decided: Outcome['call'], now: Date): ToolCall {
-  if (!decided) return call
-  if (!('result' in decided)) return { ...call, status: decided.status }
-  const { status, result } = decided
-  return {
-    ...call,
-    status,
-    result,
-    isError: result.isError,
-    errorCode: codeOf(result),
-    settledAt: now,
-  }
 }

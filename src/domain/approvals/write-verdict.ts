@@ -17,23 +17,10 @@ import {
 } from '../events/index.ts'
 import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
 import { resourceOf } from '../tools/index.ts'
-import type { Approval, Vote } from './approval.ts'
-import type { Decision, Edit } from './decision.ts'
-import type { Outcome } from './outcome.ts'
+import type { Approval } from './approval.ts'
+import type { Edit } from './prepare-verdict.ts'
+import type { JudgedVerdict, Outcome } from './judge-verdict.ts'
 import { searchAfter } from './summary.ts'
-
-/** A verdict with its effect. */
-export interface JudgedVerdict {
-  /** As it was before. */
-  approval: Approval
-  owner: Owner
-  /** All votes, with the new one as the last. */
-  votes: Vote[]
-  outcome: Outcome
-  edit: Edit | null
-  /** Preset keys that the approver sent; they were dropped. */
-  dropped: readonly string[]
-}
 
 /** What a statement needs that is not sent under the owner's lock. */
 export interface Proof {
@@ -96,21 +83,6 @@ export async function writeVerdict(
   if (!written) return null
   const decided = approvalAfter(verdict, new Date(written.now))
   return { approval: decided, owner: written, hints: hintsOf(update, written) }
-}
-
-/** The vote of the caller. */
-export function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
-  return {
-    verdict: given.verdict,
-    by: ctx.principal.id,
-    byName: ctx.principal.name,
-    at: now.toISOString(),
-    from: ctx.remoteAddress,
-    via: ctx.via ?? (ctx.principal.sessionId === undefined ? 'KEY' : 'SESSION'),
-    reason: given.reason || null,
-    note: given.note || null,
-    ...(given.response ? { response: given.response } : {}),
-  }
 }
 
 function entryFor(ctx: Ctx, { approval, votes, edit, dropped }: JudgedVerdict) {

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import {
   answerInputRequests,
   cancelOwnCall,
+  isBehindGate,
   readCallHandle,
   type CallHandle,
   watchAgentRun,
@@ -15,7 +16,9 @@ import type { LegacyRequest, AgentRequest } from '../http/agent-request.ts'
 import { callerChannel } from './caller-channel.ts'
 import { codes, protocolError } from '../http/errors.ts'
 import {
+  abandonSignal,
   inputRequiredResult,
+  noteDelivery,
   type ToolsCall,
   type CallContext,
   taskModeOf,
@@ -23,7 +26,7 @@ import {
 } from './request-state.ts'
 import { type ToolsCallResult, newTask, supportsTasks } from './tasks.ts'
 import { kindOfId } from '../../../core/ids.ts'
-import { abandonSignal, cancelOnDisconnect, noteDelivery } from './disconnect.ts'
+import { onAbort } from '../../../core/time.ts'
 import { lateResult, pendingResult, resultOf, withConversation } from './results.ts'
 
 /** Returns the input requests to a modern client, which repeats its request with the responses. */
@@ -217,4 +220,23 @@ async function finalResult(request: AgentRequest, handle: CallHandle): Promise<T
   const cancelled = { content: [{ type: 'text' as const, text: 'The call was cancelled.' }], isError: true }
   const result = resultOf(request, handle.id, handle.result ?? cancelled)
   return withConversation(result, handle.conversationId)
+}
+
+/**
+ * Cancels the call with this id until the returned function is called. A modern client cancels by
+ * disconnecting, a legacy one by notifications/cancelled, which most often says that it has reached its own time limit; its
+ * disconnect cancels nothing. Either ends what runs, but nothing that is behind a gate or that the client can find again by its
+ * key: the same request joins it.
+ */
+function cancelOnDisconnect({ request, resumable }: ToolsCall, id: string): () => void {
+  const { era, disconnected, runtime } = request
+  const logFailure = (error: unknown) =>
+    runtime.log.warn({ err: error, id }, 'a call could not be cancelled for its client')
+  const cancelled = era === 'legacy' ? request.cancelled : disconnected
+  // `onAbort` also acts on a signal that aborted while the call was being committed.
+  return onAbort(resumable ? null : cancelled, () => void stopUnlessGated(request, id).catch(logFailure))
+}
+
+async function stopUnlessGated({ ctx }: AgentRequest, id: string): Promise<void> {
+  if (!(await isBehindGate(ctx, id))) await cancelOwnCall(ctx, id)
 }

@@ -13,9 +13,14 @@ import {
 } from '../../../domain/bridge/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
 import { inputResponsesOf } from './caller-channel.ts'
-import { abandonSignal, noteDelivery } from './disconnect.ts'
 import { codes, faultError, protocolError, toProtocolError } from '../http/errors.ts'
-import { inputRequiredResult, readRequestState, type RequestState } from './request-state.ts'
+import {
+  abandonSignal,
+  inputRequiredResult,
+  noteDelivery,
+  readRequestState,
+  type RequestState,
+} from './request-state.ts'
 import { protocolFaultOf } from './results.ts'
 
 export interface FeatureRead {

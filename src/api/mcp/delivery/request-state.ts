@@ -10,7 +10,7 @@ import {
   type InputRequiredResult,
   type RequestStateCodec,
 } from '@modelcontextprotocol/server'
-import type { BridgeEntry, CallHandle } from '../../../domain/bridge/index.ts'
+import { markDelivered, type BridgeEntry, type CallHandle } from '../../../domain/bridge/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { TaskPolicy } from '../../../domain/tools/index.ts'
 import type { AgentRequest } from '../http/agent-request.ts'
@@ -95,4 +95,20 @@ export async function inputRequiredResult(
     // `bind` of the codec, which gets the context, reads nothing of it.
     requestState: await requestStateCodec(request).mint(state, context as ServerContext),
   })
+}
+
+/** Aborts when nobody waits for the response any more. */
+export function abandonSignal(request: AgentRequest): AbortSignal {
+  const { disconnected } = request
+  const cancelled = request.era === 'legacy' ? request.cancelled : null
+  return cancelled ? AbortSignal.any([disconnected, cancelled]) : disconnected
+}
+
+/**
+ * Records that the client receives the outcome. One that does not wait any more, or leaves before the end of the response, gets
+ * nothing: its next request receives the outcome.
+ */
+export async function noteDelivery(request: AgentRequest, handle: CallHandle): Promise<void> {
+  const lost = abandonSignal(request)
+  if (!lost.aborted) await markDelivered(request.ctx, handle, lost)
 }

@@ -23,10 +23,9 @@ import {
 } from '../../../domain/bridge/index.ts'
 import type { AgentRequest, ModernRequest } from '../http/agent-request.ts'
 import { inputResponsesOf, modernRelay } from './caller-channel.ts'
-import { noteDelivery } from './disconnect.ts'
 import { codes, protocolError, toProtocolError } from '../http/errors.ts'
 import { protocolFaultOf, resultOf, withConversation } from './results.ts'
-import type { CallContext } from './request-state.ts'
+import { noteDelivery, type CallContext } from './request-state.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 

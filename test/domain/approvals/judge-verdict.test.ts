@@ -5,7 +5,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Approval, Vote } from '../../../src/domain/approvals/approval.ts'
-import { outcomeOf, rejectedResult } from '../../../src/domain/approvals/outcome.ts'
+import { rejectedResult } from '../../../src/domain/approvals/approval.ts'
+import { outcomeOf } from '../../../src/domain/approvals/judge-verdict.ts'
 
 const vote = (verdict: Vote['verdict'], by = 'key_a', reason: string | null = null): Vote => ({
   verdict,
