@@ -2,18 +2,25 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  isAbstractType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
   isIntrospectionType,
+  isLeafType,
   isNonNullType,
   isObjectType,
   isSpecifiedScalarType,
   isUnionType,
   getNamedType,
   lexicographicSortSchema,
+  OverlappingFieldsCanBeMergedRule,
+  parse,
   printSchema,
+  validate,
   type GraphQLArgument,
+  type GraphQLCompositeType,
+  type GraphQLObjectType,
 } from 'graphql'
 import { expect, test } from 'vitest'
 import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
@@ -104,4 +111,35 @@ test('lists that grow are connections with a cursor on every edge', () => {
     expect(String(fields['edges']!.type)).toMatch(/^\[\w+Edge!\]!$/)
     expect(String(fields['nodes']!.type)).toMatch(/^\[\w+!\]!$/)
   }
+})
+
+test('all fields of all members of a union or interface can be selected in one document, without aliases', () => {
+  const fieldsOf = (type: GraphQLObjectType, depth: number): string =>
+    Object.values(type.getFields())
+      .flatMap((field) => {
+        const named = getNamedType(field.type)
+        if (isLeafType(named)) return [field.name]
+        return depth === 0
+          ? []
+          : [`${field.name} { __typename ${membersOf(named as GraphQLCompositeType, depth - 1)} }`]
+      })
+      .join(' ')
+  const membersOf = (type: GraphQLCompositeType, depth: number): string =>
+    isAbstractType(type)
+      ? schema
+          .getPossibleTypes(type)
+          .map((member) => `... on ${member.name} { __typename ${fieldsOf(member, depth)} }`)
+          .join(' ')
+      : fieldsOf(type, depth)
+  // What has an id is of many kinds, with fields of their own: nobody selects all of them in one document.
+  const conflicts = types
+    .filter(isAbstractType)
+    .filter(({ name }) => name !== 'Node')
+    .flatMap((type) => {
+      const document = parse(`fragment All on ${type.name} { ${membersOf(type, 1)} }`)
+      return validate(schema, document, [OverlappingFieldsCanBeMergedRule]).map(
+        ({ message }) => `${type.name}: ${message}`,
+      )
+    })
+  expect(conflicts).toEqual([])
 })
