@@ -1,61 +1,61 @@
 /**
- * Fields of what is kept in versions, such as a tool. One list says of each how it is given, what is kept of it, whether an
- * approval covers it and who sees it; what is created, changed, compared and shown follows from the list. Pure.
+ * The fields of a versioned entity, such as a tool. One list says of each field its input, its stored value, whether approvals
+ * cover it and who may see it; creation, update, comparison and display follow from the list. Pure.
  */
 import type { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import { optional, type Optional } from './shapes.ts'
 
-/** How values look to those who may not see everything. */
+/** How values are masked. */
 export interface Masking {
-  /** A stand-in for each value; equal values have equal ones. */
+  /** Replaces each value by a placeholder; equal values have equal placeholders. */
   values(all: JsonObject): JsonObject
-  /** A JSON Schema of arguments without those that are hidden. */
+  /** Removes hidden arguments from a JSON Schema. */
   schema(full: JsonObject): JsonObject
 }
 
 export interface Traits<Kept> {
-  /** What it is as an API shows it; null: the API has a field of its own for it. */
+  /** The description of the field in the API; null when the API declares its own. */
   shown: string | null
-  /** What of it an approval covers: a change of anything else voids no verdict. Absent: all of it; false: nothing. */
+  /** The part that approvals cover: only a change of it voids an approval. Absent: all; false: none. */
   judged?: false | OfKept<Kept, [], Json>
   /** Whether a change may loosen a rule. */
   loosens: boolean
-  /** Whether everybody sees what is kept, or what is seen of it: without masking by who may change it. */
+  /** True: everyone sees the value; else what a caller sees, masked without the right to change it (`masking`). */
   seen: true | OfKept<Kept, [masking: Masking | null], object | null>
 }
 
-/** A function of what is kept of a field. Fields of every type are in one list: as a method, it fits there. */
+/** A function of the stored value. Written as a method, so that fields of any type fit in one list. */
 type OfKept<Kept, More extends unknown[], Result> = { of(kept: Kept, ...more: More): Result }['of']
 
 interface Common<Shape extends z.ZodType, Kept> {
-  /** As it is given at creation. */
+  /** The input at creation. */
   readonly shape: Shape
   readonly traits: Traits<Kept>
-  /** What is kept of a value that is given. */
+  /** The stored value of an input. */
   keep(given: NonNullable<z.output<Shape>>): Kept
 }
 
-/** Kept under its own name. */
+/** A field that is stored under its own name. */
 export interface Field<Shape extends z.ZodType = z.ZodType, Kept = unknown> extends Common<Shape, Kept> {
   readonly kept: 'alone'
-  /** What is kept when it is left out; undefined: it cannot be. */
+  /** The stored value when the input is left out; undefined: it is required. */
   readonly or: Kept | undefined
 }
 
-/** Given as one, kept under several names. It cannot be left out. */
+/** A required input that is stored under several names. */
 export interface Bundle<Shape extends z.ZodType = z.ZodType, Kept extends object = object> extends Common<
   Shape,
   Kept
 > {
   readonly kept: 'spread'
-  /** Every name, with what completes what was kept before the name existed; undefined: it always did. */
+  /** Every name, with the value for rows that are older than the name; undefined when none is older. */
   readonly or: { [Name in keyof Kept]: Kept[Name] | undefined }
 }
 
 export type FieldList = Readonly<Record<string, Field | Bundle>>
 
-/** A field that must be given. */
+/** A required field. */
 export const requiredField = <Shape extends z.ZodType>(
   shape: Shape,
   traits: Traits<NonNullable<z.output<Shape>>>,
@@ -67,19 +67,19 @@ export const requiredField = <Shape extends z.ZodType>(
   keep: (given) => given,
 })
 
-/** What is kept of a field that is left out, and how people call that. */
+/** The default of a field, and its words in descriptions. */
 interface Otherwise<Kept> extends Traits<Kept> {
   or: NoInfer<Kept>
-  /** Null: the description of the shape says it, or nothing does. */
+  /** Null when the description of the shape says it already. */
   otherwise: string | null
 }
 
-/** A field that can be left out: null is kept then. */
+/** An optional field whose default is null. */
 export function field<Shape extends z.ZodType, Kept = z.output<Shape>>(
   shape: Shape,
   how: Omit<Otherwise<Kept | null>, 'or'> & { or: null; keep?(given: z.output<Shape>): Kept },
 ): Field<Optional<Shape>, Kept | null>
-/** The same with something else than null. */
+/** The same with another default. */
 export function field<Shape extends z.ZodType, Kept = z.output<Shape>>(
   shape: Shape,
   how: Otherwise<Kept> & { keep?(given: z.output<Shape>): Kept },
@@ -115,11 +115,11 @@ type Alone<List> = {
     ? Kept
     : never
 }
-/** What is kept of all fields of a list that has one bundle at most. */
+/** The stored values of a list that has at most one bundle. */
 export type StoredOf<List extends FieldList> = Alone<List> &
   ([Spread<List>] extends [never] ? unknown : Spread<List>)
 
-/** The shapes of all fields, as they are given at creation. */
+/** The shapes of all inputs at creation. */
 export type Shapes<List extends FieldList> = { [Name in keyof List]: List[Name]['shape'] }
 export type GivenFields<List extends FieldList> = z.output<z.ZodObject<Shapes<List>>>
 
@@ -127,7 +127,7 @@ export function fieldShapes<List extends FieldList>(list: List): Shapes<List> {
   return Object.fromEntries(Object.entries(list).map(([name, { shape }]) => [name, shape])) as Shapes<List>
 }
 
-/** What is kept of what is given; of a field that is not given (undefined), what was kept before. */
+/** The stored values of an input; a field that is undefined keeps its value. */
 export function storeFields<List extends FieldList>(
   list: List,
   given: GivenFields<List>,
@@ -154,12 +154,12 @@ export function storeFields<List extends FieldList>(
   return { ...(before && pick(before, namesOf(list))), ...Object.fromEntries(made) } as StoredOf<List>
 }
 
-/** What is given to change it: null takes a field back to what is kept when it is left out. */
+/** The shapes of an update: null resets a field to its default. */
 export type Changes<List extends FieldList> = {
   [Name in keyof List]?: GivenFields<List>[Name & keyof GivenFields<List>] | null | undefined
 }
 
-/** What was kept by an earlier release, with the fields that it did not have. */
+/** Completes the stored values of an earlier release. */
 export function completeFields<List extends FieldList>(list: List, stored: object): StoredOf<List> {
   const missing = Object.entries(list).flatMap(([name, { kept: how, or }]) =>
     how === 'spread' ? Object.entries(or) : [[name, or]],
@@ -170,7 +170,7 @@ export function completeFields<List extends FieldList>(list: List, stored: objec
   } as StoredOf<List>
 }
 
-/** What an approval covers: when this is equal, so are the calls. */
+/** What approvals cover: while it is equal, approvals hold. */
 export function coverageOf<List extends FieldList>(list: List, stored: StoredOf<List>): JsonObject {
   return parts(list, stored, ({ judged: rule }, own, name) => {
     if (!rule) return rule === false ? {} : own
@@ -178,7 +178,7 @@ export function coverageOf<List extends FieldList>(list: List, stored: StoredOf<
   })
 }
 
-/** All fields as they are seen: by who may change them without masking. */
+/** All fields as a caller sees them; `masking` is null for one with the right to change them. */
 export function viewOf<List extends FieldList>(
   list: List,
   stored: StoredOf<List>,
@@ -194,7 +194,7 @@ export function viewOf<List extends FieldList>(
 export const looseningOf = <List extends FieldList>(list: List): (keyof List & string)[] =>
   Object.keys(list).filter((name) => list[name]!.traits.loosens)
 
-/** What a function says about what is kept of each field, as JSON, in the order of the list. A bundle has no name. */
+/** Applies a function to each stored value; JSON in the order of the list. A bundle has no name. */
 function parts(
   list: FieldList,
   stored: object,
@@ -206,14 +206,14 @@ function parts(
   return asJson(Object.assign({}, ...made) as JsonObject) as JsonObject
 }
 
-/** The names under which a list keeps its fields. */
+/** The stored names of a list. */
 const namesOf = (list: FieldList): string[] =>
   Object.entries(list).flatMap(([name, one]) => (one.kept === 'spread' ? Object.keys(one.or) : [name]))
 
 const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(names.map((name) => [name, (from as Record<string, unknown>)[name]]))
 
-/** Leaves out what is undefined, as what is stored does. */
+/** Drops undefined members, as JSON does. */
 function asJson(value: Json): Json {
   if (Array.isArray(value)) return value.map(asJson)
   if (!isJsonObject(value)) return value

@@ -1,6 +1,6 @@
 /**
- * Drift: what is judged of the tool of an approved call may change before the call runs. Then the approval does not cover
- * what would run.
+ * Drift: the tool of an approved call may change before the call runs, in a part that approvals cover. Then the approval does
+ * not cover what would run.
  */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -41,9 +41,9 @@ export interface Drift {
 }
 
 /**
- * Checks that an approved call is still what was agreed to: nothing that is judged has changed in its tool or agent, nor in
- * the definition of its action, and the digest is that of what would run. Returns null when it is; else the approval must be voided, and a new one
- * asked for when the arguments still fit the tool. `agentGates` are the gates that apply beside the tool's own.
+ * Checks that an approved call is still what was approved: its tool or agent and the definition of its action have not changed
+ * in what approvals cover, and the digest is that of what would run. Null when so; else the approval must be voided, and a new
+ * one requested if the arguments still fit the tool. `agentGates` are the gates that apply beside the tool's own.
  */
 export async function driftOf(
   services: Services,
@@ -74,23 +74,23 @@ export async function driftOf(
   return { reason: 'TOOL_CHANGED', tool, again: newApproval(services, question), masks }
 }
 
-/** An approval and the versions that tools had at the moment when it was read. */
+/** An approval, and the versions of the tools when it was read. */
 export interface AgreedCall {
   approval: Approval
   toolVersions: ToolVersions
 }
 
 /**
- * The callable of the approved call when that is certainly still what was agreed to, told by what was read before: approval
- * and tool are not read again. Null: `driftOf` tells. The lists of an upstream are refreshed first. The commit that
- * starts the call must prove that the tool still has its version.
+ * The callable of the approved call when what was read before shows that nothing has drifted; neither approval nor tool is read
+ * again. Null: ask `driftOf`. The lists of an upstream are refreshed first. The commit that starts the call must prove that
+ * the tool still has its version.
  */
 export async function callableAsAgreed(
   services: Services,
   call: ToolCall,
   { approval, toolVersions }: AgreedCall,
 ): Promise<Callable | null> {
-  // The version of an agent does not tell what the call does.
+  // The version of an agent does not say what the call does.
   if (call.kind !== 'http' && call.kind !== 'platform' && call.kind !== 'mcp') return null
   if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return null
   const tool = await currentCallable(services, call, true)

@@ -1,6 +1,5 @@
 /**
- * Answers what a segment of a run ended with: calls of the client and questions of the gate. A repeat finds the same next
- * segment.
+ * Answers what a segment of a run ended with: client tool calls and approvals. A repeat finds the same next segment.
  */
 import { AppError, invalidAt, notFound, type ErrorCode } from '../../../core/errors.ts'
 import { hashJson, type Json, type JsonObject } from '../../../core/json.ts'
@@ -33,22 +32,22 @@ export interface GivenVerdict {
 }
 
 export interface GivenAnswers {
-  /** `path`: where the request has it; without it, where it has the answers. */
+  /** The path in the request; absent: that of all answers. */
   outputs: { toolCallId: string; output: Json; isError?: boolean | undefined; path?: string[] }[]
   verdicts: GivenVerdict[]
-  /** Questions that were settled without this caller: they only say which segment is answered. */
+  /** Approvals that others have settled: they only identify the segment. */
   settled?: string[]
-  /** Open questions are left to people: calls only are answered here. */
+  /** Leaves pending approvals to people: only calls are answered here. */
   callsOnly?: boolean
   /** Whether the rest may stay open. Then the segment is read again from its beginning, with what is left of it. */
   isPart?: boolean
 }
 
 /**
- * Answers everything that a segment of this root run asked this caller for, and that nobody else has answered; the next segment
- * begins there. INVALID at `at` for a part of it, since the rest would stay open (see `isPart`), and for what no segment asked
- * for. Answers of earlier segments may come with them, as in a whole conversation. The same answers again change nothing and find the same segment; different ones are
- * refused with the error of the operation, and the first ones hold.
+ * Answers everything that a segment of this root run still wants from this caller; the next segment begins there. INVALID at
+ * `at` for only a part of it, since the rest would stay open (see `isPart`), and for what no segment asked for. Answers of
+ * earlier segments may be repeated, as in a whole conversation. The same answers again change nothing and find the same
+ * segment; different ones are refused with the error of the operation.
  */
 export async function answerSegment(
   ctx: Ctx,
@@ -71,7 +70,7 @@ export async function answerSegment(
   const asked = new Set([...[...calls, ...approvals].map(({ id }) => id), ...earlier])
   const unasked = given.verdicts.find(({ approvalId }) => !asked.has(approvalId))
   if (unasked) throw notFound('approval', unasked.approvalId)
-  // Outputs are refused all together, but a verdict that was given stays.
+  // Outputs are all or none; a verdict that was given before them stays.
   const stray = given.outputs.find(({ toolCallId }) => !asked.has(toolCallId))
   if (stray && given.verdicts.length > 0) throw notFound('call', stray.toolCallId)
   for (const verdict of given.verdicts) await decide(ctx, verdict, earlier.has(verdict.approvalId))
@@ -81,7 +80,7 @@ export async function answerSegment(
   return { generation: now ?? generation, segment: { generationId: generation.id, after: place } }
 }
 
-/** Submits all or none. What is refused says where the request has it. */
+/** Submits all or none. A refusal has the path in the request. */
 async function submit(
   ctx: Ctx,
   generationId: string,
@@ -108,8 +107,8 @@ function refusalAt(path: string[], { code, message }: { code: ErrorCode; message
 }
 
 /**
- * The first verdict holds. The same one again, by whatever way it was given, goes on; so does one of an earlier segment whose
- * question has become void since.
+ * The first verdict holds. The same one again, whichever way it was given, is accepted; so is one of an earlier segment whose
+ * approval was voided since.
  */
 async function decide(ctx: Ctx, given: GivenVerdict, isEarlier: boolean): Promise<void> {
   const { approvalId, approve, reason, arguments: edited, digest } = given

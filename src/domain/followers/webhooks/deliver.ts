@@ -1,4 +1,4 @@
-/** The rounds of the process that holds a cursor: it reads, sends and commits, until nothing is left. */
+/** Delivers events to webhooks: the process that holds a cursor reads, sends and commits until none are left. */
 import { sql } from '../../../store/db/sql.ts'
 import { LeaseLostError, type HeldRow } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
@@ -20,19 +20,19 @@ import { roundsUntilDown, send } from './send.ts'
 import { loadCursor, type CursorState } from './state.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 
-/** Events that are read at once; fewer with arguments, which may have 256 KiB each. */
+/** How many events are read at once; fewer with arguments, of up to 256 KiB each. */
 const pageSize = { thin: 200, full: 40 }
-/** An endpoint that has accepted nothing for so long is disabled, in milliseconds. */
+/** An endpoint that has accepted nothing for this long is disabled, in milliseconds. */
 const longestFailingMs = 5 * 24 * 3_600_000
 
-/** How many attempts had which outcome, since the process has started. */
+/** Attempts by outcome since the process started. */
 interface DeliveryCounts {
   delivered: number
   failed: number
   dead: number
 }
 
-/** The places of endpoints in the log. */
+/** The positions of endpoints in the log. */
 export const cursors: Places = {
   table: 'webhook_cursors',
   hasNews: sql`case
@@ -50,12 +50,12 @@ export const cursors: Places = {
     end`,
 }
 
-/** The follower that delivers what a cursor has behind it. */
+/** Delivers the events after a cursor. */
 export function webhookFollower(services: Services, counts: DeliveryCounts): Follower {
   return {
     places: cursors,
     name: 'a webhook',
-    // An endpoint that hangs keeps its own slot only.
+    // An endpoint that hangs holds only its own slot.
     slots: 256,
     round: (held, guard) => round(services, held, guard, counts),
   }
@@ -89,7 +89,7 @@ async function round(
   return 'ended'
 }
 
-/** The next events of the cursor; null when its place was gone and it goes on after it. */
+/** The next events after the cursor; null when its position was removed and it has moved on. */
 async function readPage(services: Services, held: HeldRow, state: CursorState): Promise<LogPage | null> {
   const { part, at, until, webhookId, full } = state
   if (until !== null && at.at >= until) return { events: [], end: at, more: false, isLast: true }
@@ -104,13 +104,13 @@ async function readPage(services: Services, held: HeldRow, state: CursorState): 
   }
   const isWanted = (event: LogPage['events'][number]) =>
     (until === null || positionOf(event, part).at <= until) &&
-    // News of a webhook is for others: its own would cause each other.
+    // A webhook is not sent events about itself: each delivery would cause another.
     (event.data as { webhookId?: string }).webhookId !== webhookId &&
     isSent(event.type)
   return { ...page, events: page.events.filter(isWanted) }
 }
 
-/** What is to be sent: one event for an endpoint that is down, to find out whether it is back. */
+/** The events to send; for an endpoint that is down just one, as a probe. */
 async function jobsOf(services: Services, state: CursorState, page: LogPage): Promise<Job[]> {
   const { projectId, ordered, failures } = state
   const failed = new Map(state.failed.map((one) => [one.eventId, one]))
@@ -151,7 +151,7 @@ async function sendJobs(
   })
 }
 
-/** Nothing is left to send now. False when the cursor must be read again. */
+/** Ends the round; false when the cursor must be read again. */
 async function end(services: Services, held: HeldRow, state: CursorState, page: LogPage): Promise<boolean> {
   const { db } = services
   if (page.isLast && state.isCallback && (await finishCallback(db, held, state))) return true
@@ -159,7 +159,7 @@ async function end(services: Services, held: HeldRow, state: CursorState, page: 
   return park(db, held, state, page.end)
 }
 
-/** This process's follower that delivers to webhooks. */
+/** Starts the deliveries of this process. */
 export interface WebhookWorker extends RunningFollower {
   counts: Readonly<DeliveryCounts>
   /** The age in seconds of the oldest event that an enabled webhook has not been sent yet. */

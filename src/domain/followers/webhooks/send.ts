@@ -1,4 +1,4 @@
-/** Attempts to deliver: a signed POST over guarded egress, what the receiver answered, and when it is tried again. */
+/** One delivery attempt: a signed POST over guarded egress, the response, and the time of the next attempt. */
 import { mask } from '../../../core/scrub.ts'
 import { entity } from '../../../core/shapes.ts'
 import type { TraceContext } from '../../../core/telemetry/unit.ts'
@@ -7,24 +7,24 @@ import type { Services } from '../../access/index.ts'
 import type { SendGuard } from '../follower.ts'
 import { signedHeaders } from './signature.ts'
 
-/** A header of an answer. */
+/** A response header. */
 export interface AnswerHeader {
   /** In lower case. */
   name: string
-  /** `[masked]` where the name says that it is a secret. */
+  /** `[masked]` when the name suggests a secret. */
   value: string
 }
 
-/** The most headers of an answer, characters of each name and value, and characters of all together. */
+/** Limits of stored response headers: their number, characters of a name or value, and characters in all. */
 export const mostHeaders = 20
 const longestName = 100
 const longestValue = 200
 const mostCharacters = 1500
 
-/** Names of headers whose values are secrets: those of standards, and what programs call their own. */
+/** Headers whose values are secrets, by standard or by custom. */
 const secret = /cookie|auth|token|secret|password|api-?key|credential|session|signature|jwt/
 
-/** The first headers of a response, as far as they fit. */
+/** The first headers of a response that fit the limits. */
 function keptHeaders(headers: Headers): AnswerHeader[] {
   const kept: AnswerHeader[] = []
   let left = mostCharacters
@@ -41,18 +41,18 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** After the first failure, the second, and so on. After the last one the delivery is dead. */
+/** The delay after each failure in turn; after the last one the delivery is dead. */
 const delaysMs = [5 * second, minute, 5 * minute, 30 * minute, 2 * hour, 12 * hour]
 const longestAskedMs = 24 * hour
 
-/** Plus or minus a tenth, so that what failed together is not sent again together. */
+/** Jitter of ten per cent, so that deliveries that failed together are not retried together. */
 export function jitter(milliseconds: number, random: () => number = Math.random): number {
   return milliseconds * (0.9 + 0.2 * random())
 }
 
 /**
- * Milliseconds until the next attempt after so many failures; null: there is none. What the receiver asked for with
- * Retry-After is the least.
+ * Milliseconds until the next attempt after this many failures, but no less than the receiver's Retry-After; null when there
+ * is none.
  */
 export function retryDelayMs(
   failures: number,
@@ -63,11 +63,11 @@ export function retryDelayMs(
   return delay === undefined ? null : Math.max(jitter(delay, random), askedMs ?? 0)
 }
 
-/** So many rounds in which everything failed, one after another, and the endpoint is taken to be down. */
+/** An endpoint counts as down after this many rounds in a row in which everything failed. */
 export const roundsUntilDown = 3
 const longestProbeMs = 5 * minute
 
-/** Milliseconds until the next event is tried at an endpoint that is down. */
+/** Milliseconds between probes of an endpoint that is down. */
 export function probeDelayMs(failures: number, random: () => number = Math.random): number {
   return jitter(Math.min(5 * second * 2 ** (failures - roundsUntilDown), longestProbeMs), random)
 }
@@ -79,18 +79,18 @@ export function askedDelayMs(header: string | null, nowMs: number): number | nul
   return Number.isFinite(milliseconds) ? Math.min(Math.max(milliseconds, 0), longestAskedMs) : null
 }
 
-/** What is kept of the body of an answer. */
+/** How much of a response body is stored. */
 const keptBytes = 1024
 const keptCharacters = 500
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export interface Answer {
   at: string
   /** The HTTP status; null when there was no response. */
   status: number | null
   /** Why there was no response, or why the response is not a success. */
   error: string | null
-  /** Of the response; absent without one, and in older rows. */
+  /** Of the response; absent without one and in rows of earlier releases. */
   headers?: AnswerHeader[]
   /** The beginning of the body of the response. */
   body: string | null
@@ -107,18 +107,18 @@ export interface Outcome {
   askedMs: number | null
 }
 
-/** What is sent: the id is the same in every attempt. */
+/** A message; its id is the same in every attempt. */
 export interface Message {
   id: string
   body: string
-  /** Where the run or call of the event is in a trace. */
+  /** The trace context of the run or call of the event. */
   trace?: TraceContext | undefined
 }
 
 export interface WebhookTarget {
   projectId: string
   url: string
-  /** The present secret first. */
+  /** The current secret first. */
   secrets: readonly string[]
 }
 
