@@ -137,11 +137,14 @@ function mapFacts<Value>(make: (fact: Fact) => Value): Record<Fact, Value> {
 interface Proved<Known, Judged, Result> {
   /** What this process remembers; null when it must read. */
   remembered: Known | null
-  /** The same as it is now. Throws when the one who asks may not act any more. */
-  read(): Promise<Known>
+  /** The same as it is now. Throws when the one who asks may not act any more. `isAgain`: a proof did not hold. */
+  read(isAgain: boolean): Promise<Known>
   judge(known: Known): Promise<Judged>
-  /** Writes under a proof of what was judged. StaleReadError, with nothing written, when the proof does not hold. */
-  write(judged: Judged): Promise<Result>
+  /**
+   * Writes under a proof of what was judged. StaleReadError, with nothing written, when the proof does not hold. `isAgain`: it was
+   * tried before for this request.
+   */
+  write(judged: Judged, isAgain: boolean): Promise<Result>
 }
 
 /** Rows that were just read may change as well: they are read at most this often for one request, which is CONFLICT then. */
@@ -158,13 +161,20 @@ export async function withProof<Known, Judged, Result>({
   judge,
   write,
 }: Proved<Known, Judged, Result>): Promise<Result> {
+  let writes = 0
+  const put = (judged: Judged) => write(judged, writes++ > 0)
   if (remembered !== null) {
     const judged = await orNull(judge(remembered), (error) => isStale(error) || isRefusal(error))
-    const done = judged && (await orNull(write(judged.it), isStale))
+    const done = judged && (await orNull(put(judged.it), isStale))
     if (done) return done.it
   }
   for (let reads = 1; ; reads++) {
-    const done = await orNull(read().then(judge).then(write), isStale)
+    const done = await orNull(
+      read(writes > 0)
+        .then(judge)
+        .then(put),
+      isStale,
+    )
     if (done) return done.it
     if (reads === mostReads)
       throw new AppError(

@@ -165,20 +165,18 @@ export async function beginGeneration(
   // Files are resolved once only.
   const known = input.attachments ? null : rememberedAgent(ctx, given.agentId)
   const caller = basisOf(ctx.principal)
-  let isCounted = false
   return withProof({
     remembered: known && {
       agent: known,
       basis: { ...caller, agentId: known.id, agentVersion: known.version },
     },
-    async read() {
-      if (isCounted) await assertStillValid(ctx.db, ctx.principal)
+    async read(isAgain) {
+      if (isAgain) await assertStillValid(ctx.db, ctx.principal)
       return { agent: await readAgent(ctx, given.agentId), basis: caller }
     },
     judge: (from) => prepareFor(ctx, from, input, given),
-    async write(row) {
-      if (!isCounted) await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
-      isCounted = true
+    async write(row, isAgain) {
+      if (!isAgain) await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
       return insertAndRun(ctx, row, bind)
     },
   })
