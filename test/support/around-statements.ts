@@ -2,7 +2,7 @@
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Database } from '../../src/store/db/database.ts'
-import { sharingCommits } from '../../src/store/db/statements-of-one-moment.ts'
+import { sharingCommits } from '../../src/store/db/fast-statements.ts'
 import { oneLine } from './one-line.ts'
 
 export interface Sent {

@@ -5,7 +5,7 @@
 import { jsonb } from '../../store/db/database.ts'
 import { AppError } from '../../core/errors.ts'
 import { StaleReadError } from '../basis/index.ts'
-import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
+import { sharingCommits } from '../../store/db/fast-statements.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import type { Slot } from '../../store/work/worker.ts'

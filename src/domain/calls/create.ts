@@ -2,7 +2,7 @@
  * Creates a call outside any generation: commits it as EXECUTING or with its approval, those of one moment in one
  * statement, or joins an earlier one.
  */
-import { batchStatements } from '../../store/db/statements-of-one-moment.ts'
+import { batchStatements } from '../../store/db/fast-statements.ts'
 import {
   basisColumns,
   basisHolds,

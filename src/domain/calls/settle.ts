@@ -3,7 +3,7 @@
  * after it.
  */
 import { writeJson } from '../../core/json.ts'
-import { batchStatements } from '../../store/db/statements-of-one-moment.ts'
+import { batchStatements } from '../../store/db/fast-statements.ts'
 import { writtenRows, selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'

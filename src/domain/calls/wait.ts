@@ -2,7 +2,7 @@
  * Waiting for a call or generation that another process may run: hints make it fast, one poll of the rows for all who
  * wait makes it certain.
  */
-import { batchStatements } from '../../store/db/statements-of-one-moment.ts'
+import { batchStatements } from '../../store/db/fast-statements.ts'
 import { type Services, unauthenticatedError, type Ctx } from '../access/index.ts'
 import { loadCalls, type ToolCall, isOpen } from '../tool-calls/index.ts'
 import { setTimeout as pause } from 'node:timers/promises'

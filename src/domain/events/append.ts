@@ -20,7 +20,7 @@ import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
 import * as store from '../../store/events/log.ts'
 import { writeJson } from '../../core/json.ts'
-import { batchStatements } from '../../store/db/statements-of-one-moment.ts'
+import { batchStatements } from '../../store/db/fast-statements.ts'
 import { memoryOf } from '../basis/index.ts'
 import { rowsOf } from '../../store/db/rows.ts'
 

@@ -1,7 +1,7 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
 import { momentNow, type Moment } from '../../core/time.ts'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
-import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
+import { sharingCommits } from '../../store/db/fast-statements.ts'
 import { prove, StaleReadError, type Basis, areFree } from '../basis/index.ts'
 import { vectorOf } from '../../store/db/lists.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'

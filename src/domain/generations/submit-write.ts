@@ -2,7 +2,7 @@
 import type { ToolResult } from '../../core/content.ts'
 import { momentNow, type Moment } from '../../core/time.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { sharingCommits } from '../../store/db/statements-of-one-moment.ts'
+import { sharingCommits } from '../../store/db/fast-statements.ts'
 import { StaleReadError, runIsFree } from '../basis/index.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'

@@ -1,5 +1,5 @@
 /** The person behind a key: keys belong to the person who created them, directly or through other keys. */
-import { batchStatements } from '../../../store/db/statements-of-one-moment.ts'
+import { batchStatements } from '../../../store/db/fast-statements.ts'
 import { jsonb, query, type Database } from '../../../store/db/database.ts'
 import { memoryOf } from '../../basis/index.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'

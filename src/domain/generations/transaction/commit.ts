@@ -2,7 +2,7 @@
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
-import { sharingCommits } from '../../../store/db/statements-of-one-moment.ts'
+import { sharingCommits } from '../../../store/db/fast-statements.ts'
 import { prove, StaleReadError, type Basis, runIsFree } from '../../basis/index.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'

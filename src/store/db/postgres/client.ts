@@ -2,9 +2,9 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import type { Database } from '../database.ts'
-import { shareCommits } from '../statements-of-one-moment.ts'
+import { shareCommits } from '../fast-statements.ts'
 import { ConnectionLostError, sqlState } from '../storage-error.ts'
-import { commit, plain, type Run, sharedCommits } from './shared-commit.ts'
+import { commit, plain, type Run, sharedCommits } from './fast-commits.ts'
 import type { SessionPool } from './pool.ts'
 import { writingWords, type Session } from './session.ts'
 
