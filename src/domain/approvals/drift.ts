@@ -91,7 +91,7 @@ export async function callableAsAgreed(
   { approval, toolVersions }: AgreedCall,
 ): Promise<Callable | null> {
   // The version of an agent does not say what the call does.
-  if (call.kind !== 'http' && call.kind !== 'platform' && call.kind !== 'mcp') return null
+  if (!call.kind || call.kind === 'agent' || call.kind === 'client') return null
   if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return null
   const tool = await currentCallable(services, call, true)
   return tool && isSame(services, approval, tool, call) ? tool : null

@@ -5,18 +5,13 @@
 import { kindOfId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { entity } from '../../core/shapes.ts'
-import {
-  type ToolDefinition,
-  type ToolKind,
-  type ToolAnnotations,
-  judgedActionHash,
-  runtimeName,
-} from './fields.ts'
+import { type ToolDefinition, type ToolAnnotations, judgedActionHash, runtimeName } from './fields.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import { heldChanges, type Catalog, type UpstreamTool } from '../upstream/index.ts'
 import { alwaysBy, gateOf, whenGiven, type GatePolicy } from '../gates/index.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import type { McpToolConfig } from './kinds/mcp-config.ts'
+import type { ToolKind } from './tool-kinds.ts'
 
 /** What a call can target: a tool of some kind, or an agent, which is not in the registry. */
 export type CallKind = ToolKind | 'agent'

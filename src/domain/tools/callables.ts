@@ -9,6 +9,7 @@ import { loadUpstreams, type Catalog } from '../upstream/index.ts'
 import { isReadAction, readCallable } from './kinds/mcp.ts'
 import { refreshNow } from './outside.ts'
 import { loadTools } from './registry.ts'
+import { hasActions } from './tool-kinds.ts'
 import { loadVersion } from './versions.ts'
 
 /** Agents of a project as callables, in the order of the ids; deleted agents are left out. Checks no permission. */
@@ -108,12 +109,11 @@ export async function requireCallable(
   if (found) return found
   const names = (await loadCallables(services, [tool], catalogs)).flatMap((one) => one.action ?? [])
   const known = names.slice(0, maxNamesShown).join(', ') || 'none'
-  const message =
-    tool.kind === 'http' || tool.kind === 'client'
-      ? `is for mcp and platform tools; this is an ${tool.kind} tool: leave it out`
-      : action === null
-        ? `is required for this kind of tool; it has: ${known}`
-        : `is no action of this tool; it has: ${known}`
+  const message = !hasActions(tool.kind)
+    ? `is for mcp and platform tools; this is an ${tool.kind} tool: leave it out`
+    : action === null
+      ? `is required for this kind of tool; it has: ${known}`
+      : `is no action of this tool; it has: ${known}`
   throw invalidAt([...path], message)
 }
 

@@ -10,6 +10,7 @@ import { gateFaults } from '../gates/index.ts'
 import { upstreamFaults } from '../upstream/index.ts'
 import { actionGatePath, titleFaults } from './gates.ts'
 import { type ToolDefinition, toolFields } from './fields.ts'
+import { hasActions } from './tool-kinds.ts'
 import type { OwnedDefinition, Tool } from './callable.ts'
 import { storeFields, type Changes, type GivenFields } from '../../core/field-list.ts'
 
@@ -45,18 +46,18 @@ function httpFaults({ http, inputSchema, presetParameters }: ToolDefinition, sav
   )
 }
 
-function gatesFaults({ gate, mcp, platform, inputSchema }: ToolDefinition, projectId: string): Issue[] {
+function gatesFaults({ kind, gate, mcp, inputSchema }: ToolDefinition, projectId: string): Issue[] {
   const root = ['input', 'gate']
   return [
     ...gateFaults(gate, projectId, root),
-    ...titleFaults(gate, mcp || platform ? null : { inputSchema, projectId }, root),
+    ...titleFaults(gate, hasActions(kind) ? null : { inputSchema, projectId }, root),
     ...Object.values(mcp?.gates ?? {}).flatMap((one, i) => gateFaults(one, projectId, actionGatePath(i))),
   ]
 }
 
 function kindFaults(definition: ToolDefinition, actions: PlatformActions, projectId: string): Issue[] {
   const { kind, outputSchema } = definition
-  if (kind === 'http' || kind === 'client') return ownFaults(definition, projectId)
+  if (!hasActions(kind)) return ownFaults(definition, projectId)
   if (outputSchema) {
     const message = 'is for http and client tools; each action of this tool has its own: leave it out'
     return [{ path: ['input', 'outputSchema'], message }]

@@ -1,15 +1,14 @@
 /** The fields of a tool: each declared once, with all that follows for who gives, keeps, approves and sees it. */
-import { hashJson, type JsonObject, writeJson, isJsonObject, type Json } from '../../core/json.ts'
+import { hashJson, type JsonObject, writeJson, type Json } from '../../core/json.ts'
 import { bareSchema } from '../../core/schema-walk.ts'
 import { looseningHints } from '../upstream/index.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { jsonObject, text, whole } from '../../core/check.ts'
 import { bundle, field, requiredField, type StoredOf } from '../../core/field-list.ts'
-import { choice, oneOf, optional, part, scalar } from '../../core/shapes.ts'
+import { choice, optional, part } from '../../core/shapes.ts'
 import { gateInput } from '../gates/index.ts'
-import { httpInput, httpOf } from './kinds/http-config.ts'
-import { mcpInput, mcpOf } from './kinds/mcp-config.ts'
+import { hasActions, noConfigs, schemaInput, seenConfigs, storeConfig, toolConfig } from './tool-kinds.ts'
 
 /** What an upstream or the installation says about an action of a tool. */
 export interface ActionFacts {
@@ -81,15 +80,6 @@ export function collisions(names: Iterable<string>): string[] {
 }
 
 const presetLimits = [64 * 1024, 20] as const
-const schemaInput = () =>
-  scalar(
-    'JSONSchema',
-    z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object'),
-  )
-const argumentsSchema = schemaInput().describe(
-  'The JSON Schema of the arguments, preset parameters included.',
-)
-
 export const taskMode = choice(
   'TaskMode',
   'Whether calls over MCP become tasks (extension io.modelcontextprotocol/tasks).',
@@ -144,54 +134,6 @@ export const annotations = part(
   },
 )
 export type ToolAnnotations = WithoutNulls<z.output<typeof annotations>>
-
-export const toolKind = choice('ToolKind', 'The kind of a tool, which decides where calls run.', {
-  http: 'Gatehouse calls an HTTP endpoint.',
-  client: 'The client application runs the tool: a generation pauses until its output is submitted.',
-  mcp: 'Gatehouse calls an upstream MCP server: each tool of the server is an action.',
-  platform: 'Gatehouse runs its own operations: each is an action.',
-})
-export type ToolKind = z.output<typeof toolKind>
-
-/** Operations of Gatehouse as a tool. */
-const platform = part(
-  'PlatformToolConfigInput',
-  'The config of a platform tool: operations of Gatehouse, run with the permissions of the caller.',
-  {
-    actions: z
-      .array(text(100, 1))
-      .min(1)
-      .max(200)
-      .describe('Names of platform actions, 1 to 200; the query platformActions lists them.'),
-  },
-)
-
-const config = oneOf(
-  'ToolConfigInput',
-  'The config of a tool: exactly one kind.',
-  'give exactly one kind of config',
-  {
-    http: httpInput(argumentsSchema).describe('A tool that calls an HTTP endpoint.'),
-    client: part('ClientToolConfigInput', 'The config of a client tool, which the client application runs.', {
-      inputSchema: argumentsSchema,
-    }).describe('A tool that the client application runs.'),
-    mcp: mcpInput.describe('A tool that serves the tools of an upstream MCP server.'),
-    platform: platform.describe('A tool that runs operations of Gatehouse.'),
-  },
-)
-
-/** What is kept of a config. Tools with several actions have a schema for each of them, and none of their own. */
-function configOf({ http, client, mcp, platform: own }: z.output<typeof config>) {
-  const kind: ToolKind = http ? 'http' : client ? 'client' : mcp ? 'mcp' : 'platform'
-  const inputSchema: JsonObject = (http ?? client)?.inputSchema ?? { type: 'object' }
-  return {
-    kind,
-    inputSchema,
-    http: http ? httpOf(http) : null,
-    mcp: mcp ? mcpOf(mcp) : null,
-    platform: own ? { actions: [...new Set(own.actions)] } : null,
-  }
-}
 
 export const toolFields = {
   name: requiredField(
@@ -300,18 +242,16 @@ export const toolFields = {
     loosens: false,
     seen: true,
   }),
-  config: bundle(config.describe('The kind of the tool with its settings.'), {
-    keep: configOf,
+  config: bundle(toolConfig.describe('The kind of the tool with its settings.'), {
+    keep: storeConfig,
     judged: ({ inputSchema, ...own }) =>
       ({ ...own, inputSchema: bareSchema(inputSchema) }) as unknown as Json,
     shown: null,
-    or: { kind: undefined, inputSchema: undefined, http: null, mcp: null, platform: null },
+    or: { kind: undefined, inputSchema: undefined, ...noConfigs },
     loosens: true,
-    seen: ({ inputSchema, http, mcp, platform: own }, masking) => ({
-      inputSchema: mcp || own ? null : (masking?.schema(inputSchema) ?? inputSchema),
-      http: http && { ...http, headers: masking?.values(http.headers) ?? http.headers },
-      mcp: mcp && (masking ? { ...mcp, headers: masking.values(mcp.headers), auth: null } : mcp),
-      platform: own,
+    seen: ({ kind, inputSchema, ...own }, masking) => ({
+      inputSchema: hasActions(kind) ? null : (masking?.schema(inputSchema) ?? inputSchema),
+      ...seenConfigs(own, masking),
     }),
   }),
 }

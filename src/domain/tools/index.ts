@@ -34,7 +34,7 @@ export {
   toolVersionsOf,
   type ToolVersions,
 } from './known-tools.ts'
-export { maskedPaths, maskedText, valuesAt, shownFullSchema, shownValues } from './masking.ts'
+export { maskedPaths, maskedText, valuesAt, shownConfig, shownFullSchema, shownValues } from './masking.ts'
 export { maskAt } from '../../core/scrub.ts'
 export { createTool, deleteTool, findTool, getTools, listTools, loadTools, updateTool } from './registry.ts'
 export {
@@ -78,10 +78,9 @@ export {
   taskDefaults,
   taskMode,
   toolFields,
-  toolKind,
   type TaskPolicy,
   type ToolDefinition,
-  type ToolKind,
 } from './fields.ts'
+export { hasActions, seenConfigs, toolKind, toolKinds, type ToolKind } from './tool-kinds.ts'
 export { httpMethod } from './kinds/http-config.ts'
 export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'

@@ -14,6 +14,7 @@ import {
 import { mask, maskAt } from '../../core/scrub.ts'
 import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition, Tool } from './callable.ts'
+import { hasActions, seenConfigs } from './tool-kinds.ts'
 import { allows, type Ctx } from '../access/index.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
@@ -173,11 +174,21 @@ export function shownValues(ctx: Ctx, tool: Tool, values: JsonObject): JsonObjec
   return Object.fromEntries(Object.keys(values).map((name) => [name, mask]))
 }
 
+/** What this caller sees of the config of the tool's kind. */
+export function shownConfig(ctx: Ctx, tool: Tool): Record<string, unknown> {
+  const masking = {
+    values: (own: JsonObject) => shownValues(ctx, tool, own),
+    schema: (own: JsonObject) => own,
+  }
+  const seen: Record<string, unknown> = { ...seenConfigs(tool, masking) }
+  return (seen[tool.kind] ?? {}) as Record<string, unknown>
+}
+
 /**
  * The schema of the arguments as the tool was saved with it, presets included: null for this caller without
  * `tools:Update` on the tool, and for tools whose actions have schemas of their own.
  */
 export function shownFullSchema(ctx: Ctx, tool: Tool): JsonObject | null {
-  if (tool.mcp || tool.platform) return null
+  if (hasActions(tool.kind)) return null
   return allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`) ? tool.inputSchema : null
 }

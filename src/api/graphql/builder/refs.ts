@@ -17,7 +17,7 @@ import type { DataRemoval, LegalHold, Retention } from '../../../domain/retentio
 import type { Thread } from '../../../domain/threads/index.ts'
 import type { Spending } from '../../../domain/statistics/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
-import type { Tool } from '../../../domain/tools/index.ts'
+import { toolKinds, type Tool } from '../../../domain/tools/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { Trigger } from '../../../domain/triggers/index.ts'
 import type {
@@ -29,7 +29,7 @@ import type {
 } from '../../../domain/followers/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
-import { createShapes } from './shapes.ts'
+import { createShapes, mapValues } from './shapes.ts'
 
 /** An event of the log, with the cursor to go on from. */
 export type Fact<Type extends EventType = EventType> = Extract<RecordedEvent, { type: Type }> & {
@@ -66,6 +66,8 @@ export function declareRefs() {
     builder,
     ...addErrorTypes(builder),
     ...entities,
+    /** The object type of each kind of tool. */
+    toolTypes: mapValues(toolKinds, ({ object }) => builder.objectRef<Tool>(object.name)),
     shapes: createShapes(builder, entities),
   }
 }
@@ -83,10 +85,6 @@ function declareEntities() {
     Session: builder.objectRef<Session>('Session'),
     Principal: builder.objectRef<NamedPrincipal>('Principal'),
     Tool: builder.interfaceRef<Tool>('Tool'),
-    HttpTool: builder.objectRef<Tool>('HttpTool'),
-    ClientTool: builder.objectRef<Tool>('ClientTool'),
-    McpTool: builder.objectRef<Tool>('McpTool'),
-    PlatformTool: builder.objectRef<Tool>('PlatformTool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
     ItemError: builder.objectRef<ItemError>('ItemError'),

@@ -2,8 +2,7 @@
 import { authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { GatePolicy } from '../../../domain/gates/index.ts'
-import { loadCallables, shownValues, type Tool } from '../../../domain/tools/index.ts'
-import { hasPrefix } from '../builder/connections.ts'
+import { loadCallables } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { addToolActions } from './tool-actions.ts'
 import { addUpstreams } from './upstreams.ts'
@@ -47,7 +46,7 @@ function addUpstreamAuth(refs: Refs) {
   })
 }
 
-/** Adds McpTool. */
+/** Adds what McpTool has beside the fields of its kind. */
 export function addMcpTool(
   refs: Refs,
   ToolAction: ReturnType<typeof addToolActions>,
@@ -80,61 +79,29 @@ export function addMcpTool(
       }),
     }),
   })
-  refs.McpTool.implement({
-    description:
-      'An upstream MCP server as a tool: each tool of the server is an action, which models see as ' +
-      '{name}_{mcpToolName}.',
-    interfaces: [builder.nodeInterfaceRef(), refs.Tool],
-    isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'mcp',
-    fields: (t) => ({
-      url: t.string({
-        description: 'The URL of the server, with {{secret:NAME}} not replaced.',
-        resolve: (tool) => tool.mcp!.url,
-      }),
-      headers: t.field({
-        type: 'JSONObject',
-        description:
-          'Static headers by name, with {{secret:NAME}} not replaced. Values are masked for an API key ' +
-          'without tools:Update.',
-        resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.mcp!.headers),
-      }),
-      auth: t.field({
-        type: Auth,
-        nullable: true,
-        description:
-          'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, ' +
-          'when a person logged in.',
-        resolve: (tool) => tool.mcp!.auth,
-      }),
-      allow: t.stringList({
-        nullable: true,
-        description: 'Names of the tools of the server that are served; null: all.',
-        resolve: (tool) => tool.mcp!.allow,
-      }),
-      deny: t.stringList({
-        description: 'Names of the tools of the server that are never served.',
-        resolve: (tool) => tool.mcp!.deny,
-      }),
-      gates: t.field({
-        type: [Gate],
-        description: 'Gates of single actions; every other action has the gate of the tool.',
-        resolve: (tool) => Object.entries(tool.mcp!.gates).map(([action, gate]) => ({ action, gate })),
-      }),
-      relay: t.field({
-        type: Relay,
-        description: 'The resources and prompts of the server that clients of the bridge may read.',
-        resolve: (tool) => tool.mcp!.relay ?? { resources: [], prompts: [] },
-      }),
-      trustHints: t.boolean({
-        description:
-          'Whether readOnlyHint and idempotentHint of the server decide if a call is repeated after a crash.',
-        resolve: (tool) => tool.mcp!.trustHints,
-      }),
-      actions: t.field({
-        type: [ToolAction],
-        description: 'The actions that the tool serves, from the last discovery, at most 1,000.',
-        resolve: (tool, _args, { ctx }) => loadCallables(ctx, [tool]),
-      }),
+  builder.objectFields(refs.toolTypes.mcp, (t) => ({
+    auth: t.field({
+      type: Auth,
+      nullable: true,
+      description:
+        'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, ' +
+        'when a person logged in.',
+      resolve: (tool) => tool.mcp!.auth,
     }),
-  })
+    gates: t.field({
+      type: [Gate],
+      description: 'Gates of single actions; every other action has the gate of the tool.',
+      resolve: (tool) => Object.entries(tool.mcp!.gates).map(([action, gate]) => ({ action, gate })),
+    }),
+    relay: t.field({
+      type: Relay,
+      description: 'The resources and prompts of the server that clients of the bridge may read.',
+      resolve: (tool) => tool.mcp!.relay ?? { resources: [], prompts: [] },
+    }),
+    actions: t.field({
+      type: [ToolAction],
+      description: 'The actions that the tool serves, from the last discovery, at most 1,000.',
+      resolve: (tool, _args, { ctx }) => loadCallables(ctx, [tool]),
+    }),
+  }))
 }

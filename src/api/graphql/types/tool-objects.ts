@@ -6,7 +6,9 @@ import {
   annotations,
   shownFullSchema,
   shownSchema,
+  hasActions,
   shownValues,
+  toolKinds,
   taskDefaults,
   toolFields,
   type Tool,
@@ -29,13 +31,6 @@ function addTaskPolicy({ builder, shapes }: Refs) {
   })
 }
 
-const typeNames = {
-  http: 'HttpTool',
-  client: 'ClientTool',
-  mcp: 'McpTool',
-  platform: 'PlatformTool',
-} as const
-
 export function addToolTypes(refs: Refs, gates: GateTypes) {
   const { builder, shapes } = refs
   const Annotations = builder.objectRef<Tool['annotations']>('ToolAnnotations').implement({
@@ -48,7 +43,7 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
   refs.Tool.implement({
     description: 'A stored tool. The kind decides where calls run.',
     interfaces: [builder.nodeInterfaceRef()],
-    resolveType: ({ kind }) => typeNames[kind],
+    resolveType: ({ kind }) => toolKinds[kind].object.name,
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The id of the tool; it begins with tool_.' }),
       ...shapes.storedFields(t, toolFields),
@@ -58,7 +53,7 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         description:
           'The JSON Schema of the arguments as models and clients see it, without preset parameters. Null ' +
           'for mcp and platform tools: each action has its own.',
-        resolve: (tool) => (tool.platform || tool.mcp ? null : shownSchema(tool)),
+        resolve: (tool) => (hasActions(tool.kind) ? null : shownSchema(tool)),
       }),
       fullInputSchema: t.field({
         type: 'JSONSchema',

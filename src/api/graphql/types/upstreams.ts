@@ -124,7 +124,7 @@ function addUpstreamType(refs: Refs): void {
       }),
     }),
   })
-  builder.objectField(refs.McpTool, 'upstream', (t) =>
+  builder.objectField(refs.toolTypes.mcp, 'upstream', (t) =>
     t.field({
       type: Upstream,
       nullable: true,
