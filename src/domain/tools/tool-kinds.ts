@@ -152,10 +152,10 @@ export const toolConfig = oneOf(
   record(({ input }) => input) as { [Name in ToolKind]: Kinds[Name]['input'] },
 )
 
-type Stored<Name extends ToolKind> = ReturnType<Kinds[Name]['store']>
+type StoredConfig<Name extends ToolKind> = ReturnType<Kinds[Name]['store']>
 /** What is stored of each kind, under its name; null for a tool of another kind. */
 export type ToolConfigs = {
-  [Name in ToolKind as Stored<Name> extends null ? never : Name]: Stored<Name> | null
+  [Name in ToolKind as StoredConfig<Name> extends null ? never : Name]: StoredConfig<Name> | null
 }
 export const noConfigs = Object.fromEntries(
   entries.filter(([, { seen }]) => seen).map(([name]) => [name, null]),
