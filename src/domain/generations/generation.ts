@@ -1,7 +1,8 @@
 /** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
+import * as view from '../../core/view.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { z } from 'zod'
-import { choice, entity, part } from '../../core/shapes.ts'
+import { choice, entity, part, idOf } from '../../core/shapes.ts'
 import { callbackSecretShape } from '../followers/index.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
@@ -32,7 +33,7 @@ export const generationStatus = choice(
 )
 export type GenerationStatus = z.output<typeof generationStatus>
 
-export const stopReasonChoice = choice('StopReason', 'Why a completed generation ended.', {
+const stopReasonChoice = choice('StopReason', 'Why a completed generation ended.', {
   END_TURN: 'The model ended its turn without a tool call.',
   STOP_CONDITION: 'A stop condition of the agent was met.',
   MAX_STEPS: 'The generation reached maxSteps.',
@@ -42,7 +43,7 @@ export const stopReasonChoice = choice('StopReason', 'Why a completed generation
 } satisfies Record<StopReason, string>)
 export type StopReason = z.output<typeof stopReason>
 
-export const failureCodeChoice = choice('GenerationFailureCode', 'Why a generation failed.', {
+const failureCodeChoice = choice('GenerationFailureCode', 'Why a generation failed.', {
   MODEL_NOT_CONFIGURED: 'The model or its provider is not configured in this installation or project.',
   MODEL_AUTH: 'The provider refused the API key that is configured for it.',
   MODEL_RATE_LIMITED: 'The provider refused the request for its rate limit, and refused every retry.',
@@ -105,16 +106,65 @@ export interface StoredTrace extends TraceContext {
   at?: number
 }
 
-export interface Generation {
-  id: string
+/** The model that produced a response. */
+export interface UsedModel {
+  name: string
+  kind: string
+}
+const usedModel = entity<UsedModel>()('Model')
+
+export const generationShape = part(
+  'Generation',
+  'One run of an agent: a loop of model steps and tool calls.',
+  {
+    id: idOf('generation'),
+    agentId: view.object(
+      'agent',
+      'Agent',
+      'The agent as it is now; null when it was deleted or is hidden from this API key.',
+    ),
+    threadId: view.id('The id of the thread; start another generation with it to continue the conversation.'),
+    requestedBy: view.principal(
+      'requester',
+      'The principal that started the generation.',
+      'The id of the API key or person that started the generation.',
+    ),
+    stepCount: view.int('The number of model steps committed so far.'),
+    model: usedModel.describe('The model that was used last; null before the first attempt.').nullable(),
+    stopReason: stopReasonChoice
+      .describe('Why the generation ended; null unless the status is COMPLETED.')
+      .nullable(),
+    truncated: view.flag('Whether a limit ended the generation before the model was done.'),
+    error: part('GenerationError', 'The failure that ended a generation.', {
+      code: failureCodeChoice.describe('The stable code of the failure, for programs.'),
+      message: view.text('An explanation of the failure for people.'),
+    })
+      .describe('Why the generation failed; null unless the status is FAILED.')
+      .nullable(),
+    output: part('GenerationOutput', 'The output of a completed generation.', {
+      text: view.text('The final text of the model; null when there is none.').nullable(),
+      object: view
+        .json('The structured output, which matches outputSchema; null without an outputSchema.')
+        .nullable(),
+    })
+      .describe('The output of the generation; null unless the status is COMPLETED.')
+      .nullable(),
+    cancelRequestedAt: view.date('When cancelGeneration was called; null when it was not.').nullable(),
+    cancelReason: view.text('The reason given to cancelGeneration; null when none was given.').nullable(),
+    deadlineAt: view.date(
+      'When the generation expires. Time in which it or a child run waits for an approver is added.',
+    ),
+    createdAt: view.date('When the generation was created.'),
+    startedAt: view.date('When a worker first claimed the generation; null before that.').nullable(),
+    finishedAt: view.date('When the generation ended; null before that.').nullable(),
+  },
+)
+export interface Generation extends z.output<typeof generationShape> {
   projectId: string
-  agentId: string
   agentVersion: number
-  threadId: string
   storedStatus: StoredStatus
   settings: AgentSettings
   input: Message[]
-  requestedBy: string
   /** Rights of a person with a token, frozen when the generation was created; null for a key. */
   requester: Requester | null
   trace: StoredTrace | null
@@ -126,24 +176,11 @@ export interface Generation {
   depth: number
   /** What a retry begins with; null for other runs. */
   retryOf: RetryOf | null
-  stepCount: number
   attempt: number
   nextStep: NextStep | null
-  model: { name: string; kind: string } | null
-  stopReason: StopReason | null
-  truncated: boolean
-  error: { code: FailureCode; message: string } | null
-  output: { text: string | null; object: Json | null } | null
   inputTokens: number
   outputTokens: number
   lastSeq: number
-  cancelRequestedAt: Date | null
-  cancelReason: string | null
-  /** The time while a person is asked is added to it, see nesting/deadline.ts. */
-  deadlineAt: Date
-  createdAt: Date
-  startedAt: Date | null
-  finishedAt: Date | null
 }
 
 export const Generation = entity<Generation>()('Generation')
@@ -207,62 +244,100 @@ export function ownThreadId(generationId: string): string {
   return generationId.replace(/^gen_/, 'thr_')
 }
 
-/** One committed model response. */
-export interface Step {
-  id: string
-  projectId: string
-  generationId: string
-  /** Counts from 1. */
-  stepIndex: number
-  /** The attempt that succeeded; attempts count from 1. */
-  attempt: number
-  model: { name: string; kind: string }
-  parts: AssistantPart[]
-  /** The tools as sent to the model. */
-  surface: StepTool[]
-  toolChoice: JsonObject
-  finishReason: string
-  usage: Usage
-  /** The notice that was appended to the instructions of this step. */
-  notice: string | null
-  elided: JsonObject | null
-  /** The tools that were left out of the request; null: none. */
-  leftOut: LeftOutTool[] | null
-  /** When the request of the successful attempt was sent, and when the first part of its response arrived. */
-  startedAt: Date | null
-  firstTokenAt: Date | null
-  createdAt: Date
+const toolOfStep = {
+  name: view.text('The runtime name of the tool.'),
+  toolId: view.id('The id of the tool, or of the agent that is called.'),
 }
-
-/** An attempt at a model response that failed. */
-export interface FailedAttempt {
-  generationId: string
-  /** The step that it was for, from 1. Without a later attempt the generation has no such step. */
-  stepIndex: number
-  attempt: number
-  model: string
-  errorCode: StepResetReason
-  /** What went wrong, for people; null in older rows. */
-  errorMessage: string | null
-  /** The HTTP status of the provider's answer; null when there was none, and in older rows. */
-  httpStatus: number | null
-  startedAt: Date | null
-  /** When it failed. */
-  createdAt: Date
-}
-
-export interface StepTool {
-  name: string
-  toolId: string
+export interface StepTool extends z.output<z.ZodObject<typeof toolOfStep>> {
   version: number
 }
 
 /** A tool that the model of a step did not get. */
-export interface LeftOutTool extends StepTool {
-  /** Why, for people, without keys and addresses. */
-  reason: string
+export const leftOutTool = part(
+  'LeftOutTool',
+  "A tool of an agent that its model did not get: the model's provider refused it, or there were too many. It can be " +
+    'called all the same, by callTool and by MCP clients.',
+  {
+    ...toolOfStep,
+    reason: view.text(
+      'Why the tool was left out, for people: the words of the provider, without keys and addresses, or how many tools ' +
+        'the model takes.',
+    ),
+  },
+)
+export interface LeftOutTool extends StepTool, z.output<typeof leftOutTool> {
   /** True when the model's provider refused this tool; false when there were too many. */
   isRefused: boolean
+}
+
+/** One committed model response. */
+export const stepShape = part('Step', 'One response of the model with its tool calls.', {
+  id: idOf('step'),
+  stepIndex: view.under('index', view.int('The number of the step in its generation, from 1.')),
+  attempt: view.int('The number of the attempt that succeeded, from 1.'),
+  model: usedModel.describe('The model that produced the response.'),
+  finishReason: view.text(
+    'Why the provider ended the response: stop, length, content-filter, tool-calls or other.',
+  ),
+  notice: view
+    .text('The message that Gatehouse added for the model in this step; null when it added none.')
+    .nullable(),
+  elided: view
+    .jsonObject(
+      'Counts of the parts of the history that the model did not receive; null when it received all.',
+    )
+    .nullable(),
+  startedAt: view
+    .date(
+      'When the request of the successful attempt was sent to the model; null for a step of an older release.',
+    )
+    .nullable(),
+  firstTokenAt: view
+    .date('When the first part of the response arrived; null for a step of an older release.')
+    .nullable(),
+  createdAt: view.date('When the step was committed.'),
+})
+export interface Step extends z.output<typeof stepShape> {
+  projectId: string
+  generationId: string
+  parts: AssistantPart[]
+  /** The tools as sent to the model. */
+  surface: StepTool[]
+  toolChoice: JsonObject
+  usage: Usage
+  /** The tools that were left out of the request; null: none. */
+  leftOut: LeftOutTool[] | null
+}
+
+/** An attempt at a model response that failed. */
+export const failedAttempt = part('FailedAttempt', 'An attempt at a response of the model that failed.', {
+  stepIndex: view.int('The number of the step that the response was for, from 1.'),
+  attempt: view.int('The number of the attempt in its step, from 1.'),
+  model: view.text('The name of the model as provider/model.'),
+  errorCode: view.under(
+    'code',
+    view.text<StepResetReason>('The stable code of the failure, such as MODEL_RATE_LIMITED, for programs.'),
+  ),
+  errorMessage: view
+    .under(
+      'message',
+      view.text(
+        'An explanation of the failure for people, without keys and addresses; null for an attempt of an older release.',
+      ),
+    )
+    .nullable(),
+  httpStatus: view
+    .int(
+      'The HTTP status with which the provider answered; null when it gave none, and for an attempt of an older release.',
+    )
+    .nullable(),
+  startedAt: view
+    .date('When the request was sent to the model; null for an attempt of an older release.')
+    .nullable(),
+  createdAt: view.under('failedAt', view.date('When the attempt failed.')),
+})
+export interface FailedAttempt extends z.output<typeof failedAttempt> {
+  generationId: string
 }
 
 export function stepOf(row: typeof steps.$inferSelect): Step {

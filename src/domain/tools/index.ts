@@ -25,7 +25,14 @@ export {
 export { gateFactsOfAgent, recordGateChanged, checkActionTitles, titleFaults, usableTitle } from './gates.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
-export { insertRunTools, loadVersion, listToolVersions, mostChanges, type ShownVersion } from './versions.ts'
+export {
+  insertRunTools,
+  loadVersion,
+  listToolVersions,
+  mostChanges,
+  type ShownVersion,
+  versionShape,
+} from './versions.ts'
 export {
   readTool,
   recallTool,
@@ -76,12 +83,12 @@ export {
   annotations,
   inputPhase,
   taskDefaults,
-  taskMode,
   toolFields,
   toolKind,
   type TaskPolicy,
   type ToolDefinition,
   type ToolKind,
+  taskPolicy,
 } from './fields.ts'
 export { httpMethod } from './kinds/http-config.ts'
 export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'

@@ -1,22 +1,10 @@
 /** Rate limits in GraphQL: the list of a project. */
-import { limitScope, listRateLimits } from '../../../domain/access/index.ts'
+import { listRateLimits, rateLimit } from '../../../domain/access/index.ts'
 import type { Refs } from './refs.ts'
 
 export function addLimits(refs: Refs): void {
   const { builder } = refs
-  refs.RateLimit.implement({
-    description: 'A rate limit over all replicas together: a token bucket that refills evenly.',
-    fields: (t) => ({
-      scope: t.expose('scope', {
-        type: refs.shapes.choice(limitScope),
-        description: 'What the limit counts.',
-      }),
-      targetId: t.exposeID('targetId', { description: 'The id of the project, API key, agent or tool.' }),
-      perMinute: t.exposeInt('perMinute', { description: 'Requests, starts or calls per minute.' }),
-      burst: t.exposeInt('burst', { description: 'Requests, starts or calls that may happen at once.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the limit was last set.' }),
-    }),
-  })
+  refs.shapes.implement(refs.RateLimit, rateLimit)
   builder.queryField('rateLimits', (t) =>
     t.field({
       type: [refs.RateLimit],

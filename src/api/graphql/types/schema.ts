@@ -19,7 +19,7 @@ import * as tools from '../../../domain/tools/index.ts'
 import * as triggers from '../../../domain/triggers/index.ts'
 import * as upstream from '../../../domain/upstream/index.ts'
 import { addAgents } from './agents.ts'
-import { addSummary } from './approval-sheet.ts'
+import { addSummary } from './approval-objects.ts'
 import { addApprovals } from './approvals.ts'
 import { meterAnswers } from '../builder/answer-size.ts'
 import { addAudit } from './audit.ts'
@@ -32,7 +32,7 @@ import { addGateTrials, addGateTypes } from './gates.ts'
 import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
-import { addKeys, addRole } from './keys.ts'
+import { addKeys } from './keys.ts'
 import { boundLists } from '../builder/list-bounds.ts'
 import { addLimits } from '../builder/limits.ts'
 import { addNodes } from './nodes.ts'
@@ -41,7 +41,6 @@ import { addProjectSummary, addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
 import { addStatistics } from './statistics.ts'
 import { addUsableProviders } from './usable-providers.ts'
-import { addPrincipals } from './principals.ts'
 import { addOperations } from '../builder/operations.ts'
 import { declareRefs } from '../builder/refs.ts'
 import { addScalars } from '../builder/scalars.ts'
@@ -77,14 +76,13 @@ function build(): GraphQLSchema {
   })
   const refs = declareRefs()
   addNodes(refs)
-  const Role = addRole(refs)
   addProjects(refs)
-  addViewer(refs, Role, addPrincipals(refs))
-  addKeys(refs, Role)
+  addViewer(refs)
+  addKeys(refs)
   addSessions(refs)
   addSecrets(refs)
   addAudit(refs)
-  const gates = addGateTypes(refs, Role)
+  const gates = addGateTypes(refs)
   addGateTrials(refs, gates)
   addTools(refs, gates)
   addFiles(refs)
@@ -93,16 +91,18 @@ function build(): GraphQLSchema {
   addAgents(refs, gates)
   addVersions(refs)
   addGateChanges(refs)
-  addApprovals(refs, gates)
+  addApprovals(refs)
   addGrants(refs)
   const events = addEvents(refs)
   addSubscriptions(refs, events)
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  addThreads(refs, { ...addGenerations(refs, events), ...addGenerationInput(refs) })
+  addGenerationInput(refs)
+  addThreads(refs, addGenerations(refs, events))
   addTriggers(refs)
-  addDataRemovals(refs, addRetention(refs))
+  addRetention(refs)
+  addDataRemovals(refs)
   addLegalHolds(refs)
   addProjectSummary(refs)
   addPauses(refs)

@@ -1,5 +1,5 @@
 /** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
-import type { PlatformAction } from '../../../domain/access/index.ts'
+import { type PlatformAction, platformAction } from '../../../domain/access/index.ts'
 import { listActions, ownGateOf, shownSchema, type Callable } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -68,22 +68,17 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
 }
 
 function addPlatformActions(refs: Refs, annotations: Annotations): void {
-  const { builder } = refs
-  const Action = builder.objectRef<PlatformAction>('PlatformAction').implement({
-    description: 'An operation of Gatehouse that a platform tool can offer.',
-    fields: (t) => ({
-      name: t.exposeString('name', { description: 'The name of the action in kebab-case.' }),
-      description: t.exposeString('description', { description: 'The description of the operation.' }),
-      inputSchema: t.expose('inputSchema', {
-        type: 'JSONSchema',
-        description: 'The JSON Schema of the arguments.',
-      }),
+  const { builder, shapes } = refs
+  const Action = shapes.implement(
+    builder.objectRef<PlatformAction>('PlatformAction'),
+    platformAction,
+    (t) => ({
       annotations: t.expose('annotations', {
         type: annotations,
         description: 'Hints about the behaviour of the action, as in MCP.',
       }),
     }),
-  })
+  )
   builder.queryField('platformActions', (t) =>
     t.field({
       type: [Action],

@@ -1,8 +1,5 @@
 /** The interface Tool, and the types that all kinds of tools share. */
 import {
-  inputPhase,
-  taskMode,
-  type TaskPolicy,
   annotations,
   shownFullSchema,
   shownSchema,
@@ -10,24 +7,11 @@ import {
   taskDefaults,
   toolFields,
   type Tool,
+  taskPolicy,
 } from '../../../domain/tools/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import { gateOf } from '../../../domain/gates/index.ts'
 import type { GateTypes } from './gates.ts'
-
-/** TaskPolicy: how MCP calls of a tool become tasks. */
-function addTaskPolicy({ builder, shapes }: Refs) {
-  return builder.objectRef<TaskPolicy>('TaskPolicy').implement({
-    description: 'How calls of a tool over MCP become tasks.',
-    fields: (t) => ({
-      mode: t.expose('mode', { type: shapes.choice(taskMode), description: 'Whether calls become tasks.' }),
-      inputPhase: t.expose('inputPhase', {
-        type: shapes.choice(inputPhase),
-        description: 'When the client receives input requests of an upstream server.',
-      }),
-    }),
-  })
-}
 
 const typeNames = {
   http: 'HttpTool',
@@ -44,7 +28,6 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       'readOnlyHint and idempotentHint.',
     fields: (t) => shapes.fields(t, annotations),
   })
-  const Task = addTaskPolicy(refs)
   refs.Tool.implement({
     description: 'A stored tool. The kind decides where calls run.',
     interfaces: [builder.nodeInterfaceRef()],
@@ -85,7 +68,7 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         resolve: gateOf,
       }),
       task: t.field({
-        type: Task,
+        type: shapes.object(taskPolicy),
         description: 'How calls over MCP become tasks.',
         resolve: (tool) => tool.task ?? taskDefaults,
       }),
