@@ -41,6 +41,7 @@ export const gateEvaluation = part(
     requirement: requirementShape
       .describe('The verdict that the gate requires; null when it requires none.')
       .nullable(),
+    /** It is not used up. */
     grantId: view
       .object(
         'grant',

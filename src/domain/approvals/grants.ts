@@ -101,6 +101,7 @@ export const grantView = part(
     schema: view
       .jsonSchema('The JSON Schema that the arguments must match; null unless the scope is SCHEMA.')
       .nullable(),
+    /** Exactly one of the three is set. */
     agentId: view.id('The id of the agent whose calls are covered; null for another holder.').nullable(),
     threadId: view.id('The id of the thread whose calls are covered; null for another holder.').nullable(),
     requestedBy: view
@@ -110,6 +111,7 @@ export const grantView = part(
         'The id of the API key or person whose calls are covered; null for another holder.',
       )
       .nullable(),
+    /** A release that knows no refusals finds no use left at 0. */
     maxUses: view.int('The maximum number of calls that may pass; 0 when the grant refuses them.'),
     uses: view.int('The number of calls that have passed; each has this grant in ToolCall.grant.'),
     expiresAt: view.date('When the grant expires.'),

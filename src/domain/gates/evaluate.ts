@@ -23,7 +23,7 @@ export const requirementShape = part(
     escalateAfterSeconds: view
       .int('Seconds without a verdict until the approval is escalated; null: never.')
       .nullable(),
-    /** Every policy that stops the call allows it; likewise below. */
+    /** Every policy that stops the call allows it; so too responses. */
     verdictLinks: view.mark(gateMeanings.verdictLinks),
     responses: view.mark(gateMeanings.responses),
   },

@@ -123,7 +123,27 @@ export const generationShape = part(
       'Agent',
       'The agent as it is now; null when it was deleted or is hidden from this API key.',
     ),
-    threadId: view.id('The id of the thread; start another generation with it to continue the conversation.'),
+    threadId: view.object(
+      'thread',
+      'Thread',
+      'The thread of the generation; null when it is hidden from this API key.',
+      'The id of the thread; start another generation with it to continue the conversation.',
+    ),
+    parentId: view
+      .object(
+        'parent',
+        'Generation',
+        'The generation whose tool call started this one; null for a generation without a parent.',
+      )
+      .nullable(),
+    rootId: view
+      .object(
+        'root',
+        'Generation',
+        'The topmost ancestor of the generation; null for a generation without a parent.',
+      )
+      .nullable(),
+    depth: view.int('The number of ancestors, at most 4.'),
     requestedBy: view.principal(
       'requester',
       'The principal that started the generation.',
@@ -151,6 +171,7 @@ export const generationShape = part(
       .nullable(),
     cancelRequestedAt: view.date('When cancelGeneration was called; null when it was not.').nullable(),
     cancelReason: view.text('The reason given to cancelGeneration; null when none was given.').nullable(),
+    /** See nesting/deadline.ts. */
     deadlineAt: view.date(
       'When the generation expires. Time in which it or a child run waits for an approver is added.',
     ),
@@ -168,12 +189,8 @@ export interface Generation extends z.output<typeof generationShape> {
   /** Rights of a person with a token, frozen when the generation was created; null for a key. */
   requester: Requester | null
   trace: StoredTrace | null
-  /** For a child run: its parent, the parent's call that waits for it, and the root of the chain. Null otherwise. */
-  parentId: string | null
+  /** For a child run: the parent's call that waits for it. */
   parentCallId: string | null
-  rootId: string | null
-  /** Number of ancestors. */
-  depth: number
   /** What a retry begins with; null for other runs. */
   retryOf: RetryOf | null
   attempt: number
@@ -311,6 +328,7 @@ export interface Step extends z.output<typeof stepShape> {
 
 /** An attempt at a model response that failed. */
 export const failedAttempt = part('FailedAttempt', 'An attempt at a response of the model that failed.', {
+  /** Without a later attempt the generation has no such step. */
   stepIndex: view.int('The number of the step that the response was for, from 1.'),
   attempt: view.int('The number of the attempt in its step, from 1.'),
   model: view.text('The name of the model as provider/model.'),

@@ -52,6 +52,7 @@ export const threadMessage = part(
   'ThreadMessage',
   'A message of a thread: of the user, or a text of the model.',
   {
+    /** Derived, the same at each reading. */
     id: view.id('The id of the message; it begins with msg_.'),
     generationId: view
       .object(

@@ -13,6 +13,7 @@ export { clientDefinition } from './definition.ts'
 export { attachmentsName, withAttachments, argumentLimits, prepareCall, type Preparation } from './prepare.ts'
 export { acceptUpstreamChange, regateTool, withGate, type ToolGateEdit } from './agreed-changes.ts'
 export {
+  heldChange,
   ownGateOf,
   policiesOf,
   shownSchema,
@@ -91,4 +92,4 @@ export {
   taskPolicy,
 } from './fields.ts'
 export { httpMethod } from './kinds/http-config.ts'
-export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'
+export { actionGates, mcpInputOf, mcpRelay } from './kinds/mcp-config.ts'

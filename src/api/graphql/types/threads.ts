@@ -1,7 +1,7 @@
 /** Threads in GraphQL: conversations of an agent, their messages and their generations. */
 import { idOf } from '../../../core/shapes.ts'
 import { z } from 'zod'
-import { listGenerations, type Generation } from '../../../domain/generations/index.ts'
+import { listGenerations } from '../../../domain/generations/index.ts'
 import { listThreadMessages, listThreads, threadMessage, threadShape } from '../../../domain/threads/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
@@ -16,7 +16,7 @@ export function addThreads(refs: Refs, types: GenerationTypes): void {
 }
 
 function addThreadType(refs: Refs, { Generations }: GenerationTypes): void {
-  const { builder, shapes, Thread } = refs
+  const { shapes, Thread } = refs
   const messages = connectionOf(shapes.object(threadMessage), 'ThreadMessage')
   shapes.node(Thread, 'thread', threadShape, (t) => ({
     messages: t.field({
@@ -37,14 +37,6 @@ function addThreadType(refs: Refs, { Generations }: GenerationTypes): void {
         page(args, (p) => listGenerations(ctx, { projectId, filter: { threadId }, page: p })),
     }),
   }))
-  builder.objectField(refs.Generation, 'thread', (t) =>
-    t.field({
-      type: Thread,
-      nullable: true,
-      description: 'The thread of the generation; null when it is hidden from this API key.',
-      resolve: ({ threadId }: Generation, _args, { loaders }) => loaders.threads.load(threadId),
-    }),
-  )
 }
 
 function addQueries(refs: Refs): void {
