@@ -1,8 +1,8 @@
 /**
- * The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers; and the errors
- * about them.
+ * The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers; the errors about them; and
+ * grants, verdicts that also answer later calls.
  */
-import { optional } from '../../../core/shapes.ts'
+import { optional, idShape } from '../../../core/shapes.ts'
 import { z } from 'zod'
 import {
   approvalFilter,
@@ -14,6 +14,9 @@ import {
   type ApprovalOrder,
   approvalGroup,
   approvalTally,
+  isRefusal,
+  listGrants,
+  grantView,
 } from '../../../domain/approvals/index.ts'
 import { shown } from '../builder/action-mark.ts'
 import { connectionOf } from '../builder/connections.ts'
@@ -120,4 +123,36 @@ function addErrors({ builder, ...refs }: Refs): void {
         },
       }),
     )
+}
+
+/** Adds the type and queries of grants. */
+export function addGrants(refs: Refs): void {
+  addGrantType(refs)
+  addGrantQueries(refs)
+}
+
+function addGrantType(refs: Refs): void {
+  refs.shapes.node(refs.Grant, 'grant', grantView, (t) => ({
+    refuses: t.boolean({
+      description: 'Whether calls that the grant covers are rejected, instead of passing the gate.',
+      resolve: isRefusal,
+    }),
+  }))
+}
+
+function addGrantQueries(refs: Refs): void {
+  const connection = connectionOf(refs.Grant, 'Grant')
+  addList(refs, {
+    name: 'grants',
+    type: connection,
+    description: 'The grants of a project, newest first. Permission: grants:List.',
+    args: {
+      toolId: idShape('Only grants for the tool with this id.').nullish(),
+      active: optional(
+        z.boolean().describe('Whether only grants that can still answer a call are returned.'),
+        'false',
+      ),
+    },
+    list: listGrants,
+  })
 }

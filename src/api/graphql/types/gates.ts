@@ -1,4 +1,7 @@
-/** Gates in GraphQL: the policy of a tool or agent, and the queries that try one without calling a tool. */
+/**
+ * Gates in GraphQL: the policy of a tool or agent, the queries that try one without calling a tool, and changes that another
+ * person confirms or rejects.
+ */
 import {
   evaluateGate,
   previewGate,
@@ -14,6 +17,11 @@ import {
   policyShape,
 } from '../../../domain/gates/index.ts'
 import type { Refs } from '../builder/refs.ts'
+import { optional } from '../../../core/shapes.ts'
+import { z } from 'zod'
+import { listGateChanges, gateChange } from '../../../domain/gate-changes/index.ts'
+import { connectionOf } from '../builder/connections.ts'
+import { addById, addList } from '../builder/queries.ts'
 
 export type GateTypes = ReturnType<typeof addGateTypes>
 
@@ -81,4 +89,30 @@ export function addGateTrials(refs: Refs, { Input }: GateTypes): void {
       resolve: (_root, args, { ctx }) => previewGate(ctx, args),
     }),
   )
+}
+
+export function addGateChanges(refs: Refs): void {
+  refs.shapes.node(refs.GateChange, 'gateChange', gateChange)
+  addQueries(refs)
+}
+
+function addQueries(refs: Refs): void {
+  const connection = connectionOf(refs.GateChange, 'GateChange')
+  addById(refs, {
+    name: 'gateChange',
+    type: refs.GateChange,
+    kind: 'gateChange',
+    words: 'A proposed gate change',
+    permission: 'gates:Get',
+    load: ({ gateChanges }, id) => gateChanges.load(id),
+  })
+  addList(refs, {
+    name: 'gateChanges',
+    type: connection,
+    description: 'The proposed gate changes of a project, newest first. Permission: gates:List.',
+    args: {
+      pending: optional(z.boolean().describe('Whether only pending changes are returned.'), 'false'),
+    },
+    list: listGateChanges,
+  })
 }

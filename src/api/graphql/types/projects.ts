@@ -1,10 +1,15 @@
-/** Projects in GraphQL. */
+/**
+ * Projects in GraphQL, with what they keep: secrets, whose values are write-only, and files, whose bytes are uploaded and
+ * downloaded by presigned URLs.
+ */
 import * as projects from '../../../domain/projects/index.ts'
+import * as secrets from '../../../domain/secrets/index.ts'
 import { newestPosition } from '../../../domain/events/index.ts'
 import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addById, addList } from '../builder/queries.ts'
-import { summariseProject, projectSummary } from '../../../domain/statistics/index.ts'
+import { secretUse } from '../../../domain/statistics/index.ts'
+import { downloadUrl, listFiles, fileShape } from '../../../domain/files/index.ts'
 
 export function addProjects(refs: Refs): void {
   refs.shapes.node(refs.Project, 'project', projects.projectShape, (t) => ({
@@ -36,18 +41,55 @@ export function addProjects(refs: Refs): void {
   })
 }
 
-/** The summary of a project in GraphQL. */
-export function addProjectSummary({ builder, shapes }: Refs): void {
-  builder.queryField('projectSummary', (t) =>
-    t.field({
-      type: shapes.object(projectSummary),
+export function addSecrets(refs: Refs): void {
+  refs.shapes.implement(refs.Secret, secrets.secretShape, (t) => ({
+    usedBy: t.field({
+      type: [refs.shapes.object(secretUse)],
       description:
-        'Numbers of what runs in a project and what waits for people. Permission: approvals:List, toolCalls:List, ' +
-        'tools:List and generations:List.',
-      args: {
-        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
-      },
-      resolve: (_root, args, { ctx }) => summariseProject(ctx, args),
+        'The tools, upstream servers and model providers that refer to the secret, by name; only those that the ' +
+        'caller may read. Permissions: tools:Get, providers:List.',
+      resolve: (secret, _args, { loaders }) => loaders.secretUses.load(secret),
     }),
-  )
+  }))
+  const connection = connectionOf(refs.Secret, 'Secret')
+  addList(refs, {
+    name: 'secrets',
+    type: connection,
+    description: 'The secrets of a project without their values, newest first. Permission: secrets:List.',
+    list: secrets.listSecrets,
+  })
+}
+
+export function addFiles(refs: Refs): void {
+  addFileType(refs)
+  addFileQueries(refs)
+}
+
+function addFileType({ shapes, File }: Refs): void {
+  shapes.node(File, 'file', fileShape, (t) => ({
+    downloadUrl: t.string({
+      nullable: true,
+      description:
+        'A presigned URL that returns the bytes with GET for one hour; null while the file is PENDING.',
+      resolve: (file, _args, { ctx }) => (file.status === 'READY' ? downloadUrl(ctx, file.id) : null),
+    }),
+  }))
+}
+
+function addFileQueries(refs: Refs): void {
+  const connection = connectionOf(refs.File, 'File')
+  addById(refs, {
+    name: 'file',
+    type: refs.File,
+    kind: 'file',
+    words: 'A file',
+    permission: 'files:Get',
+    load: ({ files }, id) => files.load(id),
+  })
+  addList(refs, {
+    name: 'files',
+    type: connection,
+    description: 'The files of a project, newest first. Permission: files:List.',
+    list: listFiles,
+  })
 }

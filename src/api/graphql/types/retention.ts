@@ -1,6 +1,9 @@
-/** Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run. */
-import { idShape, optional } from '../../../core/shapes.ts'
+/**
+ * Retention in GraphQL: its settings, what it would remove, how far it is, and what is left of a removed run; legal holds, and
+ * removals of the data of a requester.
+ */
 import * as retention from '../../../domain/retention/index.ts'
+import { idShape, optional } from '../../../core/shapes.ts'
 import {
   dayMeanings,
   keptReasons,
@@ -13,10 +16,15 @@ import {
   retentionShape,
   removedCall,
   removedGeneration,
+  listDataRemovals,
+  listLegalHolds,
+  legalHold,
+  dataRemoval,
 } from '../../../domain/retention/index.ts'
 import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addList } from '../builder/queries.ts'
+import { z } from 'zod'
 
 /** The cost of a preview in points: statements that count up to 10,000 rows of each kind. */
 const points = 300
@@ -142,5 +150,32 @@ function addRemovedGeneration(refs: Refs): void {
       generationId: optional(idShape('The id of one generation, which begins with gen_.'), 'all'),
     },
     list: retention.listRemovedGenerations,
+  })
+}
+
+export function addLegalHolds(refs: Refs): void {
+  refs.shapes.implement(refs.LegalHold, legalHold)
+  const connection = connectionOf(refs.LegalHold, 'LegalHold')
+  addList(refs, {
+    name: 'legalHolds',
+    type: connection,
+    description: 'The legal holds of a project, newest first. Permission: retention:Get.',
+    args: {
+      active: optional(
+        z.boolean().describe('Whether only holds that were not lifted are returned.'),
+        'false',
+      ),
+    },
+    list: listLegalHolds,
+  })
+}
+
+export function addDataRemovals(refs: Refs): void {
+  refs.shapes.implement(refs.DataRemoval, dataRemoval)
+  addList(refs, {
+    name: 'dataRemovals',
+    type: connectionOf(refs.DataRemoval, 'DataRemoval'),
+    description: 'The removals of the data of a requester, newest first. Permission: retention:Get.',
+    list: listDataRemovals,
   })
 }

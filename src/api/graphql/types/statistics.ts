@@ -2,7 +2,9 @@
 import {
   bucketSize,
   mostBuckets,
+  projectSummary,
   readStatistics,
+  summariseProject,
   statistics,
   spendingShape,
 } from '../../../domain/statistics/index.ts'
@@ -34,6 +36,22 @@ export function addStatistics(refs: Refs): void {
       },
       complexity: points,
       resolve: (_root, args, { ctx }) => readStatistics(ctx, args),
+    }),
+  )
+}
+
+/** The summary of a project in GraphQL. */
+export function addProjectSummary({ builder, shapes }: Refs): void {
+  builder.queryField('projectSummary', (t) =>
+    t.field({
+      type: shapes.object(projectSummary),
+      description:
+        'Numbers of what runs in a project and what waits for people. Permission: approvals:List, toolCalls:List, ' +
+        'tools:List and generations:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+      },
+      resolve: (_root, args, { ctx }) => summariseProject(ctx, args),
     }),
   )
 }

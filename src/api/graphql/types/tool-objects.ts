@@ -1,4 +1,4 @@
-/** The interface Tool, and the types that all kinds of tools share. */
+/** The interface Tool, the types that all kinds of tools share, and the versions of tools and agents. */
 import {
   annotations,
   shownFullSchema,
@@ -8,10 +8,14 @@ import {
   toolFields,
   type Tool,
   taskPolicy,
+  listToolVersions,
+  versionShape,
 } from '../../../domain/tools/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import { gateOf } from '../../../domain/gates/index.ts'
 import type { GateTypes } from './gates.ts'
+import { listAgentVersions } from '../../../domain/agents/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
 
 const typeNames = {
   http: 'HttpTool',
@@ -80,4 +84,30 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
     }),
   })
   return Annotations
+}
+
+/** Adds versions to Tool and Agent. */
+export function addVersions(refs: Refs): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.shapes.object(versionShape), 'Version')
+  builder.interfaceField(refs.Tool, 'versions', (t) =>
+    t.field({
+      type: connection,
+      description:
+        'The versions of the tool, newest first; calls and approvals name theirs as toolVersion. Values of presets and ' +
+        'headers are masked for an API key without tools:Update.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: (tool, args, { ctx }) => page(args, (p) => listToolVersions(ctx, tool, p)),
+    }),
+  )
+  builder.objectField(refs.Agent, 'versions', (t) =>
+    t.field({
+      type: connection,
+      description: 'The versions of the agent, newest first; generations name theirs in GenerationInput.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: (agent, args, { ctx }) => page(args, (p) => listAgentVersions(ctx, agent, p)),
+    }),
+  )
 }

@@ -1,4 +1,5 @@
-/** Webhooks in GraphQL, with their deliveries. */
+/** What follows the events of a project, in GraphQL: webhooks with their deliveries, and the Slack integration. */
+import * as followers from '../../../domain/followers/index.ts'
 import { type JsonObject, readJson } from '../../../core/json.ts'
 import {
   answerHeader,
@@ -10,13 +11,16 @@ import {
   recipientShape,
   urlFor,
   webhookShape,
+  getSlackIntegration,
+  listSlackUsers,
+  slackUser,
+  integrationShape,
 } from '../../../domain/followers/index.ts'
 import { connectionOf, listCost, page } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import type { Refs } from '../builder/refs.ts'
 import { optional } from '../../../core/shapes.ts'
 import { z } from 'zod'
-import * as followers from '../../../domain/followers/index.ts'
 import { addById, addList } from '../builder/queries.ts'
 
 /** Adds the types. */
@@ -151,4 +155,35 @@ function addQueries(refs: Refs): void {
     },
     list: followers.listWebhooks,
   })
+}
+
+export function addSlack(refs: Refs): void {
+  const { builder } = refs
+  refs.shapes.implement(refs.SlackUser, slackUser)
+  addIntegrationType(refs)
+  builder.queryField('slackIntegration', (t) =>
+    t.field({
+      type: refs.SlackIntegration,
+      nullable: true,
+      description: 'The Slack integration of a project; null when it has none. Permission: slack:Get.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+      },
+      resolve: (_root, args, { ctx }) => getSlackIntegration(ctx, args),
+    }),
+  )
+}
+
+function addIntegrationType(refs: Refs): void {
+  refs.shapes.implement(refs.SlackIntegration, integrationShape, (t) => ({
+    interactionsUrl: t.string({
+      description: 'The URL to enter in the Slack app as Request URL of its interactivity.',
+      resolve: (_integration, _args, { ctx }) => `${ctx.publicUrl()}/slack/interactions`,
+    }),
+    users: t.field({
+      type: [refs.SlackUser],
+      description: 'The linked Slack users, by id, at most 200.',
+      resolve: (integration, _args, { ctx }) => listSlackUsers(ctx, integration.projectId),
+    }),
+  }))
 }
