@@ -25,6 +25,7 @@ type Choice = z.ZodType<string> & z.core.$ZodType
 type InputFields = Parameters<Parameters<Builder['inputType']>[1]['fields']>[0]
 type Kind = 'Object' | 'Interface'
 type FieldsOf<Value, In extends Kind> = PothosSchemaTypes.FieldBuilder<BuilderTypes, Value, In>
+type Interfaces = InterfaceRef<BuilderTypes, unknown>[]
 type OwnFields<Value> = (t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Value>) => FieldMap
 /** Makes an argument, as the field builder of a query does. */
 type QueryArgument = (options: {
@@ -163,7 +164,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     ref: ObjectRef<BuilderTypes, Value>,
     shape: Shape,
     own?: OwnFields<Value>,
-    more: { interfaces?: InterfaceRef<BuilderTypes, unknown>[]; isTypeOf?: (value: unknown) => boolean } = {},
+    more: { interfaces?: Interfaces; isTypeOf?: (value: unknown) => boolean } = {},
   ) {
     return builder.objectType(ref, {
       ...(more as object),
@@ -178,9 +179,10 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     kind: IdKind,
     shape: Shape,
     own?: OwnFields<Value>,
+    interfaces: Interfaces = [],
   ) {
     return implement(ref, shape, own, {
-      interfaces: [builder.nodeInterfaceRef()],
+      interfaces: [builder.nodeInterfaceRef(), ...interfaces],
       isTypeOf: (value) => hasPrefix(value, `${idPrefixes[kind]}_`),
     })
   }

@@ -40,19 +40,25 @@ function addAgentType(refs: Refs, gates: GateTypes): void {
       }),
     }),
   })
-  shapes.node(refs.Agent, 'agent', agentShape, (t) => ({
-    collidingNames: t.stringList({
-      description:
-        'Runtime names that several tools of the agent share since an upstream changed; the first of these ' +
-        'tools is called.',
-      resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
+  shapes.node(
+    refs.Agent,
+    'agent',
+    agentShape,
+    (t) => ({
+      collidingNames: t.stringList({
+        description:
+          'Runtime names that several tools of the agent share since an upstream changed; the first of these ' +
+          'tools is called.',
+        resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
+      }),
+      mcp: t.field({
+        type: shapes.object(mcpSettings),
+        description: descriptionOf(agentFields.mcp.shape),
+        resolve: (agent) => agent.mcp,
+      }),
     }),
-    mcp: t.field({
-      type: shapes.object(mcpSettings),
-      description: descriptionOf(agentFields.mcp.shape),
-      resolve: (agent) => agent.mcp,
-    }),
-  }))
+    [refs.AgentSettings],
+  )
 }
 
 /** Agents in GraphQL: the queries, and the mutations that create, change and delete one. */

@@ -10,6 +10,7 @@ import {
   usableProvider,
 } from '../../../domain/generations/index.ts'
 
+/** Adds those of a project. */
 export function addProviders(refs: Refs): void {
   refs.shapes.implement(refs.Provider, providerShape)
   const connection = connectionOf(refs.Provider, 'Provider')
@@ -23,6 +24,7 @@ export function addProviders(refs: Refs): void {
   })
 }
 
+/** Adds all that can be named. */
 export function addUsableProviders({ builder, shapes }: Refs): void {
   const Usable = shapes.implement(
     builder.objectRef<UsableProvider>('ModelProvider'),
