@@ -29,7 +29,8 @@ import {
   type Callable,
 } from '../tools/index.ts'
 import { toolCallOf, ToolCall } from '../tool-calls/index.ts'
-import { answersTo, findGrants, isRefusal } from './grants.ts'
+import { isRefusal } from './grant.ts'
+import { answersTo, findGrants } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
 const judgingCost = 25

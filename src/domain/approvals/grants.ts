@@ -2,8 +2,7 @@
  * Grants ("remember this"): one verdict that also answers later calls, always with an end. That of an approval lets
  * some pass, and has a number of uses.
  */
-import * as view from '../../core/view.ts'
-import { entity, idOf, choice, openPart, scalar, part } from '../../core/shapes.ts'
+import { entity, idOf, choice, openPart, scalar } from '../../core/shapes.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { whole } from '../../core/check.ts'
@@ -32,14 +31,9 @@ import type { ToolResult } from '../../core/content.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { meets, type Requirement } from '../gates/index.ts'
 import { isCovered, type CallableTool } from './digest.ts'
+import { grantScope, isRefusal, type Grant } from './grant.ts'
 import { rejectedResult } from './outcome.ts'
 
-const grantScope = choice('GrantScope', 'Which calls a grant covers.', {
-  EXACT: 'The grant covers calls with exactly the arguments of the decided call.',
-  SCHEMA: 'The grant covers calls whose arguments match its schema.',
-  TOOL: 'The grant covers every call of the tool.',
-})
-export type GrantScope = z.output<typeof grantScope>
 const grantHolder = choice('GrantHolder', 'Whose calls a grant covers.', {
   AGENT: 'The grant covers calls of the agent, in all its generations of the same requester.',
   THREAD: 'The grant covers calls of the same thread, in generations of the same requester.',
@@ -78,71 +72,6 @@ export const grantShape = openPart(
 
 export type GrantInput = z.input<typeof grantShape>
 export type CheckedGrant = z.output<typeof grantShape>
-
-export const grantView = part(
-  'Grant',
-  'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did ' +
-    'for that verdict, or are refused. A grant ends when what is judged of the tool changes.',
-  {
-    id: idOf('grant'),
-    approvalId: view.object(
-      'approval',
-      'Approval',
-      'The approval whose verdict created the grant; null when it is hidden from this API key.',
-    ),
-    toolId: view.object(
-      'tool',
-      'Tool',
-      'The tool as it is now; null when it was deleted or is hidden from this API key.',
-    ),
-    toolVersion: view.int('The version of the tool when the grant was given.'),
-    runtimeName: view.under('toolName', view.text('The runtime name of the tool.')),
-    scope: grantScope.describe('Which calls the grant covers.'),
-    schema: view
-      .jsonSchema('The JSON Schema that the arguments must match; null unless the scope is SCHEMA.')
-      .nullable(),
-    /** Exactly one of the three is set. */
-    agentId: view.id('The id of the agent whose calls are covered; null for another holder.').nullable(),
-    threadId: view.id('The id of the thread whose calls are covered; null for another holder.').nullable(),
-    requestedBy: view
-      .principal(
-        'requester',
-        'The principal whose calls the grant lets pass; null when the grant is for an agent or thread.',
-        'The id of the API key or person whose calls are covered; null for another holder.',
-      )
-      .nullable(),
-    /** A release that knows no refusals finds no use left at 0. */
-    maxUses: view.int('The maximum number of calls that may pass; 0 when the grant refuses them.'),
-    uses: view.int('The number of calls that have passed; each has this grant in ToolCall.grant.'),
-    expiresAt: view.date('When the grant expires.'),
-    grantedBy: view.principal(
-      'granter',
-      'The principal that gave the verdict.',
-      'The id of the API key or person that gave the verdict.',
-    ),
-    revokedAt: view.date('When the grant was revoked; null when it was not.').nullable(),
-    revokedBy: view
-      .principal(
-        'revoker',
-        'The principal that revoked the grant; null when it was not revoked.',
-        'The id of the API key or person that revoked the grant; null when it was not revoked.',
-      )
-      .nullable(),
-    createdAt: view.date('When the grant was created.'),
-  },
-)
-export interface Grant extends z.output<typeof grantView> {
-  projectId: string
-  /** The action that the grant covers, with the definition that it had then; null for a tool with one action. */
-  action: string | null
-  definitionHash: string | null
-  argumentsHash: string | null
-}
-
-/** Whether the grant refuses the calls that it covers. */
-export function isRefusal({ maxUses }: Pick<Grant, 'maxUses'>): boolean {
-  return maxUses === 0
-}
 
 /** The condition for a grant that answers calls now. */
 const inForce = sql`revoked_at is null and expires_at > now() and (uses < max_uses or max_uses = 0)`

@@ -62,12 +62,10 @@ export {
   type StoppedCall,
   type UsableGrant,
   getGrants,
-  isRefusal,
   listGrants,
   revokeGrant,
-  type Grant,
-  grantView,
 } from './grants.ts'
+export { grantView, isRefusal, type Grant } from './grant.ts'
 export {
   searchCondition as foundApprovals,
   summaryOf,

@@ -55,11 +55,11 @@ function ofTitle(approval: SummarySource): CallSummaryPart[] | null {
   const template = titleParts(approval.question?.titleTemplate ?? '') ?? []
   if (template.length === 0) return null
   const values = shownArguments(approval)
-  const parts = template.map((part) => {
-    if ('text' in part) return partOfWords(part.text)
-    return Object.hasOwn(values, part.name) ? valueOf(values[part.name]!) : null
+  const parts = template.map((piece) => {
+    if ('text' in piece) return partOfWords(piece.text)
+    return Object.hasOwn(values, piece.name) ? valueOf(values[piece.name]!) : null
   })
-  return parts.some((part) => part === null) ? null : (parts as CallSummaryPart[])
+  return parts.some((piece) => piece === null) ? null : (parts as CallSummaryPart[])
 }
 
 function byDefault(approval: SummarySource): CallSummaryPart[] {
@@ -122,9 +122,9 @@ function wordsOfValues(shown: Json): string[] {
       continue
     }
     if (value === mask || typeof value === 'boolean') continue
-    const part = String(value).slice(0, Math.min(mostOfValue, left))
-    left -= part.length + 1
-    words.push(...wordsOf(part))
+    const begin = String(value).slice(0, Math.min(mostOfValue, left))
+    left -= begin.length + 1
+    words.push(...wordsOf(begin))
   }
   return words
 }

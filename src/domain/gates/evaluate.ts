@@ -75,7 +75,7 @@ export function meets(met: Requirement, asked: Requirement): boolean {
     met.quorum >= asked.quorum &&
     (met.excludeRequester || !asked.excludeRequester) &&
     (!met.verdictLinks || asked.verdictLinks === true) &&
-    asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
+    asked.approvers.every((list) => met.approvers.some((one) => one.every((name) => list.includes(name))))
   )
 }
 

@@ -3,7 +3,6 @@ export { judgeGate, meets, stricter, type Requirement, requirementShape } from '
 export {
   gateFaults,
   gateInput,
-  gateMode,
   alwaysBy,
   gateOf,
   gateSource,

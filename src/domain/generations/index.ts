@@ -8,16 +8,18 @@ export {
   generationStatus,
   isTerminal,
   shownStatus,
-  type FailedAttempt,
   Generation,
+  generationShape,
+} from './generation.ts'
+export {
+  type FailedAttempt,
   type LeftOutTool,
   type Step,
   type UsedModel,
-  generationShape,
   leftOutTool,
   stepShape,
   failedAttempt,
-} from './generation.ts'
+} from './steps.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
 export {
   listUsableProviders,

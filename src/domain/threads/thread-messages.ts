@@ -36,13 +36,13 @@ export type InputMessage = z.output<typeof inputMessage>
 export function shownMessage({ role, parts }: Message): InputMessage {
   const texts: string[] = []
   const attachments: InputMessage['attachments'] = []
-  for (const part of parts) {
-    if (part.type === 'text') texts.push(part.text)
-    else if (part.type === 'file')
+  for (const piece of parts) {
+    if (piece.type === 'text') texts.push(piece.text)
+    else if (piece.type === 'file')
       attachments.push({
-        fileId: part.fileId ?? null,
-        filename: part.filename ?? null,
-        mediaType: part.mediaType,
+        fileId: piece.fileId ?? null,
+        filename: piece.filename ?? null,
+        mediaType: piece.mediaType,
       })
   }
   return { role: role === 'assistant' ? 'ASSISTANT' : 'USER', content: texts.join('\n'), attachments }

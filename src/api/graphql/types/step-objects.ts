@@ -9,7 +9,6 @@ import {
 import type { Refs } from '../builder/refs.ts'
 import { textOf } from '../../../domain/models/index.ts'
 import { callPage, callsAfter, firstOf } from './event-pages.ts'
-import {} from '../builder/connections.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
 
 /** Adds leftOut to Step and Agent. */

@@ -55,7 +55,7 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
         nullable: true,
         description:
           'What the upstream says now that does not count until a person accepts it: a hint that it took back, arguments that it changed. Null when everything counts.',
-        resolve: ({ heldChange }) => heldChange ?? null,
+        resolve: (action) => action.heldChange ?? null,
       }),
     }),
   })

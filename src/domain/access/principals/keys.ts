@@ -12,7 +12,7 @@ import { sql } from '../../../store/db/sql.ts'
 import { apiKeys } from '../../../store/db/tables/access.ts'
 import type { Services } from '../context/context.ts'
 import { type Principal, isSubject } from './subjects.ts'
-import { reachingOthers, role, type Policy, type Role } from '../permission/policy.ts'
+import { reachingOthers, role as roleChoice, type Policy, type Role } from '../permission/policy.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -26,7 +26,7 @@ export const apiKeyShape = part('ApiKey', 'An API key. Its secret was shown once
   ),
   name: view.text('The display name of the API key.'),
   prefix: view.text('The first characters of the secret, to distinguish API keys.'),
-  role: role.describe('The role of the API key; null for a key with its own policy.').nullable(),
+  role: roleChoice.describe('The role of the API key; null for a key with its own policy.').nullable(),
   policy: view.jsonObject<Policy>(
     'The permissions of the API key as {statement: [{effect, action, resource}]}. An explicit Deny wins.',
   ),

@@ -118,12 +118,12 @@ export async function rowById(db: Database, id: string): Promise<IntegrationRow 
 
 type Part = 'token' | 'signing'
 
-export function sealPart(masterKey: Buffer, id: string, part: Part, text: string): string {
-  return seal(masterKey, text, `slack/${id}/${part}`)
+export function sealPart(masterKey: Buffer, id: string, which: Part, text: string): string {
+  return seal(masterKey, text, `slack/${id}/${which}`)
 }
 
-export function openPart(masterKey: Buffer, id: string, part: Part, sealed: string): string {
-  return unseal(masterKey, sealed, `slack/${id}/${part}`)
+export function openPart(masterKey: Buffer, id: string, which: Part, sealed: string): string {
+  return unseal(masterKey, sealed, `slack/${id}/${which}`)
 }
 
 /** The events after which a message is new or out of date. */
