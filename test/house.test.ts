@@ -134,7 +134,7 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
   },
   TOOL_DELETED: {
     means: 'a VoidReason',
-    files: ['domain/approvals/approval.ts', 'domain/approvals/drift.ts'],
+    files: ['domain/approvals/drift.ts'],
   },
   APPROVAL_EXPIRED: {
     means: 'an error code',

@@ -17,9 +17,10 @@ import { schemaOf } from '../../src/api/graphql/types/schema.ts'
 import { text, whole } from '../../src/core/check.ts'
 import { changesBetween } from '../../src/core/json.ts'
 import * as kept from '../../src/core/field-list.ts'
-import { choice, entity, idOf, resetOnNull, withExample } from '../../src/core/shapes.ts'
+import { choice, entity, idOf, part, resetOnNull, withExample } from '../../src/core/shapes.ts'
+import * as view from '../../src/core/view.ts'
 import { inProject, operation, type Ctx } from '../../src/domain/access/index.ts'
-import { event, kindsIn, projectOnly, withFieldName } from '../../src/domain/events/define.ts'
+import { event, kindsIn, projectOnly } from '../../src/domain/events/define.ts'
 import { agentFields } from '../../src/domain/agents/index.ts'
 import { Tool, toolFields, type ToolDefinition } from '../../src/domain/tools/index.ts'
 import { createTrigger } from '../../src/domain/triggers/index.ts'
@@ -61,8 +62,8 @@ const grew = event('TREE_GREW', {
     treeId: withExample(idOf('tool', 'tree'), 'tool_1'),
     height: withExample(z.int().describe('The new height.'), 3),
     note: z.string().optional().describe('A note; null: none.'),
-    rings: withFieldName(withExample(z.int().describe('The new age.'), 9), 'age'),
-    plot: withFieldName(withExample(z.string(), 'north'), null),
+    rings: view.withFieldName(withExample(z.int().describe('The new age.'), 9), 'age'),
+    plot: view.withFieldName(withExample(z.string(), 'north'), null),
   },
 })
 
@@ -74,6 +75,17 @@ const colour = kept.field(text(20).describe('The colour of the tool.'), {
   seen: true,
 })
 const withColour = { ...toolFields, colour }
+
+const gardenShape = part('Garden', 'A garden.', {
+  size: view.under('area', view.int('The area.')),
+  toolId: view.object('tool', 'Tool', 'The spade; null when it is hidden.'),
+  isOpen: view.mark('Whether people may enter.'),
+  openedAt: view.isoDate('When it was opened; null before.').nullable(),
+})
+interface Garden extends z.output<typeof gardenShape> {
+  trees: string[]
+}
+const garden: Garden = { size: 3, toolId: 'tool_1', openedAt: '2026-01-02T03:04:05.678Z', trees: ['OAK'] }
 
 /** A schema of what is planted alone. */
 function planted(): GraphQLSchema {
@@ -111,6 +123,14 @@ function planted(): GraphQLSchema {
   const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
     fields: (t) => ({ at: t.field({ type: 'DateTime', resolve: () => new Date(0) }) }),
   })
+  const GardenRef = builder.objectRef<Garden>('Garden')
+  shapes.implement(GardenRef, gardenShape, (t) => ({
+    count: t.int({ resolve: ({ trees }) => trees.length }),
+  }))
+  builder.queryField('garden', (t) => t.field({ type: GardenRef, resolve: () => garden }))
+  const Lawn = builder.objectRef<Omit<Garden, 'size'>>('Lawn')
+  // @ts-expect-error: an object without a field of its shape does not compile.
+  void (() => shapes.implement(Lawn, gardenShape))
   addEvent(refs, 'TreeGrewEvent', [grew], [ProjectEvent as never])
   return builder.toSchema()
 }
@@ -139,6 +159,32 @@ input PlantTreeInput {
   expect(printSchema(schema)).toContain(
     'Plants a tree. Permission: tools:Create, and gates:Update for its fence; errors: LimitReachedError.',
   )
+})
+
+test('what is shown of an object is its object type: names, objects in place of ids, and marks', async () => {
+  expect(typed('Garden')).toBe(`"""A garden."""
+type Garden {
+  """The area."""
+  area: Int!
+  count: Int!
+
+  """Whether people may enter."""
+  isOpen: Boolean!
+
+  """When it was opened; null before."""
+  openedAt: DateTime
+
+  """The spade; null when it is hidden."""
+  tool: Tool
+}`)
+  const { data } = await graphql({
+    schema,
+    source: '{ garden { area count isOpen openedAt tool { name } } }',
+    contextValue: { loaders: { tools: { load: async () => tool } } },
+  })
+  expect(JSON.parse(JSON.stringify(data))).toEqual({
+    garden: { area: 3, count: 1, isOpen: false, openedAt: garden.openedAt, tool: { name: 'spade' } },
+  })
 })
 
 test('an operation is run with its checked input, and what it refuses is data', async () => {

@@ -8,6 +8,8 @@ export {
   type PlatformActions,
   type Release,
   type Services,
+  releaseShape,
+  platformAction,
 } from './context/context.ts'
 export { type Limits, createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
 export {
@@ -15,7 +17,7 @@ export {
   isSubject,
   keepSubject,
   principalKind,
-  principalKinds,
+  principalKindChoice,
   systemId,
   requesterOf,
   type Account,
@@ -33,6 +35,7 @@ export {
   getPersons,
   namePrincipals,
   type NamedPrincipal,
+  principalShape,
 } from './principals/still-valid.ts'
 export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './context/idempotency.ts'
 export {
@@ -53,6 +56,7 @@ export {
   revokeApiKey,
   revocationOf,
   type Revocation,
+  keyRevocation,
 } from './principals/key-operations.ts'
 export {
   createKeyUses,
@@ -64,6 +68,7 @@ export {
   ApiKey,
   type Authenticator,
   type TokenVerifier,
+  apiKeyShape,
 } from './principals/keys.ts'
 export { createKeyOnMachine, type KeyOnMachine } from './principals/keys-on-machine.ts'
 export {
@@ -117,10 +122,10 @@ export {
   assertCost,
   assertUse,
   createRateLimiter,
-  limitScope,
   listRateLimits,
   setRateLimit,
   RateLimit,
+  rateLimit,
 } from './limits/rates.ts'
 export { memberOf, personsOf } from './principals/persons.ts'
 export {
@@ -129,11 +134,11 @@ export {
   idleMs,
   longestSessionMs,
   sessionCookie,
-  sessionMethods,
   sessionOf,
   tokenPrefix,
   Session,
   type SessionMethod,
   type SessionAuthenticator,
+  sessionShape,
 } from './principals/sessions.ts'
 export { createRevocationWatcher, untilRevoked } from './principals/revocation-watcher.ts'

@@ -1,21 +1,23 @@
 /** The settings of an agent: model, instructions, tools and the rules of its loop. Pure. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { completeFields, storeFields, fieldShapes, type Changes } from '../../core/field-list.ts'
-import { entity } from '../../core/shapes.ts'
+import { entity, part, idOf } from '../../core/shapes.ts'
 import { gateFaults, type GatePolicy } from '../gates/index.ts'
 import { titleFaults } from '../tools/index.ts'
 import { agentFields, runFields, type OwnSettings } from './fields.ts'
 
 /** A client tool that belongs to one run. */
-export interface RunTool {
+export const runTool = part('RunTool', 'A client tool that a generation was started with.', {
+  name: view.text('The name that the model sees.'),
+  description: view.text('What the tool does, for the model; null when it was not given.').nullable(),
+  inputSchema: view.jsonSchema('The schema of the arguments.'),
+})
+export interface RunTool extends z.output<typeof runTool> {
   id: string
-  name: string
-  description: string | null
-  inputSchema: JsonObject
 }
 
 /** The settings of a run. A generation keeps its own copy from its start, with the overrides of that run. */
@@ -26,13 +28,19 @@ export interface AgentSettings extends OwnSettings {
   clientTools?: RunTool[]
 }
 
-export interface Agent extends AgentSettings {
-  id: string
+export const agentShape = part(
+  'Agent',
+  'An agent: a model with instructions, tools and the settings of its loop.',
+  {
+    id: idOf('agent'),
+    name: view.text('The name of the agent, unique in the project.'),
+    version: view.int('The version of the agent; every update increments it.'),
+    createdAt: view.date('When the agent was created.'),
+    updatedAt: view.date('When the agent was last changed.'),
+  },
+)
+export interface Agent extends AgentSettings, z.output<typeof agentShape> {
   projectId: string
-  name: string
-  version: number
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const Agent = entity<Agent>()('Agent')

@@ -6,16 +6,11 @@ export {
   type AgentSettings,
   type RunTool,
   type SettingsOverrides,
+  agentShape,
+  runTool,
 } from './agent.ts'
 export { agentFields, runFields } from './fields.ts'
-export {
-  errorProfile,
-  toolChoice,
-  toolChoiceMode,
-  type McpSettings,
-  type StepRule,
-  type ToolChoiceRule,
-} from './setting-shapes.ts'
+export { toolChoice, type StepRule, type ToolChoiceRule, mcpSettings, loopShape } from './setting-shapes.ts'
 export {
   agentIdsNamed,
   createAgent,

@@ -1,23 +1,50 @@
 /** The parts of settings: how each is given, and what is kept of it. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { text, whole } from '../../core/check.ts'
 import { choice, ids, oneOf, optional, part } from '../../core/shapes.ts'
 
+export const toolChoiceMode = choice(
+  'ToolChoiceMode',
+  'Whether the model may or must call tools in a step.',
+  {
+    AUTO: 'The model decides whether to call a tool.',
+    NONE: 'The model may not call a tool.',
+    REQUIRED: 'The model must call at least one tool.',
+  },
+)
 /** A mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: z.output<typeof toolChoiceMode> } | { tool: string }
+
+const toolChoiceShape = part(
+  'ToolChoice',
+  'Which tools the model may or must call: a mode, or the name of a tool.',
+  {
+    mode: toolChoiceMode
+      .describe('Whether the model may or must call tools; null when a tool is named.')
+      .optional(),
+    tool: view
+      .text('The runtime name of the tool that the model must call; null when a mode is set.')
+      .optional(),
+  },
+) as unknown as z.ZodType<ToolChoiceRule>
 
 /**
  * Settings for some steps: `step`, or `fromStep` to `toStep` (without an end when `toStep` is null). Steps count from
  * 1.
  */
-export interface StepRule {
-  step: number | null
-  fromStep: number | null
-  toStep: number | null
-  toolChoice: ToolChoiceRule | null
-  /** Ids of tools and agents; null keeps the agent's own list, an empty list means none. */
-  activeToolIds: string[] | null
-}
+const stepRuleShape = part('StepRule', 'Settings of one step or of a range of steps.', {
+  step: view.int('The number of the one step, from 1; null for a range of steps.').nullable(),
+  fromStep: view.int('The first step of the range; null: from step 1, or no range.').nullable(),
+  toStep: view.int('The last step of the range; null: no end, or no range.').nullable(),
+  toolChoice: toolChoiceShape.describe('The tool choice in these steps; null: that of the agent.').nullable(),
+  activeToolIds: view
+    .ids(
+      'The ids of the tools and agents that the model sees in these steps; null: those of the agent, []: none.',
+    )
+    .nullable(),
+})
+export type StepRule = z.output<typeof stepRuleShape>
 
 /** Which JSON-RPC error codes an MCP client gets; AUTO decides by the client's request. */
 export const errorProfile = choice(
@@ -30,22 +57,13 @@ export const errorProfile = choice(
   },
 )
 /** How the agent is served to MCP clients. */
-export interface McpSettings {
-  /** Whether /mcp/{agentId} serves it. */
-  enabled: boolean
-  errorProfile: z.output<typeof errorProfile>
-}
+export const mcpSettings = part('AgentMcp', 'The settings of an agent for MCP clients.', {
+  enabled: view.flag('Whether the agent is served to MCP clients at /mcp/{agentId}.'),
+  errorProfile: errorProfile.describe('The error codes that MCP clients receive.'),
+})
+export type McpSettings = z.output<typeof mcpSettings>
 export const mcpDefaults: McpSettings = { enabled: false, errorProfile: 'AUTO' }
 
-export const toolChoiceMode = choice(
-  'ToolChoiceMode',
-  'Whether the model may or must call tools in a step.',
-  {
-    AUTO: 'The model decides whether to call a tool.',
-    NONE: 'The model may not call a tool.',
-    REQUIRED: 'The model must call at least one tool.',
-  },
-)
 export const clientTimeoutRule = choice(
   'ClientTimeoutRule',
   'What happens when the output of a client tool misses clientTimeoutMs.',
@@ -105,6 +123,10 @@ export const stopCondition = part('StopConditionInput', 'A condition that ends t
   ),
 })
 
+const stopConditionShape = part('StopCondition', 'A condition that ends the loop after a step.', {
+  hasToolCall: view.text('The runtime name of the tool whose call with valid arguments ends the loop.'),
+})
+
 const inRun = 'no limit; in startGeneration that of the agent'
 export const budget = part(
   'BudgetInput',
@@ -122,9 +144,36 @@ export const budget = part(
     ),
   },
 )
-export interface Budget {
-  /** Input and output tokens of one generation and its child runs together. */
-  tokensPerGeneration: number | null
-  /** Tokens of all generations of the agent in the last 24 hours. */
-  tokensPerDay: number | null
-}
+const budgetShape = part(
+  'Budget',
+  'Token limits, counted over input and output together. The generation ends with stopReason BUDGET.',
+  {
+    tokensPerGeneration: view
+      .float('Maximum tokens of one generation and its child runs; null: no limit.')
+      .nullable(),
+    tokensPerDay: view
+      .float('Maximum tokens of all generations of the agent within 24 hours; null: no limit.')
+      .nullable(),
+  },
+)
+export type Budget = z.output<typeof budgetShape>
+
+/** What is shown of an agent's loop. */
+export const loopShape = z.object({
+  stepRules: z
+    .array(stepRuleShape)
+    .describe('Tool choice and visible tools by step; the first rule that covers a step applies.'),
+  toolChoice: toolChoiceShape.describe(
+    'Whether the model may or must call tools; a named tool is forced in the first step only.',
+  ),
+  stopConditions: z
+    .array(stopConditionShape)
+    .describe('Conditions that end the loop after a step; one that is met is enough.'),
+  budget: budgetShape.describe('Token limits; reaching one ends the generation with stopReason BUDGET.'),
+  clientTimeoutMs: view.float(
+    'How long a generation waits for the output of a client tool, in milliseconds.',
+  ),
+  timeoutMs: view.float(
+    'Maximum time of the whole generation in milliseconds; time in which it waits for an approver does not count.',
+  ),
+})

@@ -1,11 +1,12 @@
 /** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
-import { choice, entity, part } from '../../core/shapes.ts'
+import { choice, entity, part, idOf } from '../../core/shapes.ts'
 import { inKeyOrder, inSchemaOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
-import { verdictChoice, type Requirement } from '../gates/index.ts'
+import { requirementShape, verdictChoice } from '../gates/index.ts'
 import { maskAt } from '../tools/index.ts'
 
 /** PENDING is open; every other status is final. */
@@ -29,42 +30,62 @@ export type Verdict = z.output<typeof verdictChoice>
  * Why an approval became VOIDED: the tool was changed or deleted after the question, the generation ended, or the
  * caller withdrew the call.
  */
-export const voidReasons = ['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED', 'WITHDRAWN'] as const
-export type VoidReason = (typeof voidReasons)[number]
+export const voidReason = choice('ApprovalVoidReason', 'The reason why an approval became void.', {
+  TOOL_CHANGED:
+    'The tool or its gate changed before the call ran. A new approval was requested if the call is still valid.',
+  TOOL_DELETED: 'The tool was deleted before the call ran.',
+  GENERATION_ENDED: 'The generation ended before the verdict.',
+  WITHDRAWN: 'The caller withdrew the call, or disconnected.',
+})
+export type VoidReason = z.output<typeof voidReason>
 
-export const verdictWays = ['KEY', 'SESSION', 'SLACK', 'LINK'] as const
+const verdictWay = choice('VerdictWay', 'How a vote was given.', {
+  KEY: 'The vote was given with an API key or a token.',
+  SESSION: 'The vote was given in a signed-in browser.',
+  SLACK: 'The vote was given in Slack.',
+  LINK: 'The vote was given with a link and a one-time code.',
+})
 /** How a vote was given: with a key or token, in a signed-in browser, in Slack, or with a link and a code. */
-export type VerdictWay = (typeof verdictWays)[number]
+export type VerdictWay = z.output<typeof verdictWay>
 
 /** The vote of one person. */
-export interface Vote {
-  verdict: Verdict
-  /** Id and name of the voter's key at the time of the vote. */
-  by: string
-  byName: string
-  /** ISO 8601. */
-  at: string
-  /** The voter's network address. */
-  from: string | null
-  /** Absent in votes of earlier releases. */
-  via?: VerdictWay
-  /** Passed to the model when the call is rejected. */
-  reason: string | null
-  /** For other approvers; never passed to the model. */
-  note: string | null
-  /** With REJECT: the text that became the result of the call in place of the tool's. Absent without one. */
-  response?: string
-}
+export const voteShape = part('ApprovalVote', 'The vote of one person about an approval.', {
+  verdict: verdictChoice.describe('The verdict of the vote.'),
+  by: view.principal(
+    'voter',
+    'The principal that voted, with its name as it is now.',
+    'The id of the API key or person that voted.',
+  ),
+  byName: view.text('The name of the API key or person at that time.'),
+  at: view.isoDate('When the vote was given.'),
+  from: view.text('The network address of the voter; null when it is unknown.').nullable(),
+  via: verdictWay.describe('How the vote was given; null for votes of earlier releases.').optional(),
+  reason: view
+    .text('The reason of the vote, which the model receives with a rejection; null when none was given.')
+    .nullable(),
+  note: view
+    .text('A note for other approvers, which the model never receives; null when none was given.')
+    .nullable(),
+  response: view
+    .text(
+      'The text that became the result of the call in place of that of its tool; null when there was none.',
+    )
+    .optional(),
+})
+export type Vote = z.output<typeof voteShape>
 
 /** Somebody says to be deciding. It blocks nobody, and ends by itself. */
-export interface Claim {
-  /** Id and name of the key or person at that time. */
-  by: string
-  byName: string
-  /** ISO 8601. */
-  at: string
-  until: string
-}
+export const claimShape = part(
+  'ApprovalClaim',
+  'A note that an approver is deciding an approval. A claim blocks no other approver.',
+  {
+    by: view.id('The id of the API key or person that made the claim.'),
+    byName: view.text('The name of the API key or person at that time.'),
+    at: view.isoDate('When the claim was made.'),
+    until: view.isoDate('When the claim ends by itself, 10 minutes after it was made.'),
+  },
+)
+export type Claim = z.output<typeof claimShape>
 
 /**
  * What happens after an approval. RUN: the server runs the call; CLIENT: the client runs it; SKIP: nothing runs, the
@@ -73,11 +94,16 @@ export interface Claim {
 export type OnApprove = 'RUN' | 'CLIENT' | 'SKIP'
 
 /** What an approver was told about the tool. */
-export interface AskedTool {
-  title: string | null
-  description: string | null
-  /** As models and clients see it: without presets. */
-  inputSchema: JsonObject
+export const askedTool = part(
+  'AskedTool',
+  'A tool as it was when an approval was requested; it may have changed since.',
+  {
+    title: view.text('The display name of the tool; null when it had none.').nullable(),
+    description: view.text('The description that the model read; null when the tool had none.').nullable(),
+    inputSchema: view.jsonSchema('The JSON Schema of the arguments, without preset parameters.'),
+  },
+)
+export interface AskedTool extends z.output<typeof askedTool> {
   /** The title of its gate; absent without one, or when the arguments that it names did not exist. */
   titleTemplate?: string
 }
@@ -87,39 +113,73 @@ export interface StoredQuestion extends AskedTool {
   order?: { schema: KeyOrder | null; arguments: KeyOrder | null }
 }
 
-export interface Approval {
-  id: string
+export const approvalShape = part(
+  'Approval',
+  'A tool call that the gate stopped, with frozen arguments, until approvers decide.',
+  {
+    id: idOf('approval'),
+    toolCallId: view.object(
+      'toolCall',
+      'ToolCall',
+      'The stopped tool call, with its result once it ran; null when it is hidden from this API key.',
+    ),
+    generationId: view
+      .object('generation', 'Generation', 'The generation that waits; null for a direct call.')
+      .nullable(),
+    agentId: view
+      .object('agent', 'Agent', 'The agent whose model requested the call; null for a direct call.')
+      .nullable(),
+    toolId: view.object(
+      'tool',
+      'Tool',
+      'The tool as it is now; null when it was deleted or is hidden from this API key.',
+    ),
+    toolVersion: view.int('The version of the tool that the approval is for.'),
+    runtimeName: view.under('toolName', view.text('The runtime name of the tool.')),
+    status: approvalStatus.describe('The status of the approval.'),
+    question: askedTool
+      .describe(
+        'The tool as it was when the approval was requested, which the approver decides about; null for an approval of ' +
+          'an earlier release.',
+      )
+      .nullable(),
+    digest: view.text(
+      'A hash over the tool, the arguments and the gate; pass it as expectedDigest to decide about exactly these.',
+    ),
+    requestedBy: view.principal(
+      'requester',
+      'The principal for whom the call is made.',
+      'The id of the API key or person for whom the call is made.',
+    ),
+    requirement: requirementShape.describe('The verdict that the gate requires.'),
+    votes: z.array(voteShape).describe('All votes, oldest first.'),
+    expiresAt: view.date('When the approval expires without a verdict, which rejects the call.'),
+    escalatedAt: view
+      .date('When the approval was escalated, so that admins may decide too; null when it was not.')
+      .nullable(),
+    settledAt: view
+      .date('When the approval was decided, expired or became void; null while it is pending.')
+      .nullable(),
+    voidReason: voidReason
+      .describe('Why the approval became void; null unless the status is VOIDED.')
+      .nullable(),
+    createdAt: view.date('When the approval was requested.'),
+  },
+)
+export interface Approval extends z.output<typeof approvalShape> {
+  question: AskedTool | null
   projectId: string
-  toolCallId: string
-  generationId: string | null
-  agentId: string | null
   threadId: string | null
-  toolId: string
-  toolVersion: number
-  runtimeName: string
   action: string | null
   definitionHash: string | null
-  status: ApprovalStatus
   /** The frozen arguments, presets merged in and nothing masked. Never return them to a client. */
   arguments: JsonObject
   editedArguments: JsonObject | null
   masked: string[][] | null
-  /** The tool as it was asked about; null in approvals of earlier releases. */
-  question: AskedTool | null
-  digest: string
-  requestedBy: string
-  requirement: Requirement
   onApprove: OnApprove
   clientTimeoutMs: number | null
-  votes: Vote[]
   /** As it was stored; see claimOf. */
   claim: Claim | null
-  expiresAt: Date
-  escalatedAt: Date | null
-  /** When it was approved, rejected, expired or voided. */
-  settledAt: Date | null
-  voidReason: VoidReason | null
-  createdAt: Date
 }
 
 export const Approval = entity<Approval>()('Approval')

@@ -27,7 +27,7 @@ export const decideApprovals = operation({
   name: 'decideApprovals',
   does:
     'Gives several verdicts, all or none: the error of the first that is refused names its index. With atomic: false, each ' +
-    'has its own outcome, and an error for all comes only when each is invalid, unknown or not allowed.',
+    'has its own outcome, and an error for all only when each is invalid, unknown or not allowed.',
   permission: 'approvals:Decide',
   input: z
     .object({

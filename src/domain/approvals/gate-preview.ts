@@ -2,6 +2,8 @@
  * Evaluates gates without side effects: what a call would need, and which recorded calls a draft policy would have
  * stopped.
  */
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { desc, eq, and, isNotNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text, whole } from '../../core/check.ts'
@@ -15,7 +17,7 @@ import {
   judgeGate,
   type GateInput,
   type GatePolicy,
-  type Requirement,
+  requirementShape,
 } from '../gates/index.ts'
 import {
   requireCallable,
@@ -26,17 +28,31 @@ import {
   prepareCall,
   type Callable,
 } from '../tools/index.ts'
-import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import { answersTo, findGrants, isRefusal } from './grants.ts'
+import { toolCallOf, ToolCall } from '../tool-calls/index.ts'
+import { isRefusal } from './grant.ts'
+import { answersTo, findGrants } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
 const judgingCost = 25
 
-export interface GateEvaluation {
-  /** What the call would wait for; null when it would run at once. */
-  requirement: Requirement | null
-  /** The grant of the caller's key that would answer it: let it pass, or refuse it. It is not used up. */
-  grantId: string | null
+export const gateEvaluation = part(
+  'GateEvaluation',
+  'The decision of the gate about a call, without making the call.',
+  {
+    requirement: requirementShape
+      .describe('The verdict that the gate requires; null when it requires none.')
+      .nullable(),
+    /** It is not used up. */
+    grantId: view
+      .object(
+        'grant',
+        'Grant',
+        'The grant that would let the call pass the gate, or refuse it; null when none would.',
+      )
+      .nullable(),
+  },
+)
+export interface GateEvaluation extends z.output<typeof gateEvaluation> {
   /** Whether a grant would let it pass. */
   passes: boolean
 }
@@ -81,17 +97,15 @@ const previewShape = z.object({
   last: whole(1, maxReplayed).nullish(),
 })
 
-export interface GatePreview {
-  /** How many recorded calls were evaluated. */
-  replayed: number
-  /** How many of them the draft policy stops. */
-  stopped: number
-  newlyStopped: number
-  newlyPassing: number
-  /** The newest of the calls whose outcome differs, at most 20 in each list. */
-  newlyStoppedCalls: ToolCall[]
-  newlyPassingCalls: ToolCall[]
-}
+export const gatePreview = part('GatePreview', 'The effect of a draft gate on recorded calls.', {
+  replayed: view.int('The number of recorded calls that were evaluated.'),
+  stopped: view.int('The number of calls that the draft stops.'),
+  newlyStopped: view.int('The number of calls that the draft stops and the current gate lets pass.'),
+  newlyPassing: view.int('The number of calls that the draft lets pass and the current gate stops.'),
+  newlyStoppedCalls: z.array(ToolCall).describe('The newest calls of newlyStopped, at most 20.'),
+  newlyPassingCalls: z.array(ToolCall).describe('The newest calls of newlyPassing, at most 20.'),
+})
+export type GatePreview = z.output<typeof gatePreview>
 
 /**
  * Evaluates a draft policy on the newest recorded calls of a tool (`last`, 100 by default) and compares it with the

@@ -31,13 +31,8 @@ import type { ToolResult } from '../../core/content.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { meets, type Requirement } from '../gates/index.ts'
 import { isCovered, type CallableTool } from './digest.ts'
+import { grantScope, isRefusal, type Grant } from './grant.ts'
 
-export const grantScope = choice('GrantScope', 'Which calls a grant covers.', {
-  EXACT: 'The grant covers calls with exactly the arguments of the decided call.',
-  SCHEMA: 'The grant covers calls whose arguments match its schema.',
-  TOOL: 'The grant covers every call of the tool.',
-})
-export type GrantScope = z.output<typeof grantScope>
 const grantHolder = choice('GrantHolder', 'Whose calls a grant covers.', {
   AGENT: 'The grant covers calls of the agent, in all its generations of the same requester.',
   THREAD: 'The grant covers calls of the same thread, in generations of the same requester.',
@@ -76,39 +71,6 @@ export const grantShape = openPart(
 
 export type GrantInput = z.input<typeof grantShape>
 export type CheckedGrant = z.output<typeof grantShape>
-
-export interface Grant {
-  id: string
-  projectId: string
-  approvalId: string
-  toolId: string
-  /** The grant covers this version only: after an update of the tool, calls need a new approval. */
-  toolVersion: number
-  runtimeName: string
-  /** The action that the grant covers, with the definition that it had then; null for a tool with one action. */
-  action: string | null
-  definitionHash: string | null
-  scope: GrantScope
-  argumentsHash: string | null
-  schema: JsonObject | null
-  /** Exactly one of the three is set. */
-  agentId: string | null
-  threadId: string | null
-  requestedBy: string | null
-  /** Zero: a refusal, which lets nothing pass. A release that knows no refusals finds no use left. */
-  maxUses: number
-  uses: number
-  expiresAt: Date
-  grantedBy: string
-  revokedAt: Date | null
-  revokedBy: string | null
-  createdAt: Date
-}
-
-/** Whether the grant refuses the calls that it covers. */
-export function isRefusal({ maxUses }: Pick<Grant, 'maxUses'>): boolean {
-  return maxUses === 0
-}
 
 /** The condition for a grant that answers calls now. */
 const inForce = sql`revoked_at is null and expires_at > now() and (uses < max_uses or max_uses = 0)`

@@ -5,14 +5,16 @@ export {
   decisionOf,
   shownArguments,
   verdictChoice,
-  verdictWays,
-  voidReasons,
+  type VoidReason,
   Approval,
   type AskedTool,
   type Claim,
   type Verdict,
   type VerdictWay,
   type Vote,
+  voteShape,
+  claimShape,
+  approvalShape,
 } from './approval.ts'
 export {
   insertApprovals,
@@ -29,12 +31,13 @@ export {
   tallyApprovals,
   type ApprovalGroup,
   type ApprovalTally,
-  type StatusNumbers,
   approvalFilter,
   approvalOrder,
   listApprovals,
   type ApprovalFilter,
   type ApprovalOrder,
+  approvalGroup,
+  approvalTally,
 } from './list.ts'
 export { decideApprovals } from './decide-each.ts'
 export { decideApproval, giveVerdict } from './decide.ts'
@@ -42,7 +45,14 @@ export { redoDigests } from './digest.ts'
 export { callableAsAgreed, changesOfDrift, driftOf, type AgreedCall, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
-export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate-preview.ts'
+export {
+  evaluateGate,
+  previewGate,
+  type GateEvaluation,
+  type GatePreview,
+  gateEvaluation,
+  gatePreview,
+} from './gate-preview.ts'
 export {
   answersTo,
   findGrants,
@@ -52,17 +62,16 @@ export {
   type StoppedCall,
   type UsableGrant,
   getGrants,
-  grantScope,
-  isRefusal,
   listGrants,
   revokeGrant,
-  type Grant,
 } from './grants.ts'
+export { grantView, isRefusal, type Grant } from './grant.ts'
 export {
   searchCondition as foundApprovals,
   summaryOf,
   type CallSummary,
-  type CallSummaryPart,
+  summaryPart,
+  callSummary,
 } from './summary.ts'
 export {
   type DecidedOwner,

@@ -1,5 +1,6 @@
 /** Lists of approvals, with their filter and orders, and how many there are. */
-import { choice, idShape, optional, part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
+import { choice, idShape, optional, part, entity } from '../../core/shapes.ts'
 import { and, eq, lte } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../core/json.ts'
@@ -187,24 +188,39 @@ export const approvalGrouping = choice('ApprovalGrouping', 'What a tally of appr
 export type ApprovalGrouping = z.output<typeof approvalGrouping>
 
 /** Numbers of approvals by their status. */
-export type StatusNumbers = Record<ApprovalStatus, number>
+type StatusNumbers = Record<ApprovalStatus, number>
 
-export interface ApprovalGroup extends StatusNumbers {
-  /** The id of the tool or agent; null for calls without an agent. */
-  id: string | null
+export const approvalGroup = part(
+  'ApprovalGroup',
+  'Numbers of approvals by status, of one tool, of one agent or of all.',
+  {
+    id: view
+      .id('The id of the tool or agent; null for direct calls, which have no agent, and for all.')
+      .nullable(),
+    toolName: view
+      .text('A runtime name of the tool, also when it was deleted; null in groups of agents.')
+      .nullable(),
+    PENDING: view.under('pending', view.int('The number of pending approvals.')),
+    APPROVED: view.under('approved', view.int('The number of approved approvals.')),
+    REJECTED: view.under('rejected', view.int('The number of rejected approvals.')),
+    EXPIRED: view.under('expired', view.int('The number of expired approvals.')),
+    VOIDED: view.under('voided', view.int('The number of void approvals.')),
+  },
+)
+export interface ApprovalGroup extends z.output<typeof approvalGroup> {
   /** Null for all. */
   by: ApprovalGrouping | null
-  /** A runtime name of the tool; null for an agent. */
-  toolName: string | null
 }
+const ApprovalGroup = entity<ApprovalGroup>()('ApprovalGroup')
 
-export interface ApprovalTally {
-  total: ApprovalGroup
-  /** Those with the most approvals first, at most `mostGroups`; empty without a grouping. */
-  groups: ApprovalGroup[]
-  /** Whether all that match were counted: counting stops at `countLimit`. */
-  isComplete: boolean
-}
+export const approvalTally = part('ApprovalTally', 'How many approvals a list has.', {
+  total: ApprovalGroup.describe('The approvals of the list by status.'),
+  groups: z
+    .array(ApprovalGroup)
+    .describe('The groups, those with the most approvals first; empty without a grouping.'),
+  isComplete: view.flag('Whether everything was counted: counting stops at 10,000 approvals.'),
+})
+export type ApprovalTally = z.output<typeof approvalTally>
 
 const mostGroups = 50
 

@@ -1,4 +1,7 @@
 /** What people see of a call in words: one sentence for each, and what an approval is found by. */
+import type { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { isJsonNumber, writeJson, type Json, type JsonObject } from '../../core/json.ts'
 import { oneLine } from '../../core/text.ts'
 import { titleParts } from '../gates/index.ts'
@@ -11,13 +14,21 @@ import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 
 /** A piece of the sentence; of a value that came with the call, or of words that the tool's owner chose. */
-export interface CallSummaryPart {
-  text: string
-  isValue: boolean
-}
+export const summaryPart = part('CallSummaryPart', 'A piece of the sentence about a call.', {
+  text: view.text('The text of the piece, in one line.'),
+  isValue: view.flag('Whether the piece is the value of an argument, and not words about the tool.'),
+})
+type CallSummaryPart = z.output<typeof summaryPart>
 
-export interface CallSummary {
-  text: string
+export const callSummary = part(
+  'CallSummary',
+  'One sentence about a call: the title of its gate with the values of the arguments, or the name of the tool and ' +
+    'its first arguments.',
+  {
+    text: view.text('The whole sentence, in one line.'),
+  },
+)
+export interface CallSummary extends z.output<typeof callSummary> {
   parts: CallSummaryPart[]
 }
 
@@ -44,11 +55,11 @@ function ofTitle(approval: SummarySource): CallSummaryPart[] | null {
   const template = titleParts(approval.question?.titleTemplate ?? '') ?? []
   if (template.length === 0) return null
   const values = shownArguments(approval)
-  const parts = template.map((part) => {
-    if ('text' in part) return partOfWords(part.text)
-    return Object.hasOwn(values, part.name) ? valueOf(values[part.name]!) : null
+  const parts = template.map((piece) => {
+    if ('text' in piece) return partOfWords(piece.text)
+    return Object.hasOwn(values, piece.name) ? valueOf(values[piece.name]!) : null
   })
-  return parts.some((part) => part === null) ? null : (parts as CallSummaryPart[])
+  return parts.some((piece) => piece === null) ? null : (parts as CallSummaryPart[])
 }
 
 function byDefault(approval: SummarySource): CallSummaryPart[] {
@@ -111,9 +122,9 @@ function wordsOfValues(shown: Json): string[] {
       continue
     }
     if (value === mask || typeof value === 'boolean') continue
-    const part = String(value).slice(0, Math.min(mostOfValue, left))
-    left -= part.length + 1
-    words.push(...wordsOf(part))
+    const begin = String(value).slice(0, Math.min(mostOfValue, left))
+    left -= begin.length + 1
+    words.push(...wordsOf(begin))
   }
   return words
 }

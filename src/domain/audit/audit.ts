@@ -1,7 +1,7 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
-import { choice, idShape, part } from '../../core/shapes.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { choice, idShape, part, idOf } from '../../core/shapes.ts'
 import { newId } from '../../core/ids.ts'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows, fromRecordset, insertSelect, recordset } from '../../store/db/rows.ts'
@@ -18,18 +18,27 @@ const auditOutcome = choice('AuditOutcome', 'The outcome of an audited action.',
   EXECUTED: 'A tool was run, or the server acted by itself.',
 })
 
-export interface AuditEntry {
-  id: string
+export const auditEntry = part(
+  'AuditEntry',
+  'An entry of the audit: what a caller did or was denied. Entries never change.',
+  {
+    id: idOf('auditEntry', 'audit entry'),
+    principalId: view.principal(
+      'principal',
+      'The principal that acted.',
+      'The id of the API key or person that acted, or "system".',
+    ),
+    action: view.text('The permission action of the operation, such as tools:Create.'),
+    resource: view.text('The resource that the action applied to, such as tool/tool_… of a tool.'),
+    outcome: view.text<z.output<typeof auditOutcome>>(
+      'The outcome of the action: ALLOWED, DENIED or EXECUTED.',
+    ),
+    details: view.jsonObject('Further facts about the action, never a secret.'),
+    createdAt: view.date('When the action happened.'),
+  },
+)
+export interface AuditEntry extends z.output<typeof auditEntry> {
   projectId: string
-  /** The id of a key or person, or `system`. */
-  principalId: string
-  /** The operation's permission action. */
-  action: string
-  /** The resource that was acted on, such as `tool/tool_…`. */
-  resource: string
-  outcome: z.output<typeof auditOutcome>
-  details: JsonObject
-  createdAt: Date
 }
 
 type Listener = (id: string) => void

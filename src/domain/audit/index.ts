@@ -10,4 +10,5 @@ export {
   type NewAuditEntry,
   committedEntries,
   onEntry,
+  auditEntry,
 } from './audit.ts'

@@ -1,7 +1,8 @@
 /** Events of agents, of tools and the MCP servers behind them, and of triggers. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { event, projectOnly, withFieldName, agentId, code, id, name, words, number, word } from './define.ts'
+import { withFieldName } from '../../core/view.ts'
+import { event, projectOnly, agentId, code, id, name, words, number, word } from './define.ts'
 
 const of = { log: projectOnly, group: 'agents' } as const
 

@@ -1,12 +1,12 @@
 /** Events of approvals, of grants, and of changes of gates. */
 import { z } from 'zod'
 import { scalar, withExample } from '../../core/shapes.ts'
+import { withRelation } from '../../core/view.ts'
 import {
   copiedToRoot,
   event,
   ofRequester,
   projectOnly,
-  withRelation,
   approvalId,
   deciderField,
   id,

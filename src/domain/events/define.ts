@@ -3,6 +3,7 @@
  * is told.
  */
 import { z } from 'zod'
+import { fieldNameOf, withFieldName, withRelation, type Relation } from '../../core/view.ts'
 import { descriptionOf, exampleOf, idShape, scalar, withExample } from '../../core/shapes.ts'
 
 /** Where events of a kind are written. Every event is also part of its project's feed. */
@@ -19,35 +20,6 @@ export const projectOnly = { inGeneration: false, copiedToRoot: false, ofRequest
 export const ofRequester = { inGeneration: false, copiedToRoot: false, ofRequester: true } as const
 export const inGeneration = { inGeneration: true, copiedToRoot: false, ofRequester: true } as const
 export const copiedToRoot = { inGeneration: true, copiedToRoot: true, ofRequester: true } as const
-
-/** What a field of the data names, shown under a name of its own: an object, or a list of them for a list of ids. */
-export interface Relation {
-  as: string
-  entity: 'Principal' | 'ToolCall' | 'Approval' | 'Grant' | 'Generation' | 'Step'
-  about: string
-}
-const relations = z.registry<Relation>()
-
-/** A field that names an object. */
-export function withRelation<Shape extends z.ZodType>(shape: Shape, relation: Relation): Shape {
-  relations.add(shape, relation)
-  return shape
-}
-export const relationOf = (shape: z.core.$ZodType): Relation | undefined => relations.get(shape)
-
-const shownNames = z.registry<{ as: string | null }>()
-
-/** A field that GraphQL shows under another name, or (null) does not show: webhooks alone have it. */
-export function withFieldName<Shape extends z.ZodType>(shape: Shape, as: string | null): Shape {
-  shownNames.add(shape, { as })
-  return shape
-}
-
-/** The name under which GraphQL shows a field of the data; null: not at all. */
-export function fieldNameOf(shape: z.core.$ZodType, name: string): string | null {
-  const own = shownNames.get(shape)
-  return own ? own.as : name
-}
 
 interface Declaration<Data extends z.ZodRawShape, Traits> {
   /** What has happened, in a sentence. */

@@ -2,6 +2,8 @@
  * All kinds of events, and the types that follow from them. An event kind is declared in this module and named
  * nowhere else.
  */
+import { z } from 'zod'
+import { scalar } from '../../core/shapes.ts'
 import type { EventRow } from '../../store/events/read.ts'
 import * as agents from './agent-events.ts'
 import * as approvals from './approval-events.ts'
@@ -25,6 +27,8 @@ export const eventKinds = kindsIn({
 type Kinds = typeof eventKinds
 
 export type EventType = keyof Kinds
+/** Such a type as a field. */
+export const eventType = scalar('EventType', z.custom<EventType>())
 
 /** The data of each kind as it is written. */
 export type EventData = { [Type in EventType]: Parameters<Kinds[Type]>[0] }

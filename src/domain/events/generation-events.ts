@@ -1,12 +1,11 @@
 /** Events of a generation itself, and of the child runs that its calls start. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
+import { withFieldName, withRelation } from '../../core/view.ts'
 import {
   copiedToRoot,
   event,
   inGeneration,
-  withFieldName,
-  withRelation,
   agentId,
   code,
   id,

@@ -19,9 +19,10 @@ export {
   updateOwner,
 } from './append.ts'
 export * from './approval-events.ts'
-export { fieldNameOf, relationOf, type EventFacts, type Relation } from './define.ts'
+export type { EventFacts } from './define.ts'
 export {
   eventKinds,
+  eventType,
   isSent,
   publicName,
   type DomainEvent,

@@ -1,11 +1,11 @@
 /** Events of tool calls, in a generation and outside any. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
+import { withFieldName } from '../../core/view.ts'
 import {
   event,
   inGeneration,
   ofRequester,
-  withFieldName,
   code,
   deciderField,
   name,

@@ -1,35 +1,49 @@
 /** The type of a file, its rows, and references to files in calls and messages. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
-import { entity, optional, openPart, scalar } from '../../core/shapes.ts'
+import { entity, optional, openPart, scalar, part, idOf, choice } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 
-export const fileStatuses = ['PENDING', 'READY'] as const
-export type FileStatus = (typeof fileStatuses)[number]
+const fileStatus = choice('FileStatus', 'Whether the bytes of a file were uploaded.', {
+  PENDING: 'The file was created; the bytes are not uploaded yet.',
+  READY: 'The bytes are uploaded and never change.',
+})
+export type FileStatus = z.output<typeof fileStatus>
 
-export interface StoredFile {
-  id: string
+export const fileShape = part('File', 'A file that was created with presignUpload.', {
+  id: idOf('file'),
+  filename: view.text('The file name given to presignUpload.'),
+  contentType: view.text('The media type given to presignUpload.'),
+  status: fileStatus.describe('Whether the bytes of the file were uploaded.'),
+  size: view.float('The size in bytes; null while the file is PENDING.').nullable(),
+  sha256: view
+    .text(
+      'The SHA-256 hash of the bytes in hexadecimal; null while the file is PENDING, and for bytes that were ' +
+        'uploaded straight to a bucket.',
+    )
+    .nullable(),
+  agentId: view
+    .id('The id of the agent whose bound API keys may attach the file; null: no bound key may.')
+    .nullable(),
+  createdBy: view.principal(
+    'creator',
+    'The principal that created the file.',
+    'The id of the API key or person that created the file.',
+  ),
+  createdAt: view.date('When the file was created.'),
+  uploadedAt: view.date('When the upload was complete; null while the file is PENDING.').nullable(),
+})
+export interface StoredFile extends z.output<typeof fileShape> {
   projectId: string
-  filename: string
-  contentType: string
-  status: FileStatus
-  /** In bytes; null while it is PENDING. */
-  size: number | null
-  /** Hex; null also for bytes that were uploaded straight to the bucket. */
-  sha256: string | null
   /** The key of the bytes in the bucket; null while they are on the disk. */
   blobKey: string | null
   /** Of the bytes in the bucket. */
   etag: string | null
-  /** The agent whose bound keys may attach the file; null: no bound key may. */
-  agentId: string | null
-  createdBy: string
   uploadUntil: Date
-  createdAt: Date
-  uploadedAt: Date | null
 }
 
 export const File = entity<StoredFile>()('File')

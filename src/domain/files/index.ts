@@ -1,12 +1,12 @@
 /** The entry point of files. */
 export {
-  fileStatuses,
   attachmentsShape,
   maxAttachments,
   type Attachment,
   type AttachmentsInput,
   type StoredFile,
   blobKeysOf,
+  fileShape,
 } from './file.ts'
 export { deleteFile, getFiles, listFiles, presignUpload, resolveAttachments } from './files.ts'
 export { downloadUrl, openDownload, openFile, type Download, readLink } from './download.ts'

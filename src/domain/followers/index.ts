@@ -22,24 +22,32 @@ export { listDeliveries, messagesOfDeliveries } from './webhooks/delivery-list.t
 export { redeliverWebhook, replayWebhook, testWebhook } from './webhooks/resend.ts'
 export { isSignedBy, newSecret, openSecret, sealSecret, type SignedMessage } from './webhooks/signature.ts'
 export { setWebhookRecipients } from './webhooks/recipients.ts'
-export { mostHeaders, type AnswerHeader, WebhookAnswer, type Answer, type Message } from './webhooks/send.ts'
+export {
+  mostHeaders,
+  WebhookAnswer,
+  type Answer,
+  type Message,
+  answerHeader,
+  answerShape,
+} from './webhooks/send.ts'
 export { forgetOldDeliveries, resealWebhooks } from './webhooks/endings.ts'
 export {
-  deliveryStatuses,
+  deliveryStatus,
   disabledReason,
-  followerStatus,
   loadProgress,
   type Delivery,
   type Progress,
-  type Recipient,
   Webhook,
   WebhookDelivery,
+  recipientShape,
+  webhookShape,
+  deliveryShape,
 } from './webhooks/webhook.ts'
 export { passFollowers } from './behind.ts'
 export { verdictPath, forgetOldTries } from './webhooks/verdict-link.ts'
 export { startWebhooks, type WebhookWorker } from './webhooks/deliver.ts'
 export { decideByLink, type LinkOutcome } from './webhooks/decide-by-link.ts'
-export { SlackIntegration, SlackUser } from './slack/integration.ts'
+export { SlackIntegration, SlackUser, slackUser, integrationShape } from './slack/integration.ts'
 export { serveInteraction, type SlackReply, type SlackRequest } from './slack/interactions.ts'
 export { forgetOldMessages } from './slack/messages.ts'
 export {

@@ -1,4 +1,7 @@
 /** A change of a gate that needs a second person's confirmation, and its target: a tool, an agent, or a project. */
+import type { z } from 'zod'
+import { part, idOf, choice } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import type { gateChanges } from '../../store/db/tables/approvals.ts'
 import {
   type ToolGateEdit,
@@ -15,26 +18,56 @@ import { dropSecondForGates, findProject } from '../projects/index.ts'
 import { findAgent, regateAgent, withAgentGate } from '../agents/index.ts'
 
 /** As stored; a PENDING change that has expired is shown as EXPIRED. The other statuses are final. */
-export const gateChangeStatuses = ['PENDING', 'CONFIRMED', 'REJECTED', 'EXPIRED'] as const
-export type GateChangeStatus = (typeof gateChangeStatuses)[number]
+const gateChangeStatus = choice(
+  'GateChangeStatus',
+  'The status of a proposed gate change. All but PENDING are final.',
+  {
+    PENDING: 'The change waits for another person to confirm it.',
+    CONFIRMED: 'Another person confirmed the change, and it was applied.',
+    REJECTED: 'The change was rejected, or withdrawn by its proposer.',
+    EXPIRED: 'No person decided about the change in time.',
+  },
+)
+export type GateChangeStatus = z.output<typeof gateChangeStatus>
 
 /** What to set. Absent parts keep their value. */
 export type GateEdit = ToolGateEdit
 
-export interface GateChange {
-  id: string
+export const gateChange = part('GateChange', 'A proposed gate change that another person must confirm.', {
+  id: idOf('gateChange', 'proposed gate change'),
+  target: view.under(
+    'targetId',
+    view.id(
+      'The id of the tool or agent whose gate would change, or of the project whose gatesNeedSecond would end.',
+    ),
+  ),
+  targetVersion: view.int(
+    'The version of the tool or agent that the change is for; another version makes it invalid. 0 for a project.',
+  ),
+  change: view.jsonObject<GateEdit>(
+    'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do ' +
+      'not change.',
+  ),
+  note: view.text('The reason that the proposer gave; null when none was given.').nullable(),
+  status: gateChangeStatus.describe('The status of the proposed change.'),
+  proposedBy: view.principal(
+    'proposer',
+    'The principal that proposed the change.',
+    'The id of the API key or person that proposed the change.',
+  ),
+  decidedBy: view
+    .principal(
+      'decider',
+      'The principal that confirmed or rejected the change; null while it is pending.',
+      'The id of the API key or person that confirmed or rejected the change; null while it is pending.',
+    )
+    .nullable(),
+  decidedAt: view.date('When the change was confirmed or rejected; null while it is pending.').nullable(),
+  expiresAt: view.date('When the change expires without a decision.'),
+  createdAt: view.date('When the change was proposed.'),
+})
+export interface GateChange extends z.output<typeof gateChange> {
   projectId: string
-  /** The tool, agent or project. */
-  target: string
-  targetVersion: number
-  change: GateEdit
-  note: string | null
-  status: GateChangeStatus
-  proposedBy: string
-  decidedBy: string | null
-  decidedAt: Date | null
-  expiresAt: Date
-  createdAt: Date
 }
 
 /** The public form of a row at the time `now`, in milliseconds since the epoch. */

@@ -1,3 +1,3 @@
 /** The entry point of gates: changes of gates that two people make. */
-export { gateChangeStatuses, type GateChange } from './change.ts'
+export { type GateChange, gateChange } from './change.ts'
 export { decideGateChange, getGateChanges, listGateChanges, proposeGateChange } from './changes.ts'

@@ -1,22 +1,34 @@
 /** What the policies of gates require for one call. Pure. */
+import { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { judge } from '../../core/json-schema.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Role } from '../access/index.ts'
-import { allowancesOf, type GatePolicy } from './policy.ts'
+import { role } from '../access/index.ts'
+import { allowancesOf, gateMeanings, type GatePolicy } from './policy.ts'
 
 /** What the approval of a stopped call requires: the strictest of all policies that stop it. */
-export interface Requirement {
-  timeoutSeconds: number
-  quorum: number
-  excludeRequester: boolean
-  /** An approver needs a role of each of these lists. */
-  approvers: Role[][]
-  escalateAfterSeconds: number | null
-  /** Every policy that stops the call allows verdicts with a link and a code. */
-  verdictLinks?: true
-  /** Every policy that stops the call allows an approver to answer it with text. */
-  responses?: true
-}
+export const requirementShape = part(
+  'GateRequirement',
+  'The verdict that a stopped call needs: the strictest of all policies that stop it.',
+  {
+    timeoutSeconds: view.int('The time for a verdict in seconds.'),
+    quorum: view.int('The number of approvals by different people that a call needs.'),
+    excludeRequester: view.flag(
+      'Whether the person who requested the call may not decide about it, with any API key.',
+    ),
+    approvers: z
+      .array(z.array(role))
+      .describe('Lists of roles: an API key that decides has a role of each list.'),
+    escalateAfterSeconds: view
+      .int('Seconds without a verdict until the approval is escalated; null: never.')
+      .nullable(),
+    /** Every policy that stops the call allows it; so too responses. */
+    verdictLinks: view.mark(gateMeanings.verdictLinks),
+    responses: view.mark(gateMeanings.responses),
+  },
+)
+export type Requirement = z.output<typeof requirementShape>
 
 /**
  * What the policies require for a call with these arguments, presets merged in; null when it may run. A policy of which
@@ -63,7 +75,7 @@ export function meets(met: Requirement, asked: Requirement): boolean {
     met.quorum >= asked.quorum &&
     (met.excludeRequester || !asked.excludeRequester) &&
     (!met.verdictLinks || asked.verdictLinks === true) &&
-    asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
+    asked.approvers.every((list) => met.approvers.some((one) => one.every((name) => list.includes(name))))
   )
 }
 

@@ -1,13 +1,11 @@
 /** The entry point of gates: policies, and what they require for a call. */
-export { judgeGate, meets, stricter, type Requirement } from './evaluate.ts'
+export { judgeGate, meets, stricter, type Requirement, requirementShape } from './evaluate.ts'
 export {
   gateFaults,
   gateInput,
-  gateMeanings,
-  gateMode,
   alwaysBy,
   gateOf,
-  gateSources,
+  gateSource,
   verdictChoice,
   whenGiven,
   type GateInput,
@@ -15,4 +13,5 @@ export {
   type GatePolicy,
   type GateSource,
   titleParts,
+  policyShape,
 } from './policy.ts'

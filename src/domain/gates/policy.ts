@@ -1,11 +1,11 @@
 /** The gate of a tool: the policy that stops a call for an approval. Pure. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { jsonObject, text, whole } from '../../core/check.ts'
 import type { Issue } from '../../core/errors.ts'
 import { compileSchema, schemaLimits } from '../../core/json-schema.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { choice, optional, part, scalar } from '../../core/shapes.ts'
-import { role, roles, type Role } from '../access/index.ts'
+import { role, roles } from '../access/index.ts'
 
 /** The template of the sentence that says what a call does: text with names of arguments in braces. Pure. */
 export type TitlePart = { text: string } | { name: string }
@@ -27,40 +27,6 @@ export const gateMode = choice('GateMode', 'Which calls a gate stops.', {
 })
 export type GateMode = z.output<typeof gateMode>
 
-export interface GatePolicy {
-  /** WHEN stops the calls whose arguments, presets merged in, fit the schema `when`. */
-  mode: GateMode
-  when: JsonObject | null
-  /** Without a decision for this long, the call expires. */
-  timeoutSeconds: number
-  /** The number of different people who must approve. One rejection is always enough. */
-  quorum: number
-  /** The requester of the call may not decide about it. */
-  excludeRequester: boolean
-  /** Only keys with one of these roles may decide; empty: everyone with `approvals:Decide`. */
-  approvers: Role[]
-  /** Without a decision for this long, an escalation event is written, and admins may decide too. */
-  escalateAfterSeconds: number | null
-  /** Recipients of a webhook may decide with a link and a code, without signing in. Absent: they may not. */
-  verdictLinks?: true
-  /** An approver may answer a call with text, which becomes its result in place of the tool's. Absent: nobody may. */
-  responses?: true
-  /** What a call does, for who decides: a template with arguments in braces. Absent: the default sentence. */
-  title?: string
-}
-
-export const gateDefaults: GatePolicy = {
-  mode: 'ALWAYS',
-  when: null,
-  timeoutSeconds: 300,
-  quorum: 1,
-  excludeRequester: false,
-  approvers: [],
-  escalateAfterSeconds: null,
-}
-
-const week = 7 * 24 * 60 * 60
-
 /** What some fields mean, given and shown. */
 export const gateMeanings = {
   when: 'The JSON Schema of the mode WHEN: calls whose arguments, presets included, match it are stopped.',
@@ -74,6 +40,41 @@ export const gateMeanings = {
     'The sentence about a call that approvers read, as a template: {name} stands for the value of a top-level argument, ' +
     'as in "Refund {amount} to {customer}".',
 }
+
+export const policyShape = part('GatePolicy', 'The policy that stops calls until approvers decide.', {
+  mode: gateMode.describe('Which calls the gate stops.'),
+  when: view.jsonSchema(`${gateMeanings.when} Null in other modes.`).nullable(),
+  timeoutSeconds: view.int('The time for a verdict in seconds; after it, the call is rejected.'),
+  quorum: view.int('The number of approvals by different people that a call needs.'),
+  excludeRequester: view.flag(
+    'Whether the person who requested the call may not decide about it, with any API key.',
+  ),
+  approvers: z
+    .array(role)
+    .describe('The roles whose API keys may decide; empty: every key with approvals:Decide.'),
+  escalateAfterSeconds: view
+    .int(
+      'Seconds without a verdict until the approval is escalated: an event is sent and admins may decide ' +
+        'too. Null: never.',
+    )
+    .nullable(),
+  title: view.text(`${gateMeanings.title} Null: the name of the tool and its first arguments.`).optional(),
+  verdictLinks: view.mark(gateMeanings.verdictLinks),
+  responses: view.mark(gateMeanings.responses),
+})
+export type GatePolicy = z.output<typeof policyShape>
+
+export const gateDefaults: GatePolicy = {
+  mode: 'ALWAYS',
+  when: null,
+  timeoutSeconds: 300,
+  quorum: 1,
+  excludeRequester: false,
+  approvers: [],
+  escalateAfterSeconds: null,
+}
+
+const week = 7 * 24 * 60 * 60
 
 const shape = part(
   'GateInput',
@@ -171,8 +172,12 @@ export function gateFaults(policy: GatePolicy | null, projectId: string, path: s
 }
 
 /** What a tool's gate follows from. */
-export const gateSources = ['OPERATOR', 'DESTRUCTIVE_HINT', 'DEFAULT'] as const
-export type GateSource = (typeof gateSources)[number]
+export const gateSource = choice('GateSource', 'The origin of a gate.', {
+  OPERATOR: 'An operator set the gate.',
+  DESTRUCTIVE_HINT: 'No gate is set, and destructiveHint of the tool stops every call.',
+  DEFAULT: 'No gate is set, and calls pass.',
+})
+export type GateSource = z.output<typeof gateSource>
 
 /**
  * The gate that applies to a tool: the operator's, else ALWAYS for a tool annotated as destructive (MCP: a human in the

@@ -1,32 +1,45 @@
 /** What led to a question: the agents from the root run to the one that asks, and what was said before the call. */
+import { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { valueHider } from '../../core/scrub.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { rowsOf } from '../../store/db/rows.ts'
 import { allows, holds, reachablePrincipals, type Ctx } from '../access/index.ts'
 import type { Approval } from '../approvals/index.ts'
+import { messageRole } from '../threads/index.ts'
 import { resourceOf, valuesAt } from '../tools/index.ts'
 
-export interface ApprovalContext {
-  /** From the agent of the root run to the one that asks. */
-  agents: AskingAgent[]
-  /** The first message of the user in the root run, and the last ones before the call, oldest first. */
-  messages: AskedMessage[]
-}
+const askingAgent = part('AskingAgent', 'An agent on the way from the start of a run to a call.', {
+  id: view.id('The id of the agent; it begins with agt_.'),
+  name: view
+    .text('The name of the agent; null when it was deleted or is hidden from this API key.')
+    .nullable(),
+})
 
-export interface AskingAgent {
-  id: string
-  /** Null when it was deleted, or is hidden from the caller. */
-  name: string | null
-}
+const askedMessage = part('AskedMessage', 'A message before a call.', {
+  role: messageRole.describe('The author of the message.'),
+  text: view.text(
+    'The text of the message, at most 4,000 characters. Values that are masked in the arguments are replaced by ' +
+      '[masked]; so is the whole text when they are not certain to be found in it.',
+  ),
+  isCut: view.flag('Whether the message is longer than the text.'),
+})
+type AskedMessage = z.output<typeof askedMessage>
 
-export interface AskedMessage {
-  role: 'USER' | 'ASSISTANT'
-  /** Without the values that are masked in the call. */
-  text: string
-  /** Whether the message is longer. */
-  isCut: boolean
-}
+export const approvalContext = part('ApprovalAsked', 'What led to a call that an approval is about.', {
+  agents: z
+    .array(askingAgent)
+    .describe('The agents from the one that was started to the one that calls, at most 5.'),
+  messages: z
+    .array(askedMessage)
+    .describe(
+      'The first message of the user in the topmost generation, and the last ones of its thread before the call, ' +
+        'oldest first, at most 6.',
+    ),
+})
+export type ApprovalContext = z.output<typeof approvalContext>
 
 export const maxMessages = 6
 /** The longest text of a message, in UTF-16 code units. */

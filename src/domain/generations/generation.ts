@@ -1,15 +1,17 @@
 /** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
-import type { Json, JsonObject } from '../../core/json.ts'
+import * as view from '../../core/view.ts'
+import type { Json } from '../../core/json.ts'
 import type { z } from 'zod'
-import { choice, entity, part } from '../../core/shapes.ts'
+import { choice, entity, part, idOf } from '../../core/shapes.ts'
 import { callbackSecretShape } from '../followers/index.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
-import type { generations, steps } from '../../store/db/tables/generations.ts'
+import type { generations } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
-import { failureCode, stopReason, type StepResetReason } from '../events/index.ts'
+import { failureCode, stopReason } from '../events/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
+import { usedModel } from './steps.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
-import type { AssistantPart, Message, Usage } from '../models/index.ts'
+import type { Message } from '../models/index.ts'
 import { waitsForChild } from './nesting/deadline.ts'
 
 /** The stored status. The last four are terminal and never change. */
@@ -32,7 +34,7 @@ export const generationStatus = choice(
 )
 export type GenerationStatus = z.output<typeof generationStatus>
 
-export const stopReasonChoice = choice('StopReason', 'Why a completed generation ended.', {
+const stopReasonChoice = choice('StopReason', 'Why a completed generation ended.', {
   END_TURN: 'The model ended its turn without a tool call.',
   STOP_CONDITION: 'A stop condition of the agent was met.',
   MAX_STEPS: 'The generation reached maxSteps.',
@@ -42,7 +44,7 @@ export const stopReasonChoice = choice('StopReason', 'Why a completed generation
 } satisfies Record<StopReason, string>)
 export type StopReason = z.output<typeof stopReason>
 
-export const failureCodeChoice = choice('GenerationFailureCode', 'Why a generation failed.', {
+const failureCodeChoice = choice('GenerationFailureCode', 'Why a generation failed.', {
   MODEL_NOT_CONFIGURED: 'The model or its provider is not configured in this installation or project.',
   MODEL_AUTH: 'The provider refused the API key that is configured for it.',
   MODEL_RATE_LIMITED: 'The provider refused the request for its rate limit, and refused every retry.',
@@ -105,45 +107,91 @@ export interface StoredTrace extends TraceContext {
   at?: number
 }
 
-export interface Generation {
-  id: string
+export const generationShape = part(
+  'Generation',
+  'One run of an agent: a loop of model steps and tool calls.',
+  {
+    id: idOf('generation'),
+    agentId: view.object(
+      'agent',
+      'Agent',
+      'The agent as it is now; null when it was deleted or is hidden from this API key.',
+    ),
+    threadId: view.object(
+      'thread',
+      'Thread',
+      'The thread of the generation; null when it is hidden from this API key.',
+      'The id of the thread; start another generation with it to continue the conversation.',
+    ),
+    parentId: view
+      .object(
+        'parent',
+        'Generation',
+        'The generation whose tool call started this one; null for a generation without a parent.',
+      )
+      .nullable(),
+    rootId: view
+      .object(
+        'root',
+        'Generation',
+        'The topmost ancestor of the generation; null for a generation without a parent.',
+      )
+      .nullable(),
+    depth: view.int('The number of ancestors, at most 4.'),
+    requestedBy: view.principal(
+      'requester',
+      'The principal that started the generation.',
+      'The id of the API key or person that started the generation.',
+    ),
+    stepCount: view.int('The number of model steps committed so far.'),
+    model: usedModel.describe('The model that was used last; null before the first attempt.').nullable(),
+    stopReason: stopReasonChoice
+      .describe('Why the generation ended; null unless the status is COMPLETED.')
+      .nullable(),
+    truncated: view.flag('Whether a limit ended the generation before the model was done.'),
+    error: part('GenerationError', 'The failure that ended a generation.', {
+      code: failureCodeChoice.describe('The stable code of the failure, for programs.'),
+      message: view.text('An explanation of the failure for people.'),
+    })
+      .describe('Why the generation failed; null unless the status is FAILED.')
+      .nullable(),
+    output: part('GenerationOutput', 'The output of a completed generation.', {
+      text: view.text('The final text of the model; null when there is none.').nullable(),
+      object: view
+        .json('The structured output, which matches outputSchema; null without an outputSchema.')
+        .nullable(),
+    })
+      .describe('The output of the generation; null unless the status is COMPLETED.')
+      .nullable(),
+    cancelRequestedAt: view.date('When cancelGeneration was called; null when it was not.').nullable(),
+    cancelReason: view.text('The reason given to cancelGeneration; null when none was given.').nullable(),
+    /** See nesting/deadline.ts. */
+    deadlineAt: view.date(
+      'When the generation expires. Time in which it or a child run waits for an approver is added.',
+    ),
+    createdAt: view.date('When the generation was created.'),
+    startedAt: view.date('When a worker first claimed the generation; null before that.').nullable(),
+    finishedAt: view.date('When the generation ended; null before that.').nullable(),
+  },
+)
+export interface Generation extends z.output<typeof generationShape> {
   projectId: string
-  agentId: string
   agentVersion: number
-  threadId: string
   storedStatus: StoredStatus
   settings: AgentSettings
   input: Message[]
-  requestedBy: string
   /** Rights of a person with a token, frozen when the generation was created; null for a key. */
   requester: Requester | null
   trace: StoredTrace | null
-  /** For a child run: its parent, the parent's call that waits for it, and the root of the chain. Null otherwise. */
-  parentId: string | null
+  /** For a child run: the parent's call that waits for it. */
   parentCallId: string | null
-  rootId: string | null
-  /** Number of ancestors. */
-  depth: number
   /** What a retry begins with; null for other runs. */
   retryOf: RetryOf | null
-  stepCount: number
   attempt: number
   nextStep: NextStep | null
-  model: { name: string; kind: string } | null
-  stopReason: StopReason | null
-  truncated: boolean
-  error: { code: FailureCode; message: string } | null
-  output: { text: string | null; object: Json | null } | null
   inputTokens: number
   outputTokens: number
   lastSeq: number
-  cancelRequestedAt: Date | null
-  cancelReason: string | null
-  /** The time while a person is asked is added to it, see nesting/deadline.ts. */
-  deadlineAt: Date
-  createdAt: Date
-  startedAt: Date | null
-  finishedAt: Date | null
 }
 
 export const Generation = entity<Generation>()('Generation')
@@ -205,69 +253,6 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
  */
 export function ownThreadId(generationId: string): string {
   return generationId.replace(/^gen_/, 'thr_')
-}
-
-/** One committed model response. */
-export interface Step {
-  id: string
-  projectId: string
-  generationId: string
-  /** Counts from 1. */
-  stepIndex: number
-  /** The attempt that succeeded; attempts count from 1. */
-  attempt: number
-  model: { name: string; kind: string }
-  parts: AssistantPart[]
-  /** The tools as sent to the model. */
-  surface: StepTool[]
-  toolChoice: JsonObject
-  finishReason: string
-  usage: Usage
-  /** The notice that was appended to the instructions of this step. */
-  notice: string | null
-  elided: JsonObject | null
-  /** The tools that were left out of the request; null: none. */
-  leftOut: LeftOutTool[] | null
-  /** When the request of the successful attempt was sent, and when the first part of its response arrived. */
-  startedAt: Date | null
-  firstTokenAt: Date | null
-  createdAt: Date
-}
-
-/** An attempt at a model response that failed. */
-export interface FailedAttempt {
-  generationId: string
-  /** The step that it was for, from 1. Without a later attempt the generation has no such step. */
-  stepIndex: number
-  attempt: number
-  model: string
-  errorCode: StepResetReason
-  /** What went wrong, for people; null in older rows. */
-  errorMessage: string | null
-  /** The HTTP status of the provider's answer; null when there was none, and in older rows. */
-  httpStatus: number | null
-  startedAt: Date | null
-  /** When it failed. */
-  createdAt: Date
-}
-
-export interface StepTool {
-  name: string
-  toolId: string
-  version: number
-}
-
-/** A tool that the model of a step did not get. */
-export interface LeftOutTool extends StepTool {
-  /** Why, for people, without keys and addresses. */
-  reason: string
-  /** True when the model's provider refused this tool; false when there were too many. */
-  isRefused: boolean
-}
-
-export function stepOf(row: typeof steps.$inferSelect): Step {
-  const { model: name, modelKind: kind, ...rest } = row
-  return { ...rest, model: { name, kind } } as Step
 }
 
 /** What operations on one generation return. */

@@ -1,28 +1,33 @@
 /** The entry point of generations. */
 export { inputOf, settingsOfRun, inputLineOf, lineOf } from './lines.ts'
-export { approvalContexts, type ApprovalContext, type AskedMessage, type AskingAgent } from './asked.ts'
+export { approvalContexts, type ApprovalContext, approvalContext } from './asked.ts'
 export { settleInterruptedCalls } from './after-restore.ts'
 export { cancelGenerations, mostCancelled, cancelGeneration } from './cancel.ts'
 export {
-  failureCodeChoice,
   generationPayload,
   generationStatus,
-  stopReasonChoice,
   isTerminal,
   shownStatus,
-  type FailedAttempt,
   Generation,
+  generationShape,
+} from './generation.ts'
+export {
+  type FailedAttempt,
   type LeftOutTool,
   type Step,
-} from './generation.ts'
+  type UsedModel,
+  leftOutTool,
+  stepShape,
+  failedAttempt,
+} from './steps.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
 export {
   listUsableProviders,
   mostProviders,
-  providerSources,
   testProvider,
   type ProviderTrial,
   type UsableProvider,
+  usableProvider,
 } from './usable-providers.ts'
 export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { loadLeftOutOf } from './step/left-out.ts'
@@ -33,9 +38,8 @@ export {
   listGenerations,
   type GenerationFilter,
   tallyGenerations,
-  type GenerationGroup,
-  type GenerationNumbers,
   type GenerationTally,
+  generationTally,
 } from './list.ts'
 export { answerDelivered, forgetAwaited, hasOtherRuns } from './awaited.ts'
 export { ThreadMovedOnError, type BindStart } from './bind-start.ts'

@@ -2,6 +2,7 @@
  * Lists generations: of a project with a filter, and the descendants of one; and how many there are of what has become
  * of them.
  */
+import * as view from '../../core/view.ts'
 import { idShape, optional, part } from '../../core/shapes.ts'
 import { and, eq, or } from 'drizzle-orm'
 import { z } from 'zod'
@@ -246,28 +247,34 @@ function hasStatus(status: GenerationStatus): SQL {
     : sql`(${stored} = 'WAITING' and not ${client} and ${gate})`
 }
 
-/** Numbers of generations. */
-export interface GenerationNumbers {
-  completed: number
-  failed: number
-  cancelled: number
-  expired: number
-  /** Those that have not ended. */
-  open: number
-}
+const generationGroup = part(
+  'GenerationGroup',
+  'Numbers of generations by what has become of them, of one agent or of all.',
+  {
+    id: view
+      .object(
+        'agent',
+        'Agent',
+        'The agent; null for all agents, and when it was deleted or is hidden from this API key.',
+        'The id of the agent, which may be deleted by now; null for all agents.',
+      )
+      .nullable(),
+    completed: view.int('The number of generations that completed.'),
+    failed: view.int('The number of generations that failed.'),
+    cancelled: view.int('The number of generations that were cancelled.'),
+    expired: view.int('The number of generations that reached their deadline.'),
+    open: view.int('The number of generations that have not ended.'),
+  },
+)
+type GenerationGroup = z.output<typeof generationGroup>
+type GenerationNumbers = Omit<GenerationGroup, 'id'>
 
-export interface GenerationGroup extends GenerationNumbers {
-  /** Null for all agents. */
-  id: string | null
-}
-
-export interface GenerationTally {
-  total: GenerationGroup
-  /** Those with the most generations first, at most `mostGroups`. */
-  groups: GenerationGroup[]
-  /** Whether all that match were counted: counting stops at `countLimit`. */
-  isComplete: boolean
-}
+export const generationTally = part('GenerationTally', 'How many generations a list has.', {
+  total: generationGroup.describe('The generations of the list.'),
+  groups: z.array(generationGroup).describe('The groups, those with the most generations first.'),
+  isComplete: view.flag('Whether everything was counted: counting stops at 10,000 generations.'),
+})
+export type GenerationTally = z.output<typeof generationTally>
 
 const countLimit = 10_000
 const mostGroups = 50

@@ -6,7 +6,8 @@ import { sql } from '../../store/db/sql.ts'
 import { generations, modelAttempts, steps } from '../../store/db/tables/generations.ts'
 import { removedGenerations } from '../../store/db/tables/retention.ts'
 import { visibleRows, reachable, type Ctx, assertMay, untilRevoked } from '../access/index.ts'
-import { generationOf, stepOf, type FailedAttempt, type Generation, type Step } from './generation.ts'
+import { generationOf, type Generation } from './generation.ts'
+import { stepOf, type FailedAttempt, type Step } from './steps.ts'
 import {
   followGeneration,
   readGenerationEvents,

@@ -1,5 +1,6 @@
 /** Every provider that the agents of a project can name, wherever it is configured, and a test of one. */
-import { optional, serverFault } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
+import { optional, serverFault, part, choice } from '../../core/shapes.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
@@ -16,15 +17,28 @@ import {
 } from '../models/index.ts'
 import { watchStream, type WatchdogLimits } from './step/stream-timeout.ts'
 
-export const providerSources = ['PROJECT', 'ENVIRONMENT', 'BUILTIN'] as const
+const providerSource = choice('ProviderSource', 'Where a model provider is configured.', {
+  PROJECT: 'The project has configured the provider with setProvider.',
+  ENVIRONMENT: 'The operator has configured the provider for the whole installation.',
+  BUILTIN: 'The provider is part of the server and is not an AI: it follows rules.',
+})
 
 /** A provider as agents name it. It has no address and no key. */
-export interface UsableProvider {
-  name: string
+export const usableProvider = part(
+  'ModelProvider',
+  'A model provider that agents of a project can name, without its address and key.',
+  {
+    name: view.text('The name of the provider: the part before the slash in provider/model.'),
+    source: providerSource.describe('Where the provider is configured.'),
+    defaultModel: view
+      .text(
+        'The name of the model to preselect when a person chooses this provider; null when none is configured.',
+      )
+      .nullable(),
+  },
+)
+export interface UsableProvider extends z.output<typeof usableProvider> {
   kind: ProviderKind
-  source: (typeof providerSources)[number]
-  /** The model to preselect; null when none is configured. */
-  defaultModel: string | null
 }
 
 /** The most providers that are listed. */

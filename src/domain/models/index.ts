@@ -43,13 +43,13 @@ export {
   providerKind,
   rehearsalModel,
   setProvider,
+  providerShape,
 } from './providers/provider-records.ts'
 export {
   type Costs,
   type TokenCounts,
   addCosts,
   costOf,
-  type ModelPrice,
   deleteModelPrice,
   modelPrice,
   pricesOf,

@@ -1,8 +1,9 @@
 /** Reads of pauses. */
+import * as view from '../../core/view.ts'
 import type { z } from 'zod'
 import { kindOfId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { choice, entity } from '../../core/shapes.ts'
+import { choice, entity, part, idOf } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/lists.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -11,27 +12,32 @@ import { pauses } from '../../store/db/tables/access.ts'
 import { pausesOfRun } from '../basis/index.ts'
 import { assertMay, visibleRows, projectOf, type Ctx } from '../access/index.ts'
 
-export const pauseKind = choice('PauseKind', 'What a pause stops.', {
+const pauseKind = choice('PauseKind', 'What a pause stops.', {
   PROJECT: 'Every model step and every tool call of the project.',
   AGENT: 'The model steps and tool calls of the generations of one agent, and of those below them.',
   TOOL: 'The calls of one tool.',
 })
 
-export interface Pause {
-  id: string
+export const pauseShape = part(
+  'Pause',
+  'A pause of a project, an agent or a tool. While it holds, no model is called for it, and no tool call is sent or ' +
+    'given to a client; what is under way is not touched, approvals can be decided, and deadlines wait.',
+  {
+    id: idOf('pause'),
+    target: view.under('targetId', view.id('The id of the project, agent or tool.')),
+    kind: pauseKind.describe('What the pause stops.'),
+    targetName: view.text('What the project, agent or tool was called when it was paused.'),
+    reason: view.text('The reason that was given; null for none.').nullable(),
+    pausedBy: view.principal('pausedBy', 'The API key or person that paused it.'),
+    createdAt: view.date('When the pause began.'),
+    endedAt: view.date('When the pause ended; null while it holds.').nullable(),
+    endedBy: view
+      .principal('endedBy', 'The API key or person that ended it; null while it holds.')
+      .nullable(),
+  },
+)
+export interface Pause extends z.output<typeof pauseShape> {
   projectId: string
-  /** The id of the project, agent or tool. */
-  target: string
-  kind: z.output<typeof pauseKind>
-  /** What it was called when it was paused. */
-  targetName: string
-  reason: string | null
-  /** Ids of keys or persons. */
-  pausedBy: string
-  createdAt: Date
-  /** Null while it holds. */
-  endedAt: Date | null
-  endedBy: string | null
 }
 
 export const Pause = entity<Pause>()('Pause')

@@ -12,4 +12,5 @@ export {
   listProjects,
   updateProject,
   Project,
+  projectShape,
 } from './projects.ts'

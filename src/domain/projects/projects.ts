@@ -1,4 +1,5 @@
 /** Projects: the tenants, and streams of their events. */
+import * as view from '../../core/view.ts'
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text, whole } from '../../core/check.ts'
@@ -34,15 +35,22 @@ import {
   untilRevoked,
 } from '../access/index.ts'
 
-export interface Project {
-  id: string
-  name: string
-  /** Whether a change of a gate must be confirmed by a second person. */
-  gatesNeedSecond: boolean
-  /** How long a run that a person started may still act after the person's token has expired, in seconds. */
-  runGraceSeconds: number
-  createdAt: Date
-}
+export const projectShape = part(
+  'Project',
+  'A tenant: every tool, agent, generation and key belongs to one project.',
+  {
+    id: idOf('project'),
+    name: view.text('The display name of the project; it need not be unique.'),
+    gatesNeedSecond: view.flag(
+      'Whether a change of a gate must be confirmed by another person: see proposeGateChange.',
+    ),
+    runGraceSeconds: view.int(
+      'How long a generation of a person (OIDC) may still act after the token expired, in seconds.',
+    ),
+    createdAt: view.date('When the project was created.'),
+  },
+)
+export type Project = z.output<typeof projectShape>
 
 export const Project = entity<Project>()('Project')
 

@@ -1,10 +1,11 @@
 /** Legal holds: what must not be removed, whatever the settings say and whoever asks. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { kindOfId, newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { entity, idOf, idShape, part } from '../../core/shapes.ts'
+import { entity, idOf, idShape, part, choice } from '../../core/shapes.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/lists.ts'
 import { selectRows, insertSelect } from '../../store/db/rows.ts'
@@ -25,19 +26,24 @@ import { appendProjectEvents, legalHoldLifted, legalHoldPut } from '../events/in
 import { assertRequester } from './removals.ts'
 import { lockRetention } from './lease.ts'
 
-export const holdKinds = ['PROJECT', 'RUN', 'REQUESTER'] as const
+const holdKind = choice('LegalHoldKind', 'What a legal hold keeps.', {
+  PROJECT: 'The hold is for all of the project.',
+  RUN: 'The hold is for one root generation with all below it.',
+  REQUESTER: 'The hold is for all that one API key or person has requested.',
+})
 
-export interface LegalHold {
-  id: string
+export const legalHold = part('LegalHold', 'Something that is not removed until the hold is lifted.', {
+  id: idOf('legalHold', 'hold'),
+  kind: holdKind.describe('What the hold keeps.'),
+  target: view.under('targetId', view.id('The id of the project, generation or requester.')),
+  reason: view.text('The reason that was given.'),
+  putBy: view.principal('putBy', 'The principal that put the hold.'),
+  createdAt: view.date('When the hold was put.'),
+  liftedAt: view.date('When the hold was lifted; null before.').nullable(),
+  liftedBy: view.principal('liftedBy', 'The principal that lifted the hold; null before.').nullable(),
+})
+export interface LegalHold extends z.output<typeof legalHold> {
   projectId: string
-  kind: (typeof holdKinds)[number]
-  target: string
-  reason: string
-  putBy: string
-  createdAt: Date
-  /** Null while it holds. */
-  liftedAt: Date | null
-  liftedBy: string | null
 }
 
 export const LegalHold = entity<LegalHold>()('LegalHold')

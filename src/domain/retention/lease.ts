@@ -2,6 +2,7 @@
  * What retention removes, by kind, and the lock of a project's retention: its row, held under an epoch by whoever
  * sweeps.
  */
+import { entity } from '../../core/shapes.ts'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -22,6 +23,8 @@ export const removedKinds = [
 
 /** Counts by kind: runs with their descendants, calls outside runs, threads without runs, events that belong to no run. Absent: none. */
 export type RemovedCounts = Partial<Record<(typeof removedKinds)[number], number>>
+
+export const removedCounts = entity<RemovedCounts>()('RemovedCounts')
 
 export function sumOf(...all: readonly RemovedCounts[]): RemovedCounts {
   const sum: RemovedCounts = {}

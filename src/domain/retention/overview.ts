@@ -1,4 +1,6 @@
 /** What people see of retention: what a sweep would remove, and what is left of generations that were removed. */
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import type { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { timeOf } from '../../store/db/database.ts'
@@ -6,8 +8,9 @@ import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { retentions, removedGenerations } from '../../store/db/tables/retention.ts'
 import { assertMay, projectOf, type Ctx, ownershipCondition } from '../access/index.ts'
-import { countRuns, type KeptReason } from './find-runs.ts'
-import { daysBefore, type RemovedCounts } from './lease.ts'
+import { countRuns } from './find-runs.ts'
+import { daysBefore, removedCounts } from './lease.ts'
+import { keptCounts } from './removals.ts'
 import { countOthers } from './remove-others.ts'
 import { daysShape, mergedDays, noDays } from './settings.ts'
 import { and, eq } from 'drizzle-orm'
@@ -15,13 +18,19 @@ import type { Page } from '../../core/page.ts'
 import { listPage } from '../../store/db/lists.ts'
 
 /** Each count goes up to here. */
-export const mostPreviewed = 10_000
+const mostPreviewed = 10_000
 
-export interface RetentionPreview {
-  removed: RemovedCounts
-  /** Runs whose time has come and that stay, by reason. */
-  kept: Partial<Record<KeptReason, number>>
-}
+export const retentionPreview = part(
+  'RetentionPreview',
+  `The result of a sweep that was only counted. Each number is at most ${mostPreviewed}.`,
+  {
+    removed: removedCounts.describe(
+      'The numbers of what is removed; of generations only the roots are counted.',
+    ),
+    kept: keptCounts.describe('The numbers of what is old enough and stays.'),
+  },
+)
+export type RetentionPreview = z.output<typeof retentionPreview>
 
 /**
  * What a sweep would remove now under the settings of the project and those that are given: root runs, and rows of the
@@ -57,35 +66,49 @@ export async function previewRetention(
 }
 
 /** A call of a removed generation, without its arguments and its result. */
-export interface CallFact {
-  id: string
-  name: string
-  status: string
-  attempts: number
+export const removedVote = part('RemovedVote', 'A vote on a call that was removed.', {
+  by: view.id('The id of the API key or person that voted.'),
+  verdict: view.text('APPROVE or REJECT.'),
+  at: view.text('When the vote was given, as ISO 8601.'),
+})
+
+export const removedCall = part(
+  'RemovedCall',
+  'What is left of a call of a removed generation: no arguments and no result.',
+  {
+    id: view.id('The id of the call.'),
+    name: view.text('The runtime name of the tool.'),
+    status: view.text('The outcome, a ToolCallStatus.'),
+    attempts: view.int('How often the call was sent.'),
+  },
+)
+export interface CallFact extends z.output<typeof removedCall> {
   settledAt: string | null
   approval: {
     id: string
     status: string
     settledAt: string | null
-    votes: { by: string; verdict: string; at: string }[]
+    votes: z.output<typeof removedVote>[]
   } | null
 }
 
-export interface RemovedGeneration {
-  id: string
+export const removedGeneration = part('RemovedGeneration', 'What is left of a generation that was removed.', {
+  id: view.id('The id that the generation had.'),
+  agentId: view.id('The id of its agent.'),
+  requestedBy: view.principal('requester', 'The principal that started the generation.'),
+  status: view.text('How the generation ended, a GenerationStatus.'),
+  stepCount: view.int('The number of its model steps.'),
+  callCount: view.int('The number of its tool calls.'),
+  inputTokens: view.float('The tokens that its model has read.'),
+  outputTokens: view.float('The tokens that its model has written.'),
+  createdAt: view.date('When the generation was created.'),
+  finishedAt: view.date('When the generation ended.'),
+  removedAt: view.date('When the generation was removed.'),
+})
+export interface RemovedGeneration extends z.output<typeof removedGeneration> {
   projectId: string
-  agentId: string
-  requestedBy: string
-  status: string
-  stepCount: number
-  callCount: number
-  inputTokens: number
-  outputTokens: number
   /** Null where it went by age. */
   facts: CallFact[] | null
-  createdAt: Date
-  finishedAt: Date
-  removedAt: Date
 }
 
 /**

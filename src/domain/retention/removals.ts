@@ -2,6 +2,7 @@
  * Removes what one requester has left behind, and what is left of a person, at the request of somebody who may ask for
  * that.
  */
+import * as view from '../../core/view.ts'
 import { notFound, AppError } from '../../core/errors.ts'
 import { query, type Database, atomically, jsonb } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -9,7 +10,7 @@ import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { entity, idShape } from '../../core/shapes.ts'
+import { entity, idShape, part, idOf } from '../../core/shapes.ts'
 import { isHeld, isHeldApproval, isHeldEvent, namedInEvent, namesAnyOf } from '../../store/db/held.ts'
 import { listPage } from '../../store/db/lists.ts'
 import { selectRows, insertSelect } from '../../store/db/rows.ts'
@@ -25,7 +26,15 @@ import {
 } from '../access/index.ts'
 import { appendProjectEvents, dataRemovalRequested, dataRemovalFinished } from '../events/index.ts'
 import { type KeptReason, countRuns } from './find-runs.ts'
-import { type RemovedCounts, youngestMs, lockRetention, makeDue, wakeSweep, lockSweep } from './lease.ts'
+import {
+  removedCounts,
+  type RemovedCounts,
+  youngestMs,
+  lockRetention,
+  makeDue,
+  wakeSweep,
+  lockSweep,
+} from './lease.ts'
 import { voters } from '../../store/db/tables/approvals.ts'
 import { partsOf, tableTraits } from '../../store/db/tables/all-traits.ts'
 import { isSettled } from './parts.ts'
@@ -44,18 +53,27 @@ export async function assertRequester(db: Database, projectId: string, id: strin
 }
 
 /** Runs of the requester that stay, by reason; calls outside runs as `CALLS`. */
-type KeptCounts = Partial<Record<KeptReason | 'CALLS', number>>
+export type KeptCounts = Partial<Record<KeptReason | 'CALLS', number>>
+export const keptCounts = entity<KeptCounts>()('KeptCounts')
 
-export interface DataRemoval {
-  id: string
+export const dataRemoval = part(
+  'DataRemoval',
+  'A request to remove the data of one requester, and its result.',
+  {
+    id: idOf('removal', 'request'),
+    requester: view.under('requesterId', view.id('The id of the API key or person whose data goes.')),
+    requestedBy: view.principal('requestedBy', 'The principal that requested the removal.'),
+    reason: view.text('The reason that was given; null for none.').nullable(),
+    removed: removedCounts.describe('The numbers of what was removed so far.'),
+    kept: keptCounts
+      .describe('The numbers of what stays, by reason; null before the first sweep.')
+      .nullable(),
+    createdAt: view.date('When the removal was requested.'),
+    finishedAt: view.date('When the removal ended; null while some of the data is too young.').nullable(),
+  },
+)
+export interface DataRemoval extends z.output<typeof dataRemoval> {
   projectId: string
-  requester: string
-  requestedBy: string
-  reason: string | null
-  removed: RemovedCounts
-  kept: KeptCounts | null
-  createdAt: Date
-  finishedAt: Date | null
 }
 
 export const DataRemoval = entity<DataRemoval>()('DataRemoval')

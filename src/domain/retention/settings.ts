@@ -1,7 +1,8 @@
 /** The settings of a project's retention, and how far it is. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { AppError, invalidAt } from '../../core/errors.ts'
-import { entity } from '../../core/shapes.ts'
+import { entity, part } from '../../core/shapes.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -16,7 +17,14 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { appendProjectEvents, retentionChanged } from '../events/index.ts'
-import { type RemovedCounts, lockRetention, makeDue, wakeSweep, type RetentionRow } from './lease.ts'
+import {
+  removedCounts,
+  type RemovedCounts,
+  lockRetention,
+  makeDue,
+  wakeSweep,
+  type RetentionRow,
+} from './lease.ts'
 
 /** What goes after the days of each setting. */
 export const dayMeanings = {
@@ -28,22 +36,38 @@ export const dayMeanings = {
   deliveryDays: 'The days after which settled webhook deliveries go; they go after 30 days at the latest',
   auditDays: 'The days after which audit entries go, at least 30 and as many as the others',
 } as const
-export type Days = Record<keyof typeof dayMeanings, number | null>
+type DayName = keyof typeof dayMeanings
+export type Days = Record<DayName, number | null>
 /** The settings by name. */
-export const retentionFields = Object.keys(dayMeanings) as (keyof Days)[]
+const retentionFields = Object.keys(dayMeanings) as DayName[]
 
-export interface Retention extends Days {
+const dayShapes = Object.fromEntries(
+  retentionFields.map((name) => [name, view.int(`${dayMeanings[name]}; null for never.`).nullable()]),
+) as Record<DayName, z.ZodNullable<ReturnType<typeof view.int>>>
+
+export const retentionShape = part(
+  'Retention',
+  'The ages at which a project removes what is finished, and the state of its sweeps. Nothing is removed by default.',
+  {
+    ...dayShapes,
+    version: view.int('The number of changes, from 1; for expectedVersion.'),
+    isSweeping: view.under('sweeping', view.flag('Whether a sweep is under way.')),
+    lastStartedAt: view.date('When the last sweep began; null before the first.').nullable(),
+    lastFinishedAt: view.date('When a sweep last ended; null before the first.').nullable(),
+    nextAt: view
+      .date('When the next sweep begins, or the one under way is taken over; null for never.')
+      .nullable(),
+    lastRemoved: removedCounts.describe('What the sweep under way, or the last one, has removed.'),
+    allRemoved: removedCounts.describe('What was removed in the project in all.'),
+    removedUntil: view
+      .date(
+        'When the newest removed generation was created: statistics of earlier times are not complete. Null while none was.',
+      )
+      .nullable(),
+  },
+)
+export interface Retention extends z.output<typeof retentionShape> {
   projectId: string
-  version: number
-  isSweeping: boolean
-  lastStartedAt: Date | null
-  lastFinishedAt: Date | null
-  /** When the next sweep begins; null: never. */
-  nextAt: Date | null
-  lastRemoved: RemovedCounts
-  allRemoved: RemovedCounts
-  /** Statistics of times before are not complete; null: nothing was removed. */
-  removedUntil: Date | null
 }
 
 export const Retention = entity<Retention>()('Retention')

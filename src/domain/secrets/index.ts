@@ -13,4 +13,5 @@ export {
   SecretRefusedError,
   setSecret,
   Secret,
+  secretShape,
 } from './secrets.ts'

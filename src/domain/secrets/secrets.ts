@@ -2,6 +2,7 @@
  * Secrets of a project: sealed, listed by name, filled into templates right before a request to a host that may have
  * them, never returned.
  */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { and, eq, inArray } from 'drizzle-orm'
@@ -9,7 +10,7 @@ import { text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import { entity } from '../../core/shapes.ts'
+import { entity, part, idOf } from '../../core/shapes.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -87,14 +88,15 @@ export function unseal(masterKey: Buffer, sealed: string, context: string): stri
 }
 
 /** A secret without its value. */
-export interface Secret {
-  id: string
+export const secretShape = part('Secret', 'A secret of a project. Its value is write-only.', {
+  id: idOf('secret'),
+  name: view.text('The name, used as {{secret:NAME}} in URLs and headers.'),
+  allowedHosts: view.texts('The hosts that the secret may be sent to; null: any host.').nullable(),
+  createdAt: view.date('When the secret was first set.'),
+  updatedAt: view.date('When the secret was last set.'),
+})
+export interface Secret extends z.output<typeof secretShape> {
   projectId: string
-  name: string
-  /** The hosts that the value may be sent to; null: any. */
-  allowedHosts: string[] | null
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const Secret = entity<Secret>()('Secret')

@@ -1,19 +1,28 @@
 /** What in a project runs and what waits for people, in numbers; for metrics also of the whole installation. */
+import type { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 
 /** Numbers of a project, each counted up to `countLimit`. */
-export interface ProjectSummary {
-  pendingApprovals: number
-  unknownCalls: number
-  /** Upstreams with an older list, without any, or without authorization. */
-  faultyUpstreams: number
-  /** Generations that a worker runs, or that wait for one. */
-  running: number
-  /** Generations that wait for a client, a person or a child run. */
-  waiting: number
-}
+export const projectSummary = part(
+  'ProjectSummary',
+  'Numbers of what runs in a project and what waits for people, each counted up to 10,000.',
+  {
+    pendingApprovals: view.int('The number of pending approvals.'),
+    unknownCalls: view.int(
+      'The number of tool calls with status UNKNOWN, which wait for resolveUnknownCall.',
+    ),
+    faultyUpstreams: view.int(
+      'The number of upstreams with status DEGRADED, UNREACHABLE or AUTHORIZATION_REQUIRED.',
+    ),
+    running: view.int('The number of generations that a worker runs or will run next.'),
+    waiting: view.int('The number of generations that wait for a client, an approver or a child run.'),
+  },
+)
+type ProjectSummary = z.output<typeof projectSummary>
 
 /** Counting stops at this number, which bounds the cost of the statement. */
 const countLimit = 10_000

@@ -1,17 +1,25 @@
 /** What refers to a secret: the tools, upstreams and model providers that stop working without it. */
+import type { z } from 'zod'
+import { part, choice } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import { secretsOfDefinition, type ToolDefinition } from '../tools/index.ts'
 
-export const secretUserKinds = ['TOOL', 'UPSTREAM', 'PROVIDER'] as const
+const secretUserKind = choice('SecretUserKind', 'The kind of an object that refers to a secret.', {
+  TOOL: 'An http tool sends the secret.',
+  UPSTREAM: 'The server behind an mcp tool is sent the secret.',
+  PROVIDER: 'A model provider has the secret as its API key.',
+})
 
 /** One of them. An upstream has the id of its tool. */
-export interface SecretUse {
-  kind: (typeof secretUserKinds)[number]
-  id: string
-  name: string
-}
+export const secretUse = part('SecretUse', 'An object that refers to a secret, and fails without it.', {
+  kind: secretUserKind.describe('The kind of the object.'),
+  id: view.id('The id of the tool or model provider; for an upstream server, of its mcp tool.'),
+  name: view.text('The name of the tool or model provider.'),
+})
+export type SecretUse = z.output<typeof secretUse>
 
 /** The most uses that are returned of one secret. */
 const mostUses = 100

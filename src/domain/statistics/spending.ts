@@ -1,9 +1,10 @@
 /** What runs and tools cost, and what became of their calls, in a range of time. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { part } from '../../core/shapes.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { addCosts, costOf, pricesOf, type Costs, type ModelPrice, type TokenCounts } from '../models/index.ts'
+import { addCosts, costOf, pricesOf, type Costs, modelPrice, type TokenCounts } from '../models/index.ts'
 
 /** Rows of each table that are counted: the newest of the range. It bounds a statement to a fraction of a second, also on the embedded database. */
 export const mostRows = 25_000
@@ -29,20 +30,28 @@ export function newest(table: string, columns: SQL, { projectId, from, to, size 
 }
 
 /** Tokens of one model. A generation counts for the model of its last step. */
-interface Tokens extends TokenCounts {
-  model: string
+const tokens = {
+  model: view.text('The model as provider/model.'),
+  inputTokens: view.float('The number of tokens that the model read, cached ones included.'),
+  cachedInputTokens: view.float('The number of tokens that the provider read from its cache.'),
+  outputTokens: view.float('The number of tokens that the model wrote.'),
 }
+type Tokens = z.output<z.ZodObject<typeof tokens>>
 
 /** The part of an agent in what one model cost. */
-export interface Spending extends Tokens {
-  agentId: string
-  /** The number of generations. */
-  runs: number
-  /** Null: the model has no price. */
-  price: ModelPrice | null
-  /** US dollars; null: the model has no price. */
-  cost: number | null
-}
+export const spendingShape = part('Spending', 'What the generations of one agent cost with one model.', {
+  agentId: view.object(
+    'agent',
+    'Agent',
+    'The agent; null when it is deleted or hidden from the caller.',
+    'The id of the agent, which may be deleted by now.',
+  ),
+  runs: view.int('The number of generations whose last step asked the model.'),
+  ...tokens,
+  price: modelPrice.describe('The price of the model; null: the model has none.').nullable(),
+  cost: view.float('The cost in USD; null: the model has no price, so the cost is unknown.').nullable(),
+})
+export type Spending = z.output<typeof spendingShape>
 
 /** The agents and models that are listed: those that cost most, then those with the most tokens. */
 export const mostSpending = 100

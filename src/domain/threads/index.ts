@@ -16,6 +16,14 @@ export {
   namedThreadId,
   namedThreadIds,
   openThread,
+  threadShape,
 } from './threads.ts'
 export { type ConversationPlace, findPlaces, notePlaces } from './places.ts'
-export { type InputMessage, shownMessage, type ThreadMessage, listThreadMessages } from './thread-messages.ts'
+export {
+  type InputMessage,
+  shownMessage,
+  type ThreadMessage,
+  listThreadMessages,
+  inputMessage,
+  threadMessage,
+} from './thread-messages.ts'

@@ -1,4 +1,7 @@
 /** The messages of a thread for people: what users and the model said in it, oldest first, page by page. */
+import { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import type { Message } from '../models/index.ts'
 import { AppError } from '../../core/errors.ts'
 import { badCursor, type Page, type PlaceInList } from '../../core/page.ts'
@@ -6,38 +9,63 @@ import { query } from '../../store/db/database.ts'
 import { maxPageBytes } from '../../store/db/lists.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
-import type { Thread } from './threads.ts'
+import { messageRole, type Thread } from './threads.ts'
 
 /** A message with its files by id or name and without their bytes. */
-export interface InputMessage {
-  role: 'USER' | 'ASSISTANT'
-  content: string
-  attachments: { fileId: string | null; filename: string | null; mediaType: string }[]
-}
+const inputAttachment = part('InputAttachment', 'A file of an input message.', {
+  fileId: view
+    .object(
+      'file',
+      'File',
+      'The uploaded file; null when it was deleted or is hidden from this API key, or for bytes that were sent with the message.',
+    )
+    .nullable(),
+  filename: view.text('The name of the file; null when it had none.').nullable(),
+  mediaType: view.text('The media type of the file.'),
+})
+export const inputMessage = part('InputMessage', 'A message that a generation was started with.', {
+  role: messageRole.describe('The author of the message.'),
+  content: view.text('The text of the message.'),
+  attachments: z
+    .array(inputAttachment)
+    .describe('The files of the message; a list without entries is empty.'),
+})
+export type InputMessage = z.output<typeof inputMessage>
 
 /** A message with its text, and its files without their bytes. */
 export function shownMessage({ role, parts }: Message): InputMessage {
   const texts: string[] = []
   const attachments: InputMessage['attachments'] = []
-  for (const part of parts) {
-    if (part.type === 'text') texts.push(part.text)
-    else if (part.type === 'file')
+  for (const piece of parts) {
+    if (piece.type === 'text') texts.push(piece.text)
+    else if (piece.type === 'file')
       attachments.push({
-        fileId: part.fileId ?? null,
-        filename: part.filename ?? null,
-        mediaType: part.mediaType,
+        fileId: piece.fileId ?? null,
+        filename: piece.filename ?? null,
+        mediaType: piece.mediaType,
       })
   }
   return { role: role === 'assistant' ? 'ASSISTANT' : 'USER', content: texts.join('\n'), attachments }
 }
 
-export interface ThreadMessage extends InputMessage {
-  /** Of a generation's input and steps, or of the thread's own messages: derived, the same at each reading. */
-  id: string
-  /** Null for a message that the thread was opened with. */
-  generationId: string | null
-  createdAt: Date
-}
+export const threadMessage = part(
+  'ThreadMessage',
+  'A message of a thread: of the user, or a text of the model.',
+  {
+    /** Derived, the same at each reading. */
+    id: view.id('The id of the message; it begins with msg_.'),
+    generationId: view
+      .object(
+        'generation',
+        'Generation',
+        'The generation that got or wrote the message; null for a message that the thread was opened with.',
+      )
+      .nullable(),
+    ...inputMessage.shape,
+    createdAt: view.date('When the generation of the message, or the thread, was created.'),
+  },
+)
+export type ThreadMessage = z.output<typeof threadMessage>
 
 /**
  * One page, oldest first. Messages of the model are those with text; what tools did is in the generations. A

@@ -2,9 +2,10 @@
  * Threads: conversations of an agent. A generation begins one of its own, or one is opened before its first generation:
  * by a client with an id that it chose, or with messages that it begins with.
  */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { text, check } from '../../core/check.ts'
-import { choice, openPart, entity, idOf, optional } from '../../core/shapes.ts'
+import { choice, openPart, entity, idOf, optional, part } from '../../core/shapes.ts'
 import { type FilePart, type Message, userMessage } from '../models/index.ts'
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
@@ -55,20 +56,31 @@ export function givenMessage(
   return { v: 1, role: 'assistant', parts: [{ type: 'text', text: content }] }
 }
 
-export interface Thread {
-  id: string
+export const threadShape = part(
+  'Thread',
+  'A conversation of an agent: its generations share their history.',
+  {
+    id: idOf('thread'),
+    agentId: view
+      .object(
+        'agent',
+        'Agent',
+        'The agent as it is now; null when it was deleted or is hidden from this API key, and for a thread that was ' +
+          'opened without an agent until its first generation.',
+      )
+      .nullable(),
+    externalId: view.text('The id that a client chose for the thread; null for other threads.').nullable(),
+    createdBy: view
+      .id('The id of the API key or person that created the thread; null for older threads.')
+      .nullable(),
+    createdAt: view.date('When the thread was created.'),
+    closedAt: view.date('When the thread was closed for new generations; null while it is open.').nullable(),
+  },
+)
+export interface Thread extends z.output<typeof threadShape> {
   projectId: string
-  /** Null for a thread that an earlier release opened without an agent. */
-  agentId: string | null
-  /** The id that a client chose for it; null for other threads. */
-  externalId: string | null
   /** What it begins with, before its first generation. */
   messages: Message[]
-  /** The principal that created it; null in older rows. */
-  createdBy: string | null
-  createdAt: Date
-  /** When it was closed for new generations; null while it is open. */
-  closedAt: Date | null
 }
 
 /** A client's own id of a thread. */

@@ -77,7 +77,6 @@ export {
   isSettled,
   mayHaveRun,
   stateDiagram,
-  toolCallStatus,
   toolCallStatuses,
   transitions,
   type ToolCallStatus,
@@ -91,4 +90,5 @@ export {
   type Resolution,
   ToolCall,
   type ToolCallAttempt,
+  toolCallShape,
 } from './tool-call.ts'

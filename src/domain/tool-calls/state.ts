@@ -59,7 +59,7 @@ export function hasOutput({ status, isError }: { status: ToolCallStatus; isError
 export function mayHaveRun({
   attempts,
 }: {
-  attempts: readonly { endedAt?: string; outcome?: ToolCallStatus }[]
+  attempts: readonly { endedAt?: string | undefined; outcome?: ToolCallStatus | undefined }[]
 }): boolean {
   return attempts.slice(0, -1).some(({ endedAt, outcome }) => endedAt === undefined || outcome === 'UNKNOWN')
 }

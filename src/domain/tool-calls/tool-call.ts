@@ -1,6 +1,7 @@
 /** A tool call: one request to run a tool, inside a generation or outside. */
-import type { z } from 'zod'
-import { choice, entity } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
+import { z } from 'zod'
+import { choice, entity, part } from '../../core/shapes.ts'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { inKeyOrder, type KeyOrder } from '../../core/key-order.ts'
@@ -10,21 +11,26 @@ import type { Requester } from '../access/index.ts'
 import type { Attachment } from '../files/index.ts'
 import type { GatePolicy } from '../gates/index.ts'
 import type { CallKind } from '../tools/index.ts'
-import type { ToolCallStatus } from './state.ts'
+import { toolCallStatus } from './state.ts'
 
 /** One time that a call was sent. Without an outcome it is running, or its process was lost. */
-export interface ToolCallAttempt {
-  /** Counts from 1. */
-  attempt: number
-  /** The Idempotency-Key that was sent. */
-  idempotencyKey: string
-  /** ISO 8601. */
-  startedAt: string
+const attemptShape = part('ToolCallAttempt', 'One attempt to send a tool call.', {
+  attempt: view.int('The number of the attempt, from 1.'),
+  idempotencyKey: view.text('The Idempotency-Key that the tool received.'),
+  startedAt: view.isoDate('When the attempt was committed, just before the call was sent.'),
+  endedAt: view
+    .isoDate('When the outcome was committed; null while the attempt runs, or when its process stopped.')
+    .optional(),
+  outcome: toolCallStatus
+    .describe('The outcome: SUCCEEDED, ERRORED or UNKNOWN; null when endedAt is null.')
+    .optional(),
+  errorCode: view
+    .text('The stable code of the failure for programs; null when the attempt did not fail.')
+    .nullish(),
+})
+export interface ToolCallAttempt extends z.output<typeof attemptShape> {
   /** Identifies who began the attempt; see OwnAttempt. Never shown. */
   token?: string
-  endedAt?: string
-  outcome?: ToolCallStatus
-  errorCode?: string | null
 }
 
 /**
@@ -54,44 +60,102 @@ export const resolution = choice(
 )
 export type Resolution = z.output<typeof resolution>
 
-export interface ToolCall {
-  id: string
+const callSource = choice('ToolCallSource', 'The origin of a tool call.', {
+  GENERATION: 'The model of a generation requested the call.',
+  DIRECT: 'A caller requested the call with callTool.',
+  BRIDGE: 'An MCP client requested the call through an agent.',
+})
+
+export const toolCallShape = part('ToolCall', 'One request to run a tool, with its result.', {
+  id: view.id('The id of the tool call; it begins with call_. Tools receive it as Idempotency-Key.'),
+  generationId: view
+    .object('generation', 'Generation', 'The generation of the call; null for a direct call.')
+    .nullable(),
+  stepIndex: view
+    .int('The number of the step in the generation, from 1; null outside a generation.')
+    .nullable(),
+  source: callSource.describe('The origin of the call.'),
+  toolVersion: view
+    .int(
+      'The version of the tool, or of the called agent, that the call runs with; null when neither exists.',
+    )
+    .nullable(),
+  runtimeName: view.under('name', view.text('The runtime name of the called tool or agent.')),
+  action: view.text('The name of the action; null for a tool without actions.').nullable(),
+  childId: view
+    .object(
+      'child',
+      'Generation',
+      'The child run whose final answer is the result of the call; null for a call without one.',
+    )
+    .nullable(),
+  status: toolCallStatus.describe('The status of the call.'),
+  rawArguments: view
+    .text(
+      'The text that the model wrote in place of valid arguments, writeOnly values masked; null when the ' +
+        'arguments are valid.',
+    )
+    .nullable(),
+  attempt: view.int('The number of times that the call was sent.'),
+  isError: view.flag('Whether the call failed; null while it is open.').nullable(),
+  errorCode: view
+    .text('The stable code of the failure for programs; null when the call did not fail.')
+    .nullable(),
+  requestedBy: view.principal(
+    'requester',
+    'The principal that requested the call.',
+    'The id of the API key or person that requested the call.',
+  ),
+  agentId: view
+    .object('agent', 'Agent', 'The agent through which an MCP client called; null for any other call.')
+    .nullable(),
+  attempts: z
+    .array(attemptShape)
+    .describe('The attempts to send the call, oldest first. Empty for a client tool.'),
+  approvalId: view
+    .object('approval', 'Approval', 'The newest approval of the call; null when the gate let it pass.')
+    .nullable(),
+  grantId: view
+    .object('grant', 'Grant', 'The grant that let the call pass the gate; null when none was needed or used.')
+    .nullable(),
+  resolution: resolution
+    .describe('The outcome that a person set with resolveUnknownCall; null when none was set.')
+    .nullable(),
+  resolvedBy: view
+    .principal(
+      'resolver',
+      'The principal that resolved the call with resolveUnknownCall; null when none did.',
+      'The id of the API key or person that resolved the call; null when it was not resolved.',
+    )
+    .nullable(),
+  resolvedAt: view.date('When the call was resolved; null when it was not.').nullable(),
+  deadlineAt: view
+    .date('When the call of a client tool times out; null for a call of another tool.')
+    .nullable(),
+  startedAt: view.date('When the call was first sent; null before that.').nullable(),
+  settledAt: view.date('When the call was settled; null while it is open.').nullable(),
+  createdAt: view.date('When the call was requested.'),
+})
+export interface ToolCall extends z.output<typeof toolCallShape> {
+  attempts: ToolCallAttempt[]
   projectId: string
-  generationId: string | null
-  stepIndex: number | null
   callIndex: number | null
   providerCallId: string | null
-  source: 'GENERATION' | 'DIRECT' | 'BRIDGE'
   /** For a call of an agent: that agent's id. */
   toolId: string | null
-  toolVersion: number | null
-  runtimeName: string
   kind: CallKind | null
-  /** The action of the tool; null for a tool with only one. */
-  action: string | null
   /** Hash of the action's definition when the call was proposed. */
   definitionHash: string | null
-  /** The child run that the call waits for. */
-  childId: string | null
-  status: ToolCallStatus
   /** Without presets; null when the model sent no valid JSON. */
   arguments: JsonObject | null
-  rawArguments: string | null
   /** Attached files. */
   attachments: Attachment[] | null
-  /** How often the call was sent. */
-  attempt: number
   result: ToolResult | null
-  isError: boolean | null
-  errorCode: string | null
   outputHash: string | null
-  requestedBy: string
   /** The rights of a person with a token; null for a key. */
   requester: Requester | null
   /** Of the request, for a call outside a generation; null without one. */
   trace: TraceContext | null
-  /** For a call over the bridge: its agent, the agent's gate at that time, and the conversation. */
-  agentId: string | null
   agentGate: GatePolicy | null
   threadId: string | null
   requestHash: string | null
@@ -100,23 +164,12 @@ export interface ToolCall {
   cancelRequestedAt: Date | null
   /** Input that an upstream requires from the caller before it continues; null for none. */
   asked: CallerQuestion | null
-  /** Every attempt, oldest first. */
-  attempts: ToolCallAttempt[]
-  approvalId: string | null
-  grantId: string | null
   /** Names of the arguments that an approver changed. */
   editedKeys: string[] | null
   /** Argument paths that are never shown. */
   masked: string[][] | null
-  resolution: Resolution | null
-  resolvedBy: string | null
-  resolvedAt: Date | null
   /** A rate limit delays the call until then. */
   notBefore: Date | null
-  deadlineAt: Date | null
-  startedAt: Date | null
-  settledAt: Date | null
-  createdAt: Date
 }
 
 export const ToolCall = entity<ToolCall>()('ToolCall')

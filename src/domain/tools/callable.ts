@@ -4,7 +4,9 @@
  */
 import { kindOfId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { entity } from '../../core/shapes.ts'
+import type { z } from 'zod'
+import { entity, part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { type ToolDefinition, type ToolAnnotations, judgedActionHash, runtimeName } from './fields.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import { heldChanges, type Catalog, type UpstreamTool } from '../upstream/index.ts'
@@ -12,6 +14,15 @@ import { alwaysBy, gateOf, whenGiven, type GatePolicy } from '../gates/index.ts'
 import { hidePresets, presetsFor } from './presets.ts'
 import type { McpToolConfig } from './kinds/mcp-config.ts'
 import type { ToolKind } from './tool-kinds.ts'
+
+export const heldChange = part(
+  'HeldChange',
+  'What an upstream says of its tool now that would loosen it: it does not count until acceptUpstreamChange.',
+  {
+    changes: view.texts('What was so before and what the server says now, in a sentence each.'),
+    hash: view.text('Names what the server says now, for acceptUpstreamChange.'),
+  },
+)
 
 /** What a call can target: a tool of some kind, or an agent, which is not in the registry. */
 export type CallKind = ToolKind | 'agent'
@@ -70,7 +81,7 @@ export interface Callable extends Omit<Tool, 'kind'> {
   /** The arguments that people agreed to, where those of now differ: until somebody agrees, no condition on them can be judged. */
   agreedSchema?: JsonObject
   /** What the server says now that does not count until somebody agrees, in a sentence each; absent: nothing. */
-  heldChange?: { changes: string[]; hash: string }
+  heldChange?: z.output<typeof heldChange>
   /** The gate where nobody has set one; absent: none. */
   defaultGate?: GatePolicy
   /** What else an upstream declares about its tool, for listings. */

@@ -80,7 +80,7 @@ export function collisions(names: Iterable<string>): string[] {
 }
 
 const presetLimits = [64 * 1024, 20] as const
-export const taskMode = choice(
+const taskMode = choice(
   'TaskMode',
   'Whether calls over MCP become tasks (extension io.modelcontextprotocol/tasks).',
   {
@@ -100,12 +100,11 @@ export const inputPhase = choice(
 )
 
 /** How calls over MCP become tasks (extension io.modelcontextprotocol/tasks). */
-export interface TaskPolicy {
-  /** REQUIRED: only clients that support tasks may call it. */
-  mode: z.output<typeof taskMode>
-  /** Where input that an upstream requests is asked for: in the request, before the task exists, or inside the task. */
-  inputPhase: z.output<typeof inputPhase>
-}
+export const taskPolicy = part('TaskPolicy', 'How calls of a tool over MCP become tasks.', {
+  mode: taskMode.describe('Whether calls become tasks.'),
+  inputPhase: inputPhase.describe('When the client receives input requests of an upstream server.'),
+})
+export type TaskPolicy = z.output<typeof taskPolicy>
 export const taskDefaults: TaskPolicy = { mode: 'OPTIONAL', inputPhase: 'BEFORE_TASK' }
 const task = part('TaskPolicyInput', 'How calls of a tool over MCP become tasks.', {
   mode: optional(taskMode.describe('Whether calls become tasks.'), taskDefaults.mode),

@@ -13,6 +13,7 @@ export { clientDefinition } from './definition.ts'
 export { attachmentsName, withAttachments, argumentLimits, prepareCall, type Preparation } from './prepare.ts'
 export { acceptUpstreamChange, regateTool, withGate, type ToolGateEdit } from './agreed-changes.ts'
 export {
+  heldChange,
   ownGateOf,
   policiesOf,
   shownSchema,
@@ -25,7 +26,14 @@ export {
 export { gateFactsOfAgent, recordGateChanged, checkActionTitles, titleFaults, usableTitle } from './gates.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
-export { insertRunTools, loadVersion, listToolVersions, mostChanges, type ShownVersion } from './versions.ts'
+export {
+  insertRunTools,
+  loadVersion,
+  listToolVersions,
+  mostChanges,
+  type ShownVersion,
+  versionShape,
+} from './versions.ts'
 export {
   readTool,
   recallTool,
@@ -76,11 +84,11 @@ export {
   annotations,
   inputPhase,
   taskDefaults,
-  taskMode,
   toolFields,
   type TaskPolicy,
   type ToolDefinition,
+  taskPolicy,
 } from './fields.ts'
 export { hasActions, seenConfigs, toolKind, toolKinds, type ToolKind } from './tool-kinds.ts'
 export { httpMethod } from './kinds/http-config.ts'
-export { actionGates, mcpInputOf } from './kinds/mcp-config.ts'
+export { actionGates, mcpInputOf, mcpRelay } from './kinds/mcp-config.ts'

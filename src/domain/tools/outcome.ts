@@ -93,7 +93,7 @@ export function unknownReasonOf({
 const maxLost = 5
 
 /** Whether a call was sent this often without a recorded end, so that it is not sent again. */
-export function isGivenUp({ attempts }: { attempts: readonly { endedAt?: string }[] }): boolean {
+export function isGivenUp({ attempts }: { attempts: readonly { endedAt?: string | undefined }[] }): boolean {
   return attempts.filter((attempt) => attempt.endedAt === undefined).length >= maxLost
 }
 

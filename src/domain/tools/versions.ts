@@ -1,13 +1,9 @@
 /** Versions of a tool: each change adds a row, with its audit entry and event, and people read what changed. */
+import { z } from 'zod'
+import { part } from '../../core/shapes.ts'
+import * as view from '../../core/view.ts'
 import { BoundedMap } from '../../core/bounded.ts'
-import {
-  hashJson,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  changesBetween,
-  type JsonChange,
-} from '../../core/json.ts'
+import { hashJson, isJsonObject, type Json, type JsonObject, changesBetween } from '../../core/json.ts'
 import { completeFields, coverageOf, viewOf } from '../../core/field-list.ts'
 import { inKeyOrder, schemaOrderOf, type KeyOrder } from '../../core/key-order.ts'
 import { and, eq } from 'drizzle-orm'
@@ -143,16 +139,30 @@ export async function recordToolChange(
   await appendProjectEvents(tx, tool.projectId, [event({ toolId: tool.id, ...details })])
 }
 
+/** See JsonChange. */
+const versionChange = part('VersionChange', 'A place in a definition whose value a version changed.', {
+  path: view.text('The place as a JSON Pointer (RFC 6901), such as /presetParameters/currency.'),
+  before: view.json('The value in the version before; null when the place was not there.').optional(),
+  after: view.json('The value in this version; null when the place was removed.').optional(),
+})
+
 /** A version as a caller may see it. */
-export interface ShownVersion {
+export const versionShape = part('Version', 'A version of a tool or an agent. Versions never change.', {
+  version: view.int('The number of the version, from 1.'),
+  createdBy: view
+    .principal('author', 'The principal that made the version; null for a version of an older release.')
+    .nullable(),
+  createdAt: view.date('When the version was made.'),
+  definition: view.jsonObject('The definition in this version.'),
+  changes: z
+    .array(versionChange)
+    .describe(
+      'The differences from the version before, in the order of the definition; empty for the first version.',
+    ),
+})
+export interface ShownVersion extends z.output<typeof versionShape> {
   /** The number of the version, for cursors. */
   id: string
-  version: number
-  createdBy: string | null
-  createdAt: Date
-  definition: JsonObject
-  /** Differences from the version before it; empty for the first. */
-  changes: JsonChange[]
 }
 
 /** The most differences that a version shows. */

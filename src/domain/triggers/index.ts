@@ -3,10 +3,10 @@ export {
   ticksAfter,
   getTriggers,
   listTriggers,
-  triggerKinds,
   Trigger,
   forgetOldStarts,
   resealTriggers,
+  triggerShape,
 } from './trigger.ts'
 export { createTrigger, deleteTrigger, rotateTriggerSecret, updateTrigger } from './operations.ts'
 export { hookPath, receiveMessage, type HookMessage } from './receive.ts'

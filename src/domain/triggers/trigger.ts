@@ -1,7 +1,9 @@
 /** What a trigger is: its rows, when its schedule fires, the prompt of its messages, and the upkeep of all that. */
+import type { z } from 'zod'
+import * as view from '../../core/view.ts'
 import { inArray, eq } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
-import { entity } from '../../core/shapes.ts'
+import { entity, part, idOf, choice } from '../../core/shapes.ts'
 import { type Database, query } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/lists.ts'
 import { sql } from '../../store/db/sql.ts'
@@ -11,36 +13,60 @@ import { isJsonObject, type Json, writeJson } from '../../core/json.ts'
 import { openSecret, sealSecret } from '../followers/index.ts'
 import { Cron } from 'croner'
 
-export const triggerKinds = ['SCHEDULE', 'HOOK'] as const
+const triggerKind = choice('TriggerKind', 'What starts the generations of a trigger.', {
+  SCHEDULE: 'The times of a cron line.',
+  HOOK: 'Signed messages to a URL.',
+})
 
 /** What starts runs of an agent by itself: a schedule, or a hook, which is a URL for signed messages. */
-export interface Trigger {
-  id: string
+export const triggerShape = part(
+  'Trigger',
+  'What starts generations of an agent by itself: a schedule, or a URL for signed messages.',
+  {
+    id: idOf('trigger'),
+    agentId: view.id('The id of the agent.'),
+    name: view.text('What the trigger is called.'),
+    kind: triggerKind.describe('What starts the generations of the trigger.'),
+    prompt: view.text('The prompt of a schedule, the template of a URL.'),
+    cron: view.text('The times of a schedule; null for a URL.').nullable(),
+    timeZone: view.text('The IANA time zone in which cron is read; null for a URL.').nullable(),
+    previousUntil: view
+      .under(
+        'previousSecretUntil',
+        view.date(
+          'The time until which messages may be signed with the previous secret; null when it does not count.',
+        ),
+      )
+      .nullable(),
+    requestedBy: view.principal(
+      'requestedBy',
+      'The principal that saved it last, with whose rights its generations start.',
+    ),
+    lastRunId: view
+      .object(
+        'lastGeneration',
+        'Generation',
+        'The generation that was started last; null when there was none, or it is hidden from this API key.',
+      )
+      .nullable(),
+    lastAt: view
+      .date('When the trigger last started a generation or failed to; null when it never has.')
+      .nullable(),
+    lastError: view.text('Why the trigger last started nothing; null when it did.').nullable(),
+    missed: view.int(
+      'The number of times before the last one at which no server ran; 100 means 100 or more. One generation is ' +
+        'started for all of them.',
+    ),
+    version: view.int('The number of changes, from 1; for expectedVersion.'),
+    createdAt: view.date('When the trigger was created.'),
+    updatedAt: view.date('When the trigger was last changed.'),
+  },
+)
+export interface Trigger extends z.output<typeof triggerShape> {
   projectId: string
-  agentId: string
-  name: string
-  kind: (typeof triggerKinds)[number]
   status: 'ENABLED' | 'DISABLED'
-  /** The prompt of a schedule, the template of a hook. */
-  prompt: string
-  /** Both are null for a hook. */
-  cron: string | null
-  timeZone: string | null
-  /** Until then a message of a hook may be signed with the secret before the present one. */
-  previousUntil: Date | null
-  /** Who saved it last: its runs start with the rights that this principal has then. */
-  requestedBy: string
   /** Null for a hook, and while it is disabled. */
   nextAt: Date | null
-  lastRunId: string | null
-  lastAt: Date | null
-  /** Why the last tick or message started nothing; null when it did. */
-  lastError: string | null
-  /** Ticks before the last one at which no server ran. */
-  missed: number
-  version: number
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const Trigger = entity<Trigger>()('Trigger')

@@ -9,6 +9,7 @@ export {
   type UpstreamResource,
   type UpstreamResourceTemplate,
   type UpstreamTool,
+  upstreamTool,
 } from './catalog/catalog.ts'
 export { forgetConnectors } from './connector/messages.ts'
 export { answerMessage, leave, nextMessages, noteChange, type ConnectorInput } from './connector/serve.ts'
@@ -35,14 +36,12 @@ export {
   loadConnections,
   loadUpstreams,
   upstreamRowOf,
-  eraChoice,
   toolOfUpstream,
-  upstreamStatusChoice,
-  upstreamTransportChoice,
   type Connection,
   type UpstreamRow,
   type UpstreamState,
   type UpstreamStatus,
+  upstreamShape,
 } from './state.ts'
 export { confirmLogin, readLogin, type LoginOutcome } from './oauth/login-confirm.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './oauth/logins.ts'

@@ -1,7 +1,8 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
+import * as view from '../../core/view.ts'
 import { z } from 'zod'
 import { readJson } from '../../core/json.ts'
-import { choice, idOf, part, reference } from '../../core/shapes.ts'
+import { choice, idOf, part, reference, serverFault } from '../../core/shapes.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { emptyCatalog, type Catalog } from './catalog/catalog.ts'
@@ -52,21 +53,31 @@ export const toolOfUpstream = part('UpstreamPayload', 'The tool after the mutati
   tool: reference()('Tool').nullable().describe('The mcp tool; null when it is hidden from this API key.'),
 })
 
-export interface UpstreamState {
+export const upstreamShape = part(
+  'Upstream',
+  'The server behind an mcp tool as of the last discovery. Reading it sends no request to the server.',
+  {
+    status: upstreamStatusChoice.describe('The connection status of the server.'),
+    lastSeenAt: view.date('When the server last responded; null when it never did.').nullable(),
+    refreshedAt: view
+      .date('When the lists of the server were last read; null when they never were.')
+      .nullable(),
+    error: serverFault.describe('The failure of the last discovery; null when it succeeded.').nullable(),
+    era: eraChoice
+      .describe('The protocol that the server speaks; null before the first discovery.')
+      .nullable(),
+    transport: upstreamTransportChoice
+      .describe('The transport to the server; null before the first discovery.')
+      .nullable(),
+    nextTryAt: view
+      .date('When the lists of the server are read again by themselves; null when that is not planned.')
+      .nullable(),
+  },
+)
+export interface UpstreamState extends z.output<typeof upstreamShape> {
   id: string
-  status: UpstreamStatus
-  /** When the server last responded. */
-  lastSeenAt: Date | null
-  /** When its lists were last read. */
-  refreshedAt: Date | null
-  /** The failure of the last refresh; null when it succeeded. */
-  error: { code: string; message: string } | null
   /** Null before the first discovery. */
   catalogHash: string | null
-  era: Era | null
-  transport: UpstreamTransport | null
-  /** When its lists are read again; null: not planned. */
-  nextTryAt: Date | null
 }
 
 /** The protocol that was negotiated with the server. `discover` is a modern server's `server/discover` result. */

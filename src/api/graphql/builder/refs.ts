@@ -5,15 +5,21 @@ import type { ErrorCode } from '../../../core/errors.ts'
 import type { ApiKey, NamedPrincipal, RateLimit, Session } from '../../../domain/access/index.ts'
 import type { Project } from '../../../domain/projects/index.ts'
 import type { AuditEntry } from '../../../domain/audit/index.ts'
-import type { Approval, CallSummary, Grant } from '../../../domain/approvals/index.ts'
+import type { Approval, ApprovalGroup, CallSummary, Grant } from '../../../domain/approvals/index.ts'
 import type { Agent, AgentSettings } from '../../../domain/agents/index.ts'
 import type { StoredFile } from '../../../domain/files/index.ts'
 import type { GateChange } from '../../../domain/gate-changes/index.ts'
 import type { Pause } from '../../../domain/pauses/index.ts'
 import type { EventType, RecordedEvent } from '../../../domain/events/index.ts'
-import type { Generation, Step } from '../../../domain/generations/index.ts'
+import type { Generation, Step, UsedModel } from '../../../domain/generations/index.ts'
 import type { Provider } from '../../../domain/models/index.ts'
-import type { DataRemoval, LegalHold, Retention } from '../../../domain/retention/index.ts'
+import type {
+  DataRemoval,
+  KeptCounts,
+  LegalHold,
+  RemovedCounts,
+  Retention,
+} from '../../../domain/retention/index.ts'
 import type { Thread } from '../../../domain/threads/index.ts'
 import type { Spending } from '../../../domain/statistics/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
@@ -87,6 +93,7 @@ function declareEntities() {
     Tool: builder.interfaceRef<Tool>('Tool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
+    ApprovalGroup: builder.objectRef<ApprovalGroup>('ApprovalGroup'),
     ItemError: builder.objectRef<ItemError>('ItemError'),
     CallSummary: builder.objectRef<CallSummary>('CallSummary'),
     Grant: builder.objectRef<Grant>('Grant'),
@@ -96,6 +103,7 @@ function declareEntities() {
     Agent: builder.objectRef<Agent>('Agent'),
     AgentSettings: builder.interfaceRef<AgentSettings>('AgentSettings'),
     Generation: builder.objectRef<Generation>('Generation'),
+    Model: builder.objectRef<UsedModel>('Model'),
     Step: builder.objectRef<Step>('Step'),
     Thread: builder.objectRef<Thread>('Thread'),
     Provider: builder.objectRef<Provider>('Provider'),
@@ -105,6 +113,8 @@ function declareEntities() {
     WebhookAnswer: builder.objectRef<Answer>('WebhookAnswer'),
     SlackIntegration: builder.objectRef<SlackIntegration>('SlackIntegration'),
     SlackUser: builder.objectRef<SlackUser>('SlackUser'),
+    RemovedCounts: builder.objectRef<RemovedCounts>('RemovedCounts'),
+    KeptCounts: builder.objectRef<KeptCounts>('KeptCounts'),
     Retention: builder.objectRef<Retention>('Retention'),
     LegalHold: builder.objectRef<LegalHold>('LegalHold'),
     DataRemoval: builder.objectRef<DataRemoval>('DataRemoval'),

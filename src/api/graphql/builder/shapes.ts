@@ -1,10 +1,23 @@
 /** Makes GraphQL types out of the shapes of the domain, each once for a builder. */
-import type { ArgumentRef, EnumRef, InputFieldRef, InputRef, ObjectRef, OutputRef } from '@pothos/core'
+import type {
+  ArgumentRef,
+  EnumRef,
+  FieldMap,
+  InputFieldRef,
+  InputRef,
+  InterfaceRef,
+  ObjectRef,
+  OutputRef,
+} from '@pothos/core'
 import { z } from 'zod'
 import type { FieldList, StoredOf } from '../../../core/field-list.ts'
+import { idPrefixes, type IdKind } from '../../../core/ids.ts'
+import { fieldNameOf, relationOf } from '../../../core/view.ts'
 import { bareOf, descriptionOf, isOptional, namingOf, partBehind, type Naming } from '../../../core/shapes.ts'
 import type { Builder, BuilderTypes, EnumOf } from './builder.ts'
-import type { GraphQLContext, Loaders } from './context.ts'
+import { hasPrefix } from './connections.ts'
+import type { GraphQLContext } from './context.ts'
+import { loadOf, relatedField, type Load } from './relations.ts'
 
 export type Shapes = ReturnType<typeof createShapes>
 
@@ -12,6 +25,8 @@ type Choice = z.ZodType<string> & z.core.$ZodType
 type InputFields = Parameters<Parameters<Builder['inputType']>[1]['fields']>[0]
 type Kind = 'Object' | 'Interface'
 type FieldsOf<Value, In extends Kind> = PothosSchemaTypes.FieldBuilder<BuilderTypes, Value, In>
+type Interfaces = InterfaceRef<BuilderTypes, unknown>[]
+type OwnFields<Value> = (t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Value>) => FieldMap
 /** Makes an argument, as the field builder of a query does. */
 type QueryArgument = (options: {
   type: never
@@ -20,9 +35,6 @@ type QueryArgument = (options: {
 }) => ArgumentRef<BuilderTypes, unknown>
 /** What Pothos takes as the type of a field, out of a shape that is known only at run time. */
 type Type<Ref> = string | Ref | Type<Ref>[]
-
-/** The loader of what a reference names. */
-const loaderOf: Readonly<Record<string, keyof Loaders>> = { Tool: 'tools', Approval: 'approvals' }
 
 export function createShapes(builder: Builder, entities: Readonly<Record<string, OutputRef<unknown>>>) {
   const choices = new Map<string, EnumRef<BuilderTypes, string>>()
@@ -118,9 +130,61 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     t: FieldsOf<Value, In>,
     shape: Shape,
   ) {
-    return mapValues(shape.shape, (one, name) =>
-      t.field({ ...outputOptions(one), resolve: valueOf(one, name) }),
-    )
+    return fieldsAt(t, shape.shape, (value, name) => (value as Record<string, unknown>)[name])
+  }
+
+  /** Fields with these shapes and what they name, of values that are found in an object; `load` finds what is special. */
+  function fieldsAt<Value extends object, In extends Kind>(
+    t: FieldsOf<Value, In>,
+    shapes: z.core.$ZodShape,
+    valueAt: (value: Value, name: string) => unknown,
+    load: Readonly<Record<string, Load>> = {},
+  ) {
+    const own = Object.entries(shapes).flatMap(([name, one]) => {
+      const valueOf = (value: Value) => valueAt(value, name)
+      const as = fieldNameOf(one, name)
+      const relation = relationOf(one)
+      return [
+        ...(as ? [[as, t.field({ ...outputOptions(one), resolve: resolverOf(one, valueOf) })] as const] : []),
+        ...(relation
+          ? [
+              [
+                relation.as,
+                t.field(relatedField(entities, one, relation, valueOf, load[relation.entity]) as never),
+              ] as const,
+            ]
+          : []),
+      ]
+    })
+    return Object.fromEntries(own)
+  }
+
+  /** Implements an object type: its description and the fields of its shape, and fields of its own. */
+  function implement<Value extends z.output<Shape>, Shape extends z.ZodObject>(
+    ref: ObjectRef<BuilderTypes, Value>,
+    shape: Shape,
+    own?: OwnFields<Value>,
+    more: { interfaces?: Interfaces; isTypeOf?: (value: unknown) => boolean } = {},
+  ) {
+    return builder.objectType(ref, {
+      ...(more as object),
+      description: aboutOf(shape),
+      fields: (t) => ({ ...fields(t, shape), ...own?.(t) }),
+    })
+  }
+
+  /** The same for an object with an id of this kind, which the query `node` finds. */
+  function node<Value extends z.output<Shape>, Shape extends z.ZodObject>(
+    ref: ObjectRef<BuilderTypes, Value>,
+    kind: IdKind,
+    shape: Shape,
+    own?: OwnFields<Value>,
+    interfaces: Interfaces = [],
+  ) {
+    return implement(ref, shape, own, {
+      interfaces: [builder.nodeInterfaceRef(), ...interfaces],
+      isTypeOf: (value) => hasPrefix(value, `${idPrefixes[kind]}_`),
+    })
   }
 
   /** The fields of a kept object that the list itself says how to show. */
@@ -134,7 +198,10 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
         : [
             [
               name,
-              t.field({ ...outputOptions(shape, traits.shown, or === null), resolve: valueAt(name) }),
+              t.field({
+                ...outputOptions(shape, traits.shown, or === null),
+                resolve: resolverOf(shape, (value: object) => (value as Record<string, unknown>)[name]),
+              }),
             ] as const,
           ],
     )
@@ -145,24 +212,23 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
   const outputOptions = (
     shape: z.core.$ZodType,
     description = descriptionOf(shape),
-    nullable = isOptional(shape),
+    nullable = isOptional(shape) && !isMark(shape),
   ) => ({
     type: typeOf(shape, outputs) as never,
     nullable: nullable as never,
     description,
   })
-  const valueOf = (shape: z.core.$ZodType, field: string) => {
+  const resolverOf = <Value>(shape: z.core.$ZodType, valueOf: (value: Value) => unknown) => {
     const naming = namingOf(bareOf(shape))
-    if (naming?.as !== 'reference') return valueAt(field)
-    const loader = loaderOf[naming.name]
-    if (!loader) throw new Error(`Nothing loads a ${naming.name} by its id.`)
-    return (value: object, _args: unknown, { loaders }: GraphQLContext) => {
-      const named = (value as Record<string, string | object | null>)[field] ?? null
-      return (typeof named === 'string' ? loaders[loader].load(named as never) : named) as never
+    if (naming?.as !== 'reference')
+      return (value: Value) => (valueOf(value) ?? (isMark(shape) ? false : null)) as never
+    const load = loadOf(naming.name)
+    if (!load) throw new Error(`Nothing loads a ${naming.name} by its id.`)
+    return (value: Value, _args: unknown, { loaders }: GraphQLContext) => {
+      const named = valueOf(value) ?? null
+      return (typeof named === 'string' ? load(loaders, named, value as never) : named) as never
     }
   }
-  const valueAt = (name: string) => (value: object) =>
-    ((value as Record<string, unknown>)[name] ?? null) as never
 
   const inputs = (naming: Naming, shape: z.core.$ZodType): InputRef<object> => {
     if (naming.as === 'object') return partOf(naming.name, naming.about, partBehind(shape), naming.oneOf)
@@ -212,6 +278,7 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
       case 'string':
         return 'String'
       case 'boolean':
+      case 'literal':
         return 'Boolean'
       case 'number':
         return shape instanceof z.ZodNumber && shape.isInt ? 'Int' : 'Float'
@@ -222,8 +289,25 @@ export function createShapes(builder: Builder, entities: Readonly<Record<string,
     }
   }
 
-  return { choice, part, object, input, inputFields, args, payload, fields, storedFields, outputOptions }
+  return {
+    choice,
+    part,
+    object,
+    input,
+    inputFields,
+    args,
+    payload,
+    fields,
+    fieldsAt,
+    outputOptions,
+    implement,
+    node,
+    storedFields,
+  }
 }
+
+/** Whether the shape is true or left out. */
+const isMark = (shape: z.core.$ZodType) => bareOf(shape) instanceof z.ZodLiteral
 
 /** The description of an object type. */
 function aboutOf(shape: z.core.$ZodType): string {

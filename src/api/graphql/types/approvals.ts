@@ -1,8 +1,8 @@
 /**
- * The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers; and the errors
- * about them.
+ * The queries of approvals in GraphQL: lists for an inbox and of what was decided, and their numbers; the errors about them; and
+ * grants, verdicts that also answer later calls.
  */
-import { optional } from '../../../core/shapes.ts'
+import { optional, idShape } from '../../../core/shapes.ts'
 import { z } from 'zod'
 import {
   approvalFilter,
@@ -12,17 +12,17 @@ import {
   tallyApprovals,
   type Approval,
   type ApprovalOrder,
-  type ApprovalGroup,
-  type ApprovalTally,
-  type StatusNumbers,
+  approvalGroup,
+  approvalTally,
+  isRefusal,
+  listGrants,
+  grantView,
 } from '../../../domain/approvals/index.ts'
 import { shown } from '../builder/action-mark.ts'
-import type { BuilderTypes } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connections.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addById, addList } from '../builder/queries.ts'
 import { addApprovalType } from './approval-objects.ts'
-import type { GateTypes } from './gates.ts'
 
 function addApprovalQueries(refs: Refs): void {
   const connection = connectionOf(refs.Approval, 'Approval')
@@ -66,57 +66,20 @@ const placesOf: Record<ApprovalOrder, (approval: Approval) => Date> = {
   SETTLED_AT: ({ settledAt }) => settledAt!,
 }
 
-function numbers<Row extends StatusNumbers>(t: PothosSchemaTypes.ObjectFieldBuilder<BuilderTypes, Row>) {
-  const of = (status: keyof StatusNumbers, word: string) =>
-    t.int({ description: `The number of ${word} approvals.`, resolve: (row) => row[status] })
-  return {
-    pending: of('PENDING', 'pending'),
-    approved: of('APPROVED', 'approved'),
-    rejected: of('REJECTED', 'rejected'),
-    expired: of('EXPIRED', 'expired'),
-    voided: of('VOIDED', 'void'),
-  }
-}
-
 function addTally(refs: Refs): void {
   const { builder, shapes } = refs
-  const Group = builder.objectRef<ApprovalGroup>('ApprovalGroup').implement({
-    description: 'Numbers of approvals by status, of one tool, of one agent or of all.',
-    fields: (t) => ({
-      id: t.exposeID('id', {
-        nullable: true,
-        description: 'The id of the tool or agent; null for direct calls, which have no agent, and for all.',
-      }),
-      toolName: t.exposeString('toolName', {
-        nullable: true,
-        description: 'A runtime name of the tool, also when it was deleted; null in groups of agents.',
-      }),
-      agent: t.field({
-        type: refs.Agent,
-        nullable: true,
-        description:
-          'The agent of the group; null in groups of tools, for direct calls, and when it was deleted or is hidden from this API key.',
-        resolve: ({ by, id }, _args, { loaders }) => (by === 'AGENT' && id ? loaders.agents.load(id) : null),
-      }),
-      ...numbers(t),
+  shapes.implement(refs.ApprovalGroup, approvalGroup, (t) => ({
+    agent: t.field({
+      type: refs.Agent,
+      nullable: true,
+      description:
+        'The agent of the group; null in groups of tools, for direct calls, and when it was deleted or is hidden from this API key.',
+      resolve: ({ by, id }, _args, { loaders }) => (by === 'AGENT' && id ? loaders.agents.load(id) : null),
     }),
-  })
-  const Tally = builder.objectRef<ApprovalTally>('ApprovalTally').implement({
-    description: 'How many approvals a list has.',
-    fields: (t) => ({
-      total: t.expose('total', { type: Group, description: 'The approvals of the list by status.' }),
-      groups: t.expose('groups', {
-        type: [Group],
-        description: 'The groups, those with the most approvals first; empty without a grouping.',
-      }),
-      isComplete: t.exposeBoolean('isComplete', {
-        description: 'Whether everything was counted: counting stops at 10,000 approvals.',
-      }),
-    }),
-  })
+  }))
   builder.queryField('approvalTally', (t) =>
     t.field({
-      type: Tally,
+      type: shapes.object(approvalTally),
       description:
         'How many approvals a list has, by status and, when asked for, by tool or agent. Permission: approvals:List.',
       args: {
@@ -136,8 +99,8 @@ function addTally(refs: Refs): void {
 }
 
 /** Approvals in GraphQL, and the errors about them. */
-export function addApprovals(refs: Refs, gates: GateTypes): void {
-  addApprovalType(refs, gates)
+export function addApprovals(refs: Refs): void {
+  addApprovalType(refs)
   addApprovalQueries(refs)
   addErrors(refs)
 }
@@ -160,4 +123,36 @@ function addErrors({ builder, ...refs }: Refs): void {
         },
       }),
     )
+}
+
+/** Adds the type and queries of grants. */
+export function addGrants(refs: Refs): void {
+  addGrantType(refs)
+  addGrantQueries(refs)
+}
+
+function addGrantType(refs: Refs): void {
+  refs.shapes.node(refs.Grant, 'grant', grantView, (t) => ({
+    refuses: t.boolean({
+      description: 'Whether calls that the grant covers are rejected, instead of passing the gate.',
+      resolve: isRefusal,
+    }),
+  }))
+}
+
+function addGrantQueries(refs: Refs): void {
+  const connection = connectionOf(refs.Grant, 'Grant')
+  addList(refs, {
+    name: 'grants',
+    type: connection,
+    description: 'The grants of a project, newest first. Permission: grants:List.',
+    args: {
+      toolId: idShape('Only grants for the tool with this id.').nullish(),
+      active: optional(
+        z.boolean().describe('Whether only grants that can still answer a call are returned.'),
+        'false',
+      ),
+    },
+    list: listGrants,
+  })
 }

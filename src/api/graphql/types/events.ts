@@ -1,16 +1,11 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
-import type { InterfaceRef, ObjectRef } from '@pothos/core'
-import { z } from 'zod'
+import type { InterfaceRef } from '@pothos/core'
+import type { z } from 'zod'
 import { idShape, isOptional } from '../../../core/shapes.ts'
-import {
-  eventKinds,
-  fieldNameOf,
-  relationOf,
-  type EventFacts,
-  type Relation,
-} from '../../../domain/events/index.ts'
+import { fieldNameOf, relationOf } from '../../../core/view.ts'
+import { eventKinds, type EventFacts } from '../../../domain/events/index.ts'
 import type { BuilderTypes } from '../builder/builder.ts'
-import type { GraphQLContext, Loaders } from '../builder/context.ts'
+import type { Loaders } from '../builder/context.ts'
 import { connectionOf } from '../builder/connections.ts'
 import { mapValues } from '../builder/shapes.ts'
 import type { DeltaShape, EventShape, Fact, Refs, StartShape } from '../builder/refs.ts'
@@ -61,30 +56,10 @@ export function addEvent(
       ? `An event of the type ${oneOf(kinds.map(({ type }) => type))}: EventType says what each means.`
       : kinds[0]!.facts.about,
     interfaces,
-    fields: (t) => {
-      const own = Object.entries(shapes).flatMap(([key, shape]) => {
-        const valueOf = (event: Fact) => (event.data as Record<string, unknown>)[key]
-        const as = fieldNameOf(shape, key)
-        const relation = relationOf(shape)
-        return [
-          ...(as
-            ? [
-                [
-                  as,
-                  t.field({
-                    ...refs.shapes.outputOptions(shape),
-                    resolve: valueOf as never,
-                  }),
-                ] as const,
-              ]
-            : []),
-          ...(relation
-            ? [[relation.as, t.field(relatedField(refs, shape, relation, valueOf))] as const]
-            : []),
-        ]
-      })
-      return Object.fromEntries(own)
-    },
+    fields: (t) =>
+      refs.shapes.fieldsAt(t, shapes, ({ data }, key) => (data as Record<string, unknown>)[key], {
+        Step: loadStep,
+      }),
   })
 }
 
@@ -112,45 +87,10 @@ const descendantId = idShape(
     'generation itself.',
 ).optional()
 
-type Load = (loaders: Loaders, id: string, event: Fact) => Promise<object | null>
-
-const loadOf: Record<Relation['entity'], Load> = {
-  Principal: ({ principals }, id) => principals.load(id),
-  ToolCall: ({ toolCalls }, id) => toolCalls.load(id),
-  Approval: ({ approvals }, id) => approvals.load(id),
-  Grant: ({ grants }, id) => grants.load(id),
-  Generation: ({ generations }, id) => generations.load(id),
-  async Step({ stepsOf }, _id, { generationId, data }) {
-    const steps = await stepsOf.load(generationId!)
-    return steps.find(({ stepIndex }) => stepIndex === (data as { stepIndex: number }).stepIndex) ?? null
-  },
-}
-
-/** The object with an id, or those of a list, as they are now: null, or left out, when hidden from the caller. */
-function relatedField(
-  refs: Refs,
-  shape: z.core.$ZodType,
-  { entity, about: description }: Relation,
-  valueOf: (event: Fact) => unknown,
-) {
-  const ref = refs[entity] as ObjectRef<BuilderTypes, object>
-  const load = loadOf[entity]
-  if (!(shape instanceof z.ZodArray))
-    return {
-      type: ref,
-      nullable: (entity !== 'Principal') as true,
-      description,
-      resolve: (event: Fact, _args: object, { loaders }: GraphQLContext) =>
-        load(loaders, valueOf(event) as string, event),
-    }
-  return {
-    type: [ref],
-    description,
-    resolve: async (event: Fact, _args: object, { loaders }: GraphQLContext) => {
-      const all = await Promise.all((valueOf(event) as string[]).map((id) => load(loaders, id, event)))
-      return all.filter((one) => one !== null)
-    },
-  } as never
+/** An event names the number of its step. */
+async function loadStep({ stepsOf }: Loaders, _id: string, { generationId, data }: Fact) {
+  const steps = await stepsOf.load(generationId!)
+  return steps.find(({ stepIndex }) => stepIndex === (data as { stepIndex: number }).stepIndex) ?? null
 }
 
 function addInterfaces({ builder }: Refs) {

@@ -1,8 +1,8 @@
-/** Parents, roots, child runs and retries of generations in GraphQL, and the open calls of a generation with its child runs. */
+/** Child runs and retries of generations in GraphQL, and the open calls of a generation with its child runs. */
 import { listDescendants, listGenerations, type Generation } from '../../../domain/generations/index.ts'
 import { isOpen, type ToolCall } from '../../../domain/tool-calls/index.ts'
 import { listCost, page, type connectionOf } from '../builder/connections.ts'
-import type { GraphQLContext, Loaders } from '../builder/context.ts'
+import type { Loaders } from '../builder/context.ts'
 import type { Refs } from '../builder/refs.ts'
 
 /** The open calls of the generation, and those of its child runs that wait for a client or an approver. */
@@ -14,39 +14,19 @@ export async function openCalls({ id }: Generation, loaders: Loaders): Promise<T
 
 type Connection = ReturnType<typeof connectionOf<Generation>>
 
-/** Adds parent, root, depth, children and descendants to Generation, and what it retries and is retried by. */
+/** Adds children and descendants to Generation, and what it retries and is retried by. */
 export function addChain(refs: Refs, connection: Connection): void {
   const { builder } = refs
-  const of = (pick: (generation: Generation) => string | null, description: string) => ({
-    type: refs.Generation,
-    nullable: true as const,
-    description,
-    resolve: (generation: Generation, _args: object, { loaders }: GraphQLContext) => {
-      const id = pick(generation)
-      return id === null ? null : loaders.generations.load(id)
-    },
-  })
   builder.objectFields(refs.Generation, (t) => ({
-    parent: t.field(
-      of(
-        (generation) => generation.parentId,
-        'The generation whose tool call started this one; null for a generation without a parent.',
-      ),
-    ),
-    root: t.field(
-      of(
-        (generation) => generation.rootId,
-        'The topmost ancestor of the generation; null for a generation without a parent.',
-      ),
-    ),
-    depth: t.exposeInt('depth', { description: 'The number of ancestors, at most 4.' }),
-    retryOf: t.field(
-      of(
-        ({ retryOf }) => retryOf?.generationId ?? null,
+    retryOf: t.field({
+      type: refs.Generation,
+      nullable: true,
+      description:
         'The generation whose history this one began with, as startGeneration said with retryOf; null for a generation ' +
-          'that is no retry.',
-      ),
-    ),
+        'that is no retry.',
+      resolve: ({ retryOf }, _args, { loaders }) =>
+        retryOf ? loaders.generations.load(retryOf.generationId) : null,
+    }),
     retryStep: t.int({
       nullable: true,
       description:

@@ -1,21 +1,19 @@
 /** The object types of generations and of pages of their events. */
 import { encodeGenerationCursor } from '../../../domain/events/index.ts'
 import {
-  failureCodeChoice,
   generationStatus,
-  stopReasonChoice,
   inputLineOf,
   isTerminal,
   lineOf,
   readEvents,
   shownStatus,
   type Generation,
+  generationShape,
 } from '../../../domain/generations/index.ts'
 import type { Approval } from '../../../domain/approvals/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import { pageSizes } from '../builder/builder.ts'
 import { callPage, callsAfter, firstOf, sizeOf } from './event-pages.ts'
-import { hasPrefix } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
@@ -28,33 +26,8 @@ export function addGenerationTypes(refs: Refs, events: EventTypes): void {
   addLog(refs, events)
 }
 
-function addGenerationType(refs: Refs, { Model, Usage }: StepTypes): void {
+function addGenerationType(refs: Refs, { Usage }: StepTypes): void {
   const { builder, shapes } = refs
-  const GenerationError = builder.objectRef<NonNullable<Generation['error']>>('GenerationError').implement({
-    description: 'The failure that ended a generation.',
-    fields: (t) => ({
-      code: t.expose('code', {
-        type: shapes.choice(failureCodeChoice),
-        description: 'The stable code of the failure, for programs.',
-      }),
-      message: t.exposeString('message', { description: 'An explanation of the failure for people.' }),
-    }),
-  })
-  const Output = builder.objectRef<NonNullable<Generation['output']>>('GenerationOutput').implement({
-    description: 'The output of a completed generation.',
-    fields: (t) => ({
-      text: t.exposeString('text', {
-        nullable: true,
-        description: 'The final text of the model; null when there is none.',
-      }),
-      object: t.field({
-        type: 'JSON',
-        nullable: true,
-        description: 'The structured output, which matches outputSchema; null without an outputSchema.',
-        resolve: (output) => output.object,
-      }),
-    }),
-  })
   const Required = builder
     .objectRef<{ toolCalls: ToolCall[]; approvals: Approval[] }>('RequiredAction')
     .implement({
@@ -71,159 +44,92 @@ function addGenerationType(refs: Refs, { Model, Usage }: StepTypes): void {
         }),
       }),
     })
-  refs.Generation.implement({
-    description: 'One run of an agent: a loop of model steps and tool calls.',
-    interfaces: [builder.nodeInterfaceRef()],
-    isTypeOf: (value) => hasPrefix(value, 'gen_'),
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'The id of the generation; it begins with gen_.' }),
-      status: t.field({
-        type: shapes.choice(generationStatus),
-        description: 'The status of the generation.',
-        resolve: async (generation, _args, { loaders }) => {
-          const { storedStatus } = generation
-          return shownStatus(
-            storedStatus,
-            storedStatus === 'WAITING' ? await openCalls(generation, loaders) : [],
-          )
-        },
-      }),
-      stopReason: t.expose('stopReason', {
-        type: shapes.choice(stopReasonChoice),
-        nullable: true,
-        description: 'Why the generation ended; null unless the status is COMPLETED.',
-      }),
-      truncated: t.exposeBoolean('truncated', {
-        description: 'Whether a limit ended the generation before the model was done.',
-      }),
-      error: t.expose('error', {
-        type: GenerationError,
-        nullable: true,
-        description: 'Why the generation failed; null unless the status is FAILED.',
-      }),
-      output: t.expose('output', {
-        type: Output,
-        nullable: true,
-        description: 'The output of the generation; null unless the status is COMPLETED.',
-      }),
-      inputLine: t.string({
-        nullable: true,
-        description:
-          'The first line of the first user message that has text, at most 200 characters; null without one.',
-        resolve: ({ input }) => inputLineOf(input),
-      }),
-      outputLine: t.string({
-        nullable: true,
-        description:
-          'The first line of the output text, at most 200 characters; null without one, and unless the status is COMPLETED.',
-        resolve: ({ output }) => lineOf(output?.text ?? null),
-      }),
-      model: t.expose('model', {
-        type: Model,
-        nullable: true,
-        description: 'The model that was used last; null before the first attempt.',
-      }),
-      usage: t.field({
-        type: Usage,
-        description: 'The tokens of the generation so far, without its child runs.',
-        resolve: (generation) => generation,
-      }),
-      totalUsage: t.field({
-        type: Usage,
-        description:
-          'The tokens so far of the generation and all its child runs, which budget.tokensPerGeneration limits.',
-        complexity: { field: 1, multiplier: 2 },
-        resolve: (generation, _args, { loaders }) => loaders.totalUsage.load(generation.id),
-      }),
-      totalCost: t.float({
-        nullable: true,
-        description:
-          'The cost in USD of the generation and all its child runs so far, at the prices of now; null when a model of ' +
-          'theirs has no price. A generation counts for the model of its last step.',
-        complexity: { field: 1, multiplier: 2 },
-        resolve: async ({ id }, _args, { loaders }) => {
-          const { cost, unpricedTokens } = await loaders.totalCosts.load(id)
-          return unpricedTokens > 0 ? null : cost
-        },
-      }),
-      stepCount: t.exposeInt('stepCount', { description: 'The number of model steps committed so far.' }),
-      agent: t.field({
-        type: refs.Agent,
-        nullable: true,
-        description: 'The agent as it is now; null when it was deleted or is hidden from this API key.',
-        resolve: (generation, _args, { loaders }) => loaders.agents.load(generation.agentId),
-      }),
-      threadId: t.exposeID('threadId', {
-        description: 'The id of the thread; start another generation with it to continue the conversation.',
-      }),
-      requiredAction: t.field({
-        type: Required,
-        nullable: true,
-        description:
-          'The open tool calls and approvals of the generation and its child runs; null when the generation ' +
-          'waits for none.',
-        resolve: async (generation, _args, { loaders }) => {
-          if (isTerminal(generation.storedStatus)) return null
-          const calls = await openCalls(generation, loaders)
-          const toolCalls = calls.filter((call) => call.status === 'AWAITING_CLIENT')
-          const asked = calls.filter((call) => call.status === 'AWAITING_APPROVAL')
-          const owners = [...new Set(asked.map((call) => call.generationId!))]
-          const approvals = (await Promise.all(owners.map((id) => loaders.approvalsOf.load(id)))).flat()
-          return toolCalls.length + approvals.length > 0 ? { toolCalls, approvals } : null
-        },
-      }),
-      steps: t.field({
-        type: [refs.Step],
-        description: 'The steps in order, at most 101.',
-        args: {
-          first: t.arg.int({ description: 'Maximum number of steps, 0 to 101. Default: 101.' }),
-          after: t.arg.int({ description: 'Only steps with a greater index.' }),
-        },
-        complexity: firstOf(listMaxima['Generation.steps']!),
-        resolve: async (generation, { first, after }, { loaders }) => {
-          const size = sizeOf(first, listMaxima['Generation.steps']!)
-          const steps = await loaders.stepsOf.load(generation.id)
-          return steps.filter((step) => step.stepIndex > (after ?? 0)).slice(0, size)
-        },
-      }),
-      toolCalls: t.field({
-        type: [refs.ToolCall],
-        description: 'The tool calls of the generation in the order of its steps, at most 500 in one page.',
-        args: callPage(t, listMaxima['Generation.toolCalls']!),
-        complexity: firstOf(listMaxima['Generation.toolCalls']!),
-        resolve: async (generation, args, { loaders }) =>
-          callsAfter(await loaders.callsOf.load(generation.id), args, listMaxima['Generation.toolCalls']!),
-      }),
-      requestedBy: t.exposeID('requestedBy', {
-        description: 'The id of the API key or person that started the generation.',
-      }),
-      cancelRequestedAt: t.expose('cancelRequestedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When cancelGeneration was called; null when it was not.',
-      }),
-      cancelReason: t.exposeString('cancelReason', {
-        nullable: true,
-        description: 'The reason given to cancelGeneration; null when none was given.',
-      }),
-      deadlineAt: t.expose('deadlineAt', {
-        type: 'DateTime',
-        description:
-          'When the generation expires. Time in which it or a child run waits for an approver is added.',
-      }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the generation was created.' }),
-      startedAt: t.expose('startedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When a worker first claimed the generation; null before that.',
-      }),
-      finishedAt: t.expose('finishedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When the generation ended; null before that.',
-      }),
+  shapes.node(refs.Generation, 'generation', generationShape, (t) => ({
+    status: t.field({
+      type: shapes.choice(generationStatus),
+      description: 'The status of the generation.',
+      resolve: async (generation, _args, { loaders }) => {
+        const { storedStatus } = generation
+        return shownStatus(
+          storedStatus,
+          storedStatus === 'WAITING' ? await openCalls(generation, loaders) : [],
+        )
+      },
     }),
-  })
+    inputLine: t.string({
+      nullable: true,
+      description:
+        'The first line of the first user message that has text, at most 200 characters; null without one.',
+      resolve: ({ input }) => inputLineOf(input),
+    }),
+    outputLine: t.string({
+      nullable: true,
+      description:
+        'The first line of the output text, at most 200 characters; null without one, and unless the status is COMPLETED.',
+      resolve: ({ output }) => lineOf(output?.text ?? null),
+    }),
+    usage: t.field({
+      type: Usage,
+      description: 'The tokens of the generation so far, without its child runs.',
+      resolve: (generation) => generation,
+    }),
+    totalUsage: t.field({
+      type: Usage,
+      description:
+        'The tokens so far of the generation and all its child runs, which budget.tokensPerGeneration limits.',
+      complexity: { field: 1, multiplier: 2 },
+      resolve: (generation, _args, { loaders }) => loaders.totalUsage.load(generation.id),
+    }),
+    totalCost: t.float({
+      nullable: true,
+      description:
+        'The cost in USD of the generation and all its child runs so far, at the prices of now; null when a model of ' +
+        'theirs has no price. A generation counts for the model of its last step.',
+      complexity: { field: 1, multiplier: 2 },
+      resolve: async ({ id }, _args, { loaders }) => {
+        const { cost, unpricedTokens } = await loaders.totalCosts.load(id)
+        return unpricedTokens > 0 ? null : cost
+      },
+    }),
+    requiredAction: t.field({
+      type: Required,
+      nullable: true,
+      description:
+        'The open tool calls and approvals of the generation and its child runs; null when the generation ' +
+        'waits for none.',
+      resolve: async (generation, _args, { loaders }) => {
+        if (isTerminal(generation.storedStatus)) return null
+        const calls = await openCalls(generation, loaders)
+        const toolCalls = calls.filter((call) => call.status === 'AWAITING_CLIENT')
+        const asked = calls.filter((call) => call.status === 'AWAITING_APPROVAL')
+        const owners = [...new Set(asked.map((call) => call.generationId!))]
+        const approvals = (await Promise.all(owners.map((id) => loaders.approvalsOf.load(id)))).flat()
+        return toolCalls.length + approvals.length > 0 ? { toolCalls, approvals } : null
+      },
+    }),
+    steps: t.field({
+      type: [refs.Step],
+      description: 'The steps in order, at most 101.',
+      args: {
+        first: t.arg.int({ description: 'Maximum number of steps, 0 to 101. Default: 101.' }),
+        after: t.arg.int({ description: 'Only steps with a greater index.' }),
+      },
+      complexity: firstOf(listMaxima['Generation.steps']!),
+      resolve: async (generation, { first, after }, { loaders }) => {
+        const size = sizeOf(first, listMaxima['Generation.steps']!)
+        const steps = await loaders.stepsOf.load(generation.id)
+        return steps.filter((step) => step.stepIndex > (after ?? 0)).slice(0, size)
+      },
+    }),
+    toolCalls: t.field({
+      type: [refs.ToolCall],
+      description: 'The tool calls of the generation in the order of its steps, at most 500 in one page.',
+      args: callPage(t, listMaxima['Generation.toolCalls']!),
+      complexity: firstOf(listMaxima['Generation.toolCalls']!),
+      resolve: async (generation, args, { loaders }) =>
+        callsAfter(await loaders.callsOf.load(generation.id), args, listMaxima['Generation.toolCalls']!),
+    }),
+  }))
 }
 
 function addLog(refs: Refs, events: EventTypes): void {

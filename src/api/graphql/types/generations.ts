@@ -1,10 +1,15 @@
-/** The queries of generations in GraphQL. */
-import { generationFilter, listGenerations, type Generation } from '../../../domain/generations/index.ts'
+/** The queries of generations in GraphQL, and their numbers: of all that a list has, and of each agent in it. */
+import {
+  generationFilter,
+  listGenerations,
+  type Generation,
+  tallyGenerations,
+  generationTally,
+} from '../../../domain/generations/index.ts'
 import { shown } from '../builder/action-mark.ts'
 import { connectionOf } from '../builder/connections.ts'
 import type { EventTypes } from './events.ts'
 import { addChain } from './generation-chain.ts'
-import { addGenerationTally } from './generation-tally.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addById, addList } from '../builder/queries.ts'
@@ -38,4 +43,23 @@ function addQueries(refs: Refs, connection: ReturnType<typeof connectionOf<Gener
     action: shown.generation,
     list: listGenerations,
   })
+}
+
+function addGenerationTally(refs: Refs): void {
+  const { builder } = refs
+  builder.queryField('generationTally', (t) =>
+    t.field({
+      type: refs.shapes.object(generationTally),
+      description:
+        'How many generations a list has, by what has become of them and by agent. Permission: generations:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filter: t.arg({
+          type: refs.shapes.part(generationFilter),
+          description: 'Only generations that match all given fields.',
+        }),
+      },
+      resolve: (_root, args, { ctx }) => tallyGenerations(ctx, args),
+    }),
+  )
 }

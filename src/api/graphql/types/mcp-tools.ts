@@ -2,7 +2,7 @@
 import { authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { GatePolicy } from '../../../domain/gates/index.ts'
-import { loadCallables } from '../../../domain/tools/index.ts'
+import { loadCallables, mcpRelay } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { addToolActions } from './tool-actions.ts'
 import { addUpstreams } from './upstreams.ts'
@@ -66,19 +66,6 @@ export function addMcpTool(
       }),
     }),
   })
-  const Relay = builder.objectRef<{ resources: string[]; prompts: string[] }>('McpRelay').implement({
-    description:
-      'The resources and prompts of an upstream MCP server that clients of the bridge may read. Only what a ' +
-      'pattern matches is relayed.',
-    fields: (t) => ({
-      resources: t.exposeStringList('resources', {
-        description: 'Patterns of resource URIs, in which * stands for any text.',
-      }),
-      prompts: t.exposeStringList('prompts', {
-        description: 'Patterns of prompt names of the server, in which * stands for any text.',
-      }),
-    }),
-  })
   builder.objectFields(refs.toolTypes.mcp, (t) => ({
     auth: t.field({
       type: Auth,
@@ -94,7 +81,7 @@ export function addMcpTool(
       resolve: (tool) => Object.entries(tool.mcp!.gates).map(([action, gate]) => ({ action, gate })),
     }),
     relay: t.field({
-      type: Relay,
+      type: refs.shapes.object(mcpRelay),
       description: 'The resources and prompts of the server that clients of the bridge may read.',
       resolve: (tool) => tool.mcp!.relay ?? { resources: [], prompts: [] },
     }),

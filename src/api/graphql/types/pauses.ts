@@ -3,58 +3,15 @@ import { optional } from '../../../core/shapes.ts'
 import { z } from 'zod'
 import * as pauses from '../../../domain/pauses/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
-import { connectionOf, hasPrefix } from '../builder/connections.ts'
+import { connectionOf } from '../builder/connections.ts'
 import type { Loaders } from '../builder/context.ts'
 import type { Refs } from '../builder/refs.ts'
 import { addList } from '../builder/queries.ts'
 
 export function addPauses(refs: Refs): void {
-  addType(refs)
+  refs.shapes.node(refs.Pause, 'pause', pauses.pauseShape)
   addFields(refs)
   addQueries(refs)
-}
-
-function addType(refs: Refs): void {
-  const { builder } = refs
-  refs.Pause.implement({
-    description:
-      'A pause of a project, an agent or a tool. While it holds, no model is called for it, and no tool call is sent or ' +
-      'given to a client; what is under way is not touched, approvals can be decided, and deadlines wait.',
-    interfaces: [builder.nodeInterfaceRef()],
-    isTypeOf: (value) => hasPrefix(value, 'pse_'),
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'The id of the pause; it begins with pse_.' }),
-      kind: t.expose('kind', {
-        type: refs.shapes.choice(pauses.pauseKind),
-        description: 'What the pause stops.',
-      }),
-      targetId: t.exposeID('target', { description: 'The id of the project, agent or tool.' }),
-      targetName: t.exposeString('targetName', {
-        description: 'What the project, agent or tool was called when it was paused.',
-      }),
-      reason: t.exposeString('reason', {
-        nullable: true,
-        description: 'The reason that was given; null for none.',
-      }),
-      pausedBy: t.field({
-        type: refs.Principal,
-        description: 'The API key or person that paused it.',
-        resolve: ({ pausedBy }, _args, { loaders }) => loaders.principals.load(pausedBy),
-      }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the pause began.' }),
-      endedAt: t.expose('endedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When the pause ended; null while it holds.',
-      }),
-      endedBy: t.field({
-        type: refs.Principal,
-        nullable: true,
-        description: 'The API key or person that ended it; null while it holds.',
-        resolve: ({ endedBy }, _args, { loaders }) => (endedBy ? loaders.principals.load(endedBy) : null),
-      }),
-    }),
-  })
 }
 
 const unsent: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED']

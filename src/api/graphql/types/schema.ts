@@ -19,45 +19,34 @@ import * as tools from '../../../domain/tools/index.ts'
 import * as triggers from '../../../domain/triggers/index.ts'
 import * as upstream from '../../../domain/upstream/index.ts'
 import { addAgents } from './agents.ts'
-import { addSummary } from './approval-sheet.ts'
-import { addApprovals } from './approvals.ts'
+import { addSummary } from './approval-objects.ts'
+import { addApprovals, addGrants } from './approvals.ts'
 import { meterAnswers } from '../builder/answer-size.ts'
-import { addAudit } from './audit.ts'
+import { addAudit, addKeys, addLimits, addSessions } from './access.ts'
 import { builder } from '../builder/builder.ts'
 import { addEventPages } from './event-pages.ts'
 import { addEvents } from './events.ts'
-import { addFiles } from './files.ts'
-import { addGateChanges } from './gate-changes.ts'
-import { addGateTrials, addGateTypes } from './gates.ts'
+import { addFiles, addProjects, addSecrets } from './projects.ts'
+import { addGateChanges, addGateTrials, addGateTypes } from './gates.ts'
 import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
-import { addGrants } from './grants.ts'
-import { addKeys, addRole } from './keys.ts'
 import { boundLists } from '../builder/list-bounds.ts'
-import { addLimits } from '../builder/limits.ts'
 import { addNodes } from './nodes.ts'
 import { addPauses } from './pauses.ts'
-import { addProjectSummary, addProjects } from './projects.ts'
-import { addProviders } from './providers.ts'
-import { addStatistics } from './statistics.ts'
-import { addUsableProviders } from './usable-providers.ts'
-import { addPrincipals } from './principals.ts'
+import { addProviders, addUsableProviders } from './providers.ts'
+import { addProjectSummary, addStatistics } from './statistics.ts'
 import { addOperations } from '../builder/operations.ts'
 import { declareRefs } from '../builder/refs.ts'
 import { addScalars } from '../builder/scalars.ts'
-import { addSecrets } from './secrets.ts'
-import { addSessions } from './sessions.ts'
-import { addSlack } from './slack.ts'
+import { addSlack, addWebhooks } from './followers.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addThreads } from './threads.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
-import { addDataRemovals, addLegalHolds } from './legal-holds.ts'
-import { addRetention } from './retention.ts'
+import { addDataRemovals, addLegalHolds, addRetention } from './retention.ts'
 import { addTriggers } from './triggers.ts'
-import { addVersions } from './versions.ts'
+import { addVersions } from './tool-objects.ts'
 import { addViewer } from './viewer.ts'
-import { addWebhooks } from './webhooks.ts'
 
 let cached: GraphQLSchema | null = null
 
@@ -77,14 +66,13 @@ function build(): GraphQLSchema {
   })
   const refs = declareRefs()
   addNodes(refs)
-  const Role = addRole(refs)
   addProjects(refs)
-  addViewer(refs, Role, addPrincipals(refs))
-  addKeys(refs, Role)
+  addViewer(refs)
+  addKeys(refs)
   addSessions(refs)
   addSecrets(refs)
   addAudit(refs)
-  const gates = addGateTypes(refs, Role)
+  const gates = addGateTypes(refs)
   addGateTrials(refs, gates)
   addTools(refs, gates)
   addFiles(refs)
@@ -93,16 +81,18 @@ function build(): GraphQLSchema {
   addAgents(refs, gates)
   addVersions(refs)
   addGateChanges(refs)
-  addApprovals(refs, gates)
+  addApprovals(refs)
   addGrants(refs)
   const events = addEvents(refs)
   addSubscriptions(refs, events)
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  addThreads(refs, { ...addGenerations(refs, events), ...addGenerationInput(refs) })
+  addGenerationInput(refs)
+  addThreads(refs, addGenerations(refs, events))
   addTriggers(refs)
-  addDataRemovals(refs, addRetention(refs))
+  addRetention(refs)
+  addDataRemovals(refs)
   addLegalHolds(refs)
   addProjectSummary(refs)
   addPauses(refs)

@@ -1,6 +1,12 @@
 /** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
-import type { PlatformAction } from '../../../domain/access/index.ts'
-import { listActions, ownGateOf, shownSchema, type Callable } from '../../../domain/tools/index.ts'
+import { type PlatformAction, platformAction } from '../../../domain/access/index.ts'
+import {
+  heldChange,
+  listActions,
+  ownGateOf,
+  shownSchema,
+  type Callable,
+} from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from '../builder/refs.ts'
 import type { addToolTypes } from './tool-objects.ts'
@@ -9,20 +15,8 @@ type Annotations = ReturnType<typeof addToolTypes>
 
 /** Adds both types and the query platformActions; returns the type of one action of a tool. */
 export function addToolActions(refs: Refs, annotations: Annotations, gates: GateTypes) {
-  const { builder } = refs
+  const { builder, shapes } = refs
   addPlatformActions(refs, annotations)
-  const HeldChange = builder.objectRef<NonNullable<Callable['heldChange']>>('HeldChange').implement({
-    description:
-      'What an upstream says of its tool now that would loosen it: it does not count until acceptUpstreamChange.',
-    fields: (t) => ({
-      changes: t.exposeStringList('changes', {
-        description: 'What was so before and what the server says now, in a sentence each.',
-      }),
-      hash: t.exposeString('hash', {
-        description: 'Names what the server says now, for acceptUpstreamChange.',
-      }),
-    }),
-  })
   return builder.objectRef<Callable>('ToolAction').implement({
     description: 'One action of a tool that has several.',
     fields: (t) => ({
@@ -57,33 +51,28 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
         resolve: ownGateOf,
       }),
       heldChange: t.field({
-        type: HeldChange,
+        type: shapes.object(heldChange),
         nullable: true,
         description:
           'What the upstream says now that does not count until a person accepts it: a hint that it took back, arguments that it changed. Null when everything counts.',
-        resolve: ({ heldChange }) => heldChange ?? null,
+        resolve: (action) => action.heldChange ?? null,
       }),
     }),
   })
 }
 
 function addPlatformActions(refs: Refs, annotations: Annotations): void {
-  const { builder } = refs
-  const Action = builder.objectRef<PlatformAction>('PlatformAction').implement({
-    description: 'An operation of Gatehouse that a platform tool can offer.',
-    fields: (t) => ({
-      name: t.exposeString('name', { description: 'The name of the action in kebab-case.' }),
-      description: t.exposeString('description', { description: 'The description of the operation.' }),
-      inputSchema: t.expose('inputSchema', {
-        type: 'JSONSchema',
-        description: 'The JSON Schema of the arguments.',
-      }),
+  const { builder, shapes } = refs
+  const Action = shapes.implement(
+    builder.objectRef<PlatformAction>('PlatformAction'),
+    platformAction,
+    (t) => ({
       annotations: t.expose('annotations', {
         type: annotations,
         description: 'Hints about the behaviour of the action, as in MCP.',
       }),
     }),
-  })
+  )
   builder.queryField('platformActions', (t) =>
     t.field({
       type: [Action],

@@ -1,8 +1,5 @@
-/** The interface Tool, and the types that all kinds of tools share. */
+/** The interface Tool, the types that all kinds of tools share, and the versions of tools and agents. */
 import {
-  inputPhase,
-  taskMode,
-  type TaskPolicy,
   annotations,
   shownFullSchema,
   shownSchema,
@@ -12,24 +9,15 @@ import {
   taskDefaults,
   toolFields,
   type Tool,
+  taskPolicy,
+  listToolVersions,
+  versionShape,
 } from '../../../domain/tools/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import { gateOf } from '../../../domain/gates/index.ts'
 import type { GateTypes } from './gates.ts'
-
-/** TaskPolicy: how MCP calls of a tool become tasks. */
-function addTaskPolicy({ builder, shapes }: Refs) {
-  return builder.objectRef<TaskPolicy>('TaskPolicy').implement({
-    description: 'How calls of a tool over MCP become tasks.',
-    fields: (t) => ({
-      mode: t.expose('mode', { type: shapes.choice(taskMode), description: 'Whether calls become tasks.' }),
-      inputPhase: t.expose('inputPhase', {
-        type: shapes.choice(inputPhase),
-        description: 'When the client receives input requests of an upstream server.',
-      }),
-    }),
-  })
-}
+import { listAgentVersions } from '../../../domain/agents/index.ts'
+import { connectionOf, listCost, page } from '../builder/connections.ts'
 
 export function addToolTypes(refs: Refs, gates: GateTypes) {
   const { builder, shapes } = refs
@@ -39,7 +27,6 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       'readOnlyHint and idempotentHint.',
     fields: (t) => shapes.fields(t, annotations),
   })
-  const Task = addTaskPolicy(refs)
   refs.Tool.implement({
     description: 'A stored tool. The kind decides where calls run.',
     interfaces: [builder.nodeInterfaceRef()],
@@ -80,7 +67,7 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         resolve: gateOf,
       }),
       task: t.field({
-        type: Task,
+        type: shapes.object(taskPolicy),
         description: 'How calls over MCP become tasks.',
         resolve: (tool) => tool.task ?? taskDefaults,
       }),
@@ -92,4 +79,30 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
     }),
   })
   return Annotations
+}
+
+/** Adds versions to Tool and Agent. */
+export function addVersions(refs: Refs): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.shapes.object(versionShape), 'Version')
+  builder.interfaceField(refs.Tool, 'versions', (t) =>
+    t.field({
+      type: connection,
+      description:
+        'The versions of the tool, newest first; calls and approvals name theirs as toolVersion. Values of presets and ' +
+        'headers are masked for an API key without tools:Update.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: (tool, args, { ctx }) => page(args, (p) => listToolVersions(ctx, tool, p)),
+    }),
+  )
+  builder.objectField(refs.Agent, 'versions', (t) =>
+    t.field({
+      type: connection,
+      description: 'The versions of the agent, newest first; generations name theirs in GenerationInput.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: (agent, args, { ctx }) => page(args, (p) => listAgentVersions(ctx, agent, p)),
+    }),
+  )
 }

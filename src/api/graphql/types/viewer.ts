@@ -3,16 +3,16 @@ import {
   permissionsOf,
   principalKind,
   type Principal,
-  type Release as ReleaseRow,
+  principalKindChoice,
+  role,
   type Role,
+  releaseShape,
 } from '../../../domain/access/index.ts'
 import { findOwnSession, listOwnSessions } from '../../../domain/sign-in/index.ts'
-import type { RoleEnum } from './keys.ts'
-import type { PrincipalKindEnum } from './principals.ts'
 import type { Refs } from '../builder/refs.ts'
 
-export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKindEnum): void {
-  const { builder } = refs
+export function addViewer(refs: Refs): void {
+  const { builder, shapes } = refs
   const Permission = builder
     .objectRef<{ action: string; resources: 'ALL' | 'SOME' }>('Permission')
     .implement({
@@ -26,15 +26,6 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
         }),
       }),
     })
-  const Release = builder.objectRef<ReleaseRow>('Release').implement({
-    description: 'The release of a server.',
-    fields: (t) => ({
-      version: t.exposeString('version', { description: 'The semantic version of the server.' }),
-      schema: t.exposeString('schema', {
-        description: 'The name of the newest migration that the server has for its database.',
-      }),
-    }),
-  })
   const Viewer = builder
     .objectRef<{ models: { rehearses: boolean }; principal: Principal }>('Viewer')
     .implement({
@@ -49,12 +40,12 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
           resolve: (viewer) => viewer.principal.name,
         }),
         kind: t.field({
-          type: PrincipalKind,
+          type: shapes.choice(principalKindChoice),
           description: 'The kind of the caller: an API key or a person.',
           resolve: (viewer) => principalKind(viewer.principal.id),
         }),
         role: t.field({
-          type: Role,
+          type: shapes.choice(role),
           nullable: true,
           description: 'The built-in role of the caller; null for an API key with its own policy.',
           resolve: (viewer) => viewer.principal.role as Role | null,
@@ -103,7 +94,7 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
           resolve: (viewer, _args, { loaders }) => loaders.projects.load(viewer.principal.projectId),
         }),
         release: t.field({
-          type: Release,
+          type: shapes.object(releaseShape),
           description: 'The release of the server that answers.',
           resolve: (_viewer, _args, { ctx }) => ctx.release,
         }),

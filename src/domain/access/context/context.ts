@@ -1,4 +1,7 @@
 /** The context of an operation: the services of this process and the principal of the request. */
+import type { z } from 'zod'
+import { part } from '../../../core/shapes.ts'
+import * as view from '../../../core/view.ts'
 import type { Principal } from '../principals/subjects.ts'
 import { eq } from 'drizzle-orm'
 import type { Clock } from '../../../core/time.ts'
@@ -88,12 +91,11 @@ export interface Services extends StoreServices, WorkServices, AccessServices, O
 }
 
 /** Which program this is. */
-export interface Release {
-  /** Its semantic version. */
-  version: string
-  /** The name of its newest migration. */
-  schema: string
-}
+export const releaseShape = part('Release', 'The release of a server.', {
+  version: view.text('The semantic version of the server.'),
+  schema: view.text('The name of the newest migration that the server has for its database.'),
+})
+export type Release = z.output<typeof releaseShape>
 
 /** The context of one request. */
 export interface Ctx extends Services {
@@ -108,15 +110,20 @@ export interface Ctx extends Services {
 }
 
 /** An operation of Gatehouse, offered as a tool. See docs/decisions/0008. */
-export interface PlatformAction {
-  /** kebab-case, such as `create-tool`. */
-  name: string
-  description: string
-  inputSchema: JsonObject
-  /** The JSON Schema of its result. Not part of the hash. */
-  outputSchema: JsonObject
+export const platformAction = part(
+  'PlatformAction',
+  'An operation of Gatehouse that a platform tool can offer.',
+  {
+    name: view.text('The name of the action in kebab-case.'),
+    description: view.text('The description of the operation.'),
+    inputSchema: view.jsonSchema('The JSON Schema of the arguments.'),
+  },
+)
+export interface PlatformAction extends z.output<typeof platformAction> {
   /** MCP tool annotations. Trusted, because they come from Gatehouse itself. */
   annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }
+  /** The JSON Schema of its result. Not part of the hash. */
+  outputSchema: JsonObject
   /** Arguments that may loosen a rule, a gate above all: a call with one of them is stopped by default. */
   loosening: readonly string[]
   /** A hash over name, description, inputSchema and annotations. */

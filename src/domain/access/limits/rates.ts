@@ -1,10 +1,11 @@
 /** Limits of keys, projects, agents and tools: rates are set and taken from, rows of a project are counted. */
+import * as view from '../../../core/view.ts'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { BoundedMap } from '../../../core/bounded.ts'
 import { perMinute, type BucketRule } from '../../../core/buckets.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
-import { choice, entity, idShape, optional } from '../../../core/shapes.ts'
+import { choice, entity, idShape, optional, part } from '../../../core/shapes.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { agents } from '../../../store/db/tables/agents.ts'
@@ -17,7 +18,7 @@ import { inProject, operation } from '../context/operation.ts'
 import { assertMay, recordChange } from '../permission/permission.ts'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 
-export const limitScope = choice('RateLimitScope', 'What a rate limit counts.', {
+const limitScope = choice('RateLimitScope', 'What a rate limit counts.', {
   PROJECT: 'All requests of all API keys of the project together.',
   KEY: 'All requests of one API key; each message of an MCP batch counts.',
   AGENT: 'Starts of generations of one agent, by any caller.',
@@ -26,14 +27,19 @@ export const limitScope = choice('RateLimitScope', 'What a rate limit counts.', 
 type LimitScope = z.output<typeof limitScope>
 
 /** A limit of one project, key, agent or tool. */
-export interface RateLimit {
+export const rateLimit = part(
+  'RateLimit',
+  'A rate limit over all replicas together: a token bucket that refills evenly.',
+  {
+    scope: limitScope.describe('What the limit counts.'),
+    targetId: view.id('The id of the project, API key, agent or tool.'),
+    perMinute: view.int('Requests, starts or calls per minute.'),
+    burst: view.int('Requests, starts or calls that may happen at once.'),
+    updatedAt: view.date('When the limit was last set.'),
+  },
+)
+export interface RateLimit extends z.output<typeof rateLimit> {
   projectId: string
-  scope: LimitScope
-  targetId: string
-  perMinute: number
-  /** How many requests may come at once. */
-  burst: number
-  updatedAt: Date
 }
 
 export const RateLimit = entity<RateLimit>()('RateLimit')

@@ -1,4 +1,5 @@
 /** Operations on API keys. */
+import * as view from '../../../core/view.ts'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
@@ -239,14 +240,16 @@ export async function listApiKeys(
 }
 
 /** What ends with a key. */
-export interface Revocation {
-  /** Keys that end with it because they were made with it, directly or through other keys. */
-  madeKeys: number
-  /** Whether the caller's own key is among those that end. */
-  includesCaller: boolean
-  /** Whether the last keys with the role admin, or of an operator, that are left in the project are among those that end. */
-  leavesNoAdmin: boolean
-}
+export const keyRevocation = part('KeyRevocation', 'What would end with an API key.', {
+  madeKeys: view.int('The number of API keys that end with it, because they were created with it.'),
+  includesCaller: view.flag(
+    'Whether the API key of the caller ends: the key itself, or one created with it.',
+  ),
+  leavesNoAdmin: view.flag(
+    'Whether the last API keys with the role ADMIN, or of an operator, are among those that end.',
+  ),
+})
+export type Revocation = z.output<typeof keyRevocation>
 
 /** What revokeApiKey would end now. Needs the permission to read the key; says nothing about a key that has ended. */
 export async function revocationOf(ctx: Ctx, { id, projectId }: ApiKey): Promise<Revocation> {

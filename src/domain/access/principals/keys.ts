@@ -1,42 +1,72 @@
 /** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
+import type { z } from 'zod'
+import * as view from '../../../core/view.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { BoundedMap } from '../../../core/bounded.ts'
 import { AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { entity } from '../../../core/shapes.ts'
+import { entity, part, idOf } from '../../../core/shapes.ts'
 import { newToken, sha256Hex } from '../../../core/signing.ts'
 import { query, type Database, jsonb } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { apiKeys } from '../../../store/db/tables/access.ts'
 import type { Services } from '../context/context.ts'
 import { type Principal, isSubject } from './subjects.ts'
-import { reachingOthers, type Policy, type Role } from '../permission/policy.ts'
+import { reachingOthers, role as roleChoice, type Policy, type Role } from '../permission/policy.ts'
 
 export const keyPrefix = 'gh_'
 
 /** A key without its secret. */
-export interface ApiKey {
-  id: string
-  projectId: string
-  name: string
-  /** The first characters of the secret. */
-  prefix: string
-  role: Role | null
-  policy: Policy
+export const apiKeyShape = part('ApiKey', 'An API key. Its secret was shown once; only a hash is stored.', {
+  id: idOf('apiKey', 'API key'),
+  projectId: view.object(
+    'project',
+    'Project',
+    'The project of the API key; null when it is hidden from the caller.',
+  ),
+  name: view.text('The display name of the API key.'),
+  prefix: view.text('The first characters of the secret, to distinguish API keys.'),
+  role: roleChoice.describe('The role of the API key; null for a key with its own policy.').nullable(),
+  policy: view.jsonObject<Policy>(
+    'The permissions of the API key as {statement: [{effect, action, resource}]}. An explicit Deny wins.',
+  ),
+  agentId: view
+    .object(
+      'agent',
+      'Agent',
+      'The agent whose MCP bridge is all that this API key can use; null for a key of the whole project.',
+    )
+    .nullable(),
+  votes: view.flag(
+    'Whether the API key may decide approvals and gate changes; false for a key of a program.',
+  ),
+  invitedUntil: view
+    .date(
+      'When the invitation to this API key ends; null once it is accepted, and for an API key that was created ' +
+        'with its secret.',
+    )
+    .nullable(),
+  joinedBy: view
+    .principal(
+      'joinedBy',
+      'The person who accepted the invitation with an account of the identity provider, and uses the API key by ' +
+        'signing in; null for any other API key.',
+    )
+    .nullable(),
+  createdBy: view
+    .principal(
+      'creator',
+      'The principal that created the API key; null for the first key of the installation.',
+      'The id of the API key or person that created this key, which ends with it; null for the first key ' +
+        'of the installation.',
+    )
+    .nullable(),
+  createdAt: view.date('When the API key was created.'),
+  expiresAt: view.date('When the API key expires; null: never.').nullable(),
+  revokedAt: view.date('When the API key was revoked; null when it was not.').nullable(),
+})
+export interface ApiKey extends z.output<typeof apiKeyShape> {
   installation: boolean
-  /** The one agent to which the key is bound; null: all of the project. */
-  agentId: string | null
-  /** False for a key of a program: it may not decide approvals or gate changes. */
-  votes: boolean
-  /** While it is an invitation that nobody has accepted: when the link ends. */
-  invitedUntil: Date | null
-  /** The person who joined with an account of the identity provider instead of taking the secret. */
-  joinedBy: string | null
-  /** The key or person that created it; null for the first key of the operator. */
-  createdBy: string | null
-  createdAt: Date
-  expiresAt: Date | null
-  revokedAt: Date | null
 }
 
 export const ApiKey = entity<ApiKey>()('ApiKey')

@@ -1,8 +1,10 @@
 /** Sessions of browsers: rows found by the token in a cookie, and the principal behind them. */
+import type { z } from 'zod'
+import * as view from '../../../core/view.ts'
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { BoundedMap } from '../../../core/bounded.ts'
 import { AppError } from '../../../core/errors.ts'
-import { entity } from '../../../core/shapes.ts'
+import { entity, part, idOf, choice } from '../../../core/shapes.ts'
 import { sha256Hex } from '../../../core/signing.ts'
 import { nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -12,27 +14,38 @@ import { type Principal, principalOfSubject } from './subjects.ts'
 import { hasExpired, principalOf } from './keys.ts'
 import type { Role } from '../permission/policy.ts'
 
-export const sessionMethods = ['KEY', 'OIDC', 'LINK'] as const
+const sessionMethod = choice('SessionMethod', 'How a session began.', {
+  KEY: 'The browser signed in with an API key.',
+  OIDC: 'The person signed in at the identity provider.',
+  LINK: 'The browser opened a one-time link: that of an invitation, or the one that the server printed at its start.',
+})
 /** How a session began: with an API key, at the identity provider, or with the link that the demo prints. */
-export type SessionMethod = (typeof sessionMethods)[number]
+export type SessionMethod = z.output<typeof sessionMethod>
 
 /** A session without its token. */
-export interface Session {
-  id: string
+export const sessionShape = part(
+  'Session',
+  'A browser that is signed in. It has the rights of its API key or person, and ends with the API key.',
+  {
+    id: idOf('session'),
+    principalId: view.principal(
+      'principal',
+      'The principal that signed in.',
+      'The id of the API key or person that signed in.',
+    ),
+    method: sessionMethod.describe('How the session began.'),
+    remoteAddress: view.text('The address from which the browser signed in.').nullable(),
+    userAgent: view
+      .text('The browser as it described itself, at most 200 characters; a client can write anything here.')
+      .nullable(),
+    createdAt: view.date('When the browser signed in.'),
+    usedAt: view.date('When the session was last used, to within five minutes.'),
+    expiresAt: view.date('When the session ends unless it is used before: 12 hours after its last use.'),
+    endsAt: view.date('When the session ends even if it is used: after 7 days, or with its API key.'),
+  },
+)
+export interface Session extends z.output<typeof sessionShape> {
   projectId: string
-  /** The key that signed in, or the person. */
-  principalId: string
-  method: SessionMethod
-  /** The address and browser that signed in. */
-  remoteAddress: string | null
-  userAgent: string | null
-  createdAt: Date
-  /** When it was last used, to within five minutes. */
-  usedAt: Date
-  /** When it ends unless it is used before. */
-  expiresAt: Date
-  /** When it ends even if it is used. */
-  endsAt: Date
 }
 
 export const Session = entity<Session>()('Session')

@@ -2,6 +2,9 @@
  * Principals by id: whether the one who asked may still act long after the request, who answers from outside the page,
  * and their names.
  */
+import type { z } from 'zod'
+import { part } from '../../../core/shapes.ts'
+import * as view from '../../../core/view.ts'
 import { and, eq, isNull, inArray } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { memoryOf, liveSession, notOver, validKey, type Basis } from '../../basis/index.ts'
@@ -14,7 +17,7 @@ import {
   type Requester,
   principalOfSubject,
   principalKind,
-  type PrincipalKind,
+  principalKindChoice,
 } from './subjects.ts'
 import { hasExpired, principalOf, unauthenticatedError } from './keys.ts'
 import { sessionEnded } from './sessions.ts'
@@ -197,12 +200,21 @@ async function votersOf(db: Database, projectId: string, ids: readonly string[])
 }
 
 /** Who did something, for people to read. */
-export interface NamedPrincipal {
-  id: string
-  kind: PrincipalKind
-  /** Null when the key or person does not exist for the caller, or may not be read by it. */
-  name: string | null
-}
+export const principalShape = part(
+  'Principal',
+  'An API key, a person or the server itself, as the one that did something.',
+  {
+    id: view.id('The id of the principal: key_… of an API key, usr_… of a person, or "system".'),
+    kind: principalKindChoice.describe('The kind of the principal.'),
+    name: view
+      .text(
+        'The name of the API key or person as it is now; null for the server, and when the principal was deleted, ' +
+          'is of another project or is hidden from the caller, who needs the permission keys:Get.',
+      )
+      .nullable(),
+  },
+)
+export type NamedPrincipal = z.output<typeof principalShape>
 
 interface Row {
   id: string

@@ -1,4 +1,6 @@
 /** Who asks: a principal, and the people and programs that an identity provider authenticates. */
+import type { z } from 'zod'
+import { choice } from '../../../core/shapes.ts'
 import { type Policy, policyOfRole, type Role } from '../permission/policy.ts'
 import { createHash } from 'node:crypto'
 import { eq } from 'drizzle-orm'
@@ -39,8 +41,12 @@ export function isSubject(id: string): boolean {
   return id.startsWith(subjectPrefix)
 }
 
-export const principalKinds = ['API_KEY', 'PERSON', 'SYSTEM'] as const
-export type PrincipalKind = (typeof principalKinds)[number]
+export const principalKindChoice = choice('PrincipalKind', 'The kind of a principal.', {
+  API_KEY: 'The principal has an API key, or a session that was opened with one.',
+  PERSON: 'An identity provider (OIDC) authenticated the principal, as a person or a program.',
+  SYSTEM: 'The server acted by itself.',
+})
+export type PrincipalKind = z.output<typeof principalKindChoice>
 
 /** Whether an id is that of a key, of a person or program that an identity provider authenticates, or of the server. */
 export function principalKind(id: string): PrincipalKind {

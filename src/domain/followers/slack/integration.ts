@@ -1,6 +1,8 @@
 /** What a Slack integration is, how its rows are read, and its place in the feed. */
+import type { z } from 'zod'
+import * as view from '../../../core/view.ts'
 import { eq } from 'drizzle-orm'
-import { entity } from '../../../core/shapes.ts'
+import { entity, part, idOf } from '../../../core/shapes.ts'
 import { type Database, query, jsonb } from '../../../store/db/database.ts'
 import { slackIntegrations } from '../../../store/db/tables/verdicts.ts'
 import { seal, unseal } from '../../secrets/index.ts'
@@ -17,40 +19,70 @@ import {
   approvalVoided,
   approvalVoted,
 } from '../../events/index.ts'
+import { disabledReason, followerStatus } from '../webhooks/webhook.ts'
 import { isHeld, moveTo, newsInFeed, giveBackFor, type Places } from '../place.ts'
 
 export type SlackDisabledReason = 'BY_REQUEST' | 'TOKEN_REVOKED' | 'REFUSED' | 'BEHIND'
 
 /** The Slack integration of a project, without its bot token and signing secret. */
-export interface SlackIntegration {
-  id: string
+export const integrationShape = part(
+  'SlackIntegration',
+  'The channel of Slack in which the questions of a project are posted, with buttons to decide. Bot token and ' +
+    'signing secret cannot be read.',
+  {
+    id: idOf('slackIntegration', 'integration'),
+    teamId: view.id('The id of the workspace.'),
+    teamName: view.text('The name of the workspace when the token was set.'),
+    channel: view.text('The id of the channel.'),
+    showArguments: view.flag('Whether messages include the arguments of calls, writeOnly values masked.'),
+    status: followerStatus.describe('Whether questions are posted.'),
+    disabledReason: disabledReason
+      .describe('Why the integration is disabled; null when it is not.')
+      .nullable(),
+    disabledAt: view.date('When the integration was disabled; null when it is not.').nullable(),
+    fault: view.text('The error that Slack returned last; null after a success.').nullable(),
+    verifiedAt: view
+      .date(
+        'When a press of the button of testSlackIntegration was last received with a valid signature; null when none was ' +
+          'since a secret or the channel was set.',
+      )
+      .nullable(),
+    createdBy: view.principal(
+      'creator',
+      'The principal that created the integration.',
+      'The id of the API key or person that created the integration.',
+    ),
+    createdAt: view.date('When the integration was created.'),
+    updatedAt: view.date('When the integration was last changed.'),
+  },
+)
+export interface SlackIntegration extends z.output<typeof integrationShape> {
   projectId: string
-  teamId: string
-  teamName: string
-  channel: string
-  /** Whether messages include arguments, masked. */
-  showArguments: boolean
-  status: 'ENABLED' | 'DISABLED'
-  disabledReason: SlackDisabledReason | null
-  disabledAt: Date | null
-  /** The error that Slack returned last; null after a success. */
-  fault: string | null
-  /** When a press of a test message last came back signed; null since a secret or the channel was set. */
-  verifiedAt: Date | null
-  createdBy: string
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const SlackIntegration = entity<SlackIntegration>()('SlackIntegration')
 
 /** Whose vote the press of a Slack user is. */
-export interface SlackUser {
+export const slackUser = part(
+  'SlackUser',
+  'The link of a Slack user to the principal whose votes its presses are.',
+  {
+    slackUserId: view.id('The id of the Slack user, such as U0123456789.'),
+    principalId: view.principal(
+      'principal',
+      'The principal whose votes the presses are.',
+      'The id of the API key or person whose votes the presses are.',
+    ),
+    createdBy: view.principal(
+      'creator',
+      'The principal that linked it.',
+      'The id of the API key or person that linked it.',
+    ),
+    createdAt: view.date('When the Slack user was linked.'),
+  },
+)
+export interface SlackUser extends z.output<typeof slackUser> {
   projectId: string
-  slackUserId: string
-  principalId: string
-  createdBy: string
-  createdAt: Date
 }
 
 export const SlackUser = entity<SlackUser>()('SlackUser')
@@ -86,12 +118,12 @@ export async function rowById(db: Database, id: string): Promise<IntegrationRow 
 
 type Part = 'token' | 'signing'
 
-export function sealPart(masterKey: Buffer, id: string, part: Part, text: string): string {
-  return seal(masterKey, text, `slack/${id}/${part}`)
+export function sealPart(masterKey: Buffer, id: string, which: Part, text: string): string {
+  return seal(masterKey, text, `slack/${id}/${which}`)
 }
 
-export function openPart(masterKey: Buffer, id: string, part: Part, sealed: string): string {
-  return unseal(masterKey, sealed, `slack/${id}/${part}`)
+export function openPart(masterKey: Buffer, id: string, which: Part, sealed: string): string {
+  return unseal(masterKey, sealed, `slack/${id}/${which}`)
 }
 
 /** The events after which a message is new or out of date. */

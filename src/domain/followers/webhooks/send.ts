@@ -1,6 +1,8 @@
 /** One delivery attempt: a signed POST over guarded egress, the response, and the time of the next attempt. */
+import type { z } from 'zod'
+import * as view from '../../../core/view.ts'
 import { mask } from '../../../core/scrub.ts'
-import { entity } from '../../../core/shapes.ts'
+import { entity, part } from '../../../core/shapes.ts'
 import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { shortText } from '../../../core/text.ts'
 import type { Services } from '../../access/index.ts'
@@ -8,12 +10,13 @@ import type { SendGuard } from '../follower.ts'
 import { signedHeaders } from './signature.ts'
 
 /** A response header. */
-export interface AnswerHeader {
-  /** In lower case. */
-  name: string
-  /** `[masked]` when the name suggests a secret. */
-  value: string
-}
+export const answerHeader = part('WebhookAnswerHeader', 'A header of the response of an endpoint.', {
+  name: view.text('The name of the header, in lower case.'),
+  value: view.text(
+    'The beginning of the value, at most 200 characters; [masked] for a cookie, a credential or a signature.',
+  ),
+})
+type AnswerHeader = z.output<typeof answerHeader>
 
 /** Limits of stored response headers: their number, characters of a name or value, and characters in all. */
 export const mostHeaders = 20
@@ -84,17 +87,22 @@ const keptBytes = 1024
 const keptCharacters = 500
 
 /** The outcome of one attempt. */
-export interface Answer {
-  at: string
-  /** The HTTP status; null when there was no response. */
-  status: number | null
-  /** Why there was no response, or why the response is not a success. */
-  error: string | null
+export const answerShape = part(
+  'WebhookAnswer',
+  'The result of one attempt to send an event to an endpoint.',
+  {
+    at: view.isoDate('When the attempt was made.'),
+    status: view.int('The HTTP status of the response; null when there was none.').nullable(),
+    error: view.text('Why the attempt failed; null when the endpoint accepted the event.').nullable(),
+    body: view
+      .text('The beginning of the body of the response, at most 500 characters; null when it was empty.')
+      .nullable(),
+    milliseconds: view.int('How long the attempt took, in milliseconds.'),
+  },
+)
+export interface Answer extends z.output<typeof answerShape> {
   /** Of the response; absent without one and in rows of earlier releases. */
   headers?: AnswerHeader[]
-  /** The beginning of the body of the response. */
-  body: string | null
-  milliseconds: number
 }
 
 export const WebhookAnswer = entity<Answer>()('WebhookAnswer')

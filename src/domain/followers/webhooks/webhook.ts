@@ -1,12 +1,13 @@
 /** What a webhook is, and how its rows are read. */
-import type { z } from 'zod'
-import { choice, entity } from '../../../core/shapes.ts'
+import * as view from '../../../core/view.ts'
+import { z } from 'zod'
+import { choice, entity, part, idOf } from '../../../core/shapes.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { webhookDeliveries, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Services } from '../../access/index.ts'
-import type { EventType } from '../../events/index.ts'
-import type { Answer } from './send.ts'
+import { eventType } from '../../events/index.ts'
+import { WebhookAnswer } from './send.ts'
 
 export const followerStatus = choice('FollowerStatus', 'Whether a webhook or Slack integration works.', {
   ENABLED: 'Events are sent, and presses in Slack count.',
@@ -20,43 +21,76 @@ export const disabledReason = choice('DisabledReason', 'Why a webhook or Slack i
   REFUSED: 'Slack refuses the channel, or the token lacks a scope; `fault` says which.',
   BEHIND: 'Retention removed events that it had not been sent for days.',
 })
-export const deliveryStatuses = ['PENDING', 'DELIVERED', 'DEAD'] as const
+export const deliveryStatus = choice('WebhookDeliveryStatus', 'The status of a delivery.', {
+  PENDING: 'The event will be sent again.',
+  DELIVERED: 'The endpoint accepted the event.',
+  DEAD: 'Every attempt failed; the event is sent again only by redeliverWebhook or replayWebhook.',
+})
 
 /** Who is sent a link and a code to decide with. */
-export interface Recipient {
-  principalId: string
-  /** An e-mail address, or whatever the endpoint finds the person by. */
-  address: string
-}
+export const recipientShape = part(
+  'WebhookRecipient',
+  'An approver that gets links and one-time codes by way of a webhook.',
+  {
+    principalId: view.principal(
+      'principal',
+      'The principal whose vote a verdict with the link is.',
+      'The id of the API key or person whose vote a verdict with the link is.',
+    ),
+    address: view.text('The address of the person, such as an e-mail address, for the endpoint.'),
+  },
+)
+export type Recipient = z.output<typeof recipientShape>
 
 /** An endpoint that gets the events of a project, without its secret. */
-export interface Webhook {
-  id: string
+export const webhookShape = part(
+  'Webhook',
+  'An endpoint that is sent the events of a project, each at least once, signed as Standard Webhooks defines.',
+  {
+    id: idOf('webhook'),
+    description: view.text('What the endpoint is for; null when nothing was said.').nullable(),
+    types: z
+      .array(eventType)
+      .describe('The types of the events that are sent, at most 100; null: all types.')
+      .nullable(),
+    full: view.flag('Whether payloads include the arguments of calls, writeOnly values masked.'),
+    ordered: view.flag(
+      'Whether one event is sent at a time, in the order of the feed; an event that fails holds up those after it.',
+    ),
+    status: followerStatus.describe('Whether the webhook is sent events.'),
+    disabledReason: disabledReason.describe('Why the webhook is disabled; null when it is not.').nullable(),
+    disabledAt: view.date('When the webhook was disabled; null when it is not.').nullable(),
+    failingSince: view
+      .date('The time since which every delivery has failed; null after one that was accepted.')
+      .nullable(),
+    previousUntil: view
+      .under(
+        'previousSecretUntil',
+        view.date(
+          'The time until which deliveries are signed with the previous secret too; null when they are not.',
+        ),
+      )
+      .nullable(),
+    callbackOf: view
+      .id('The id of the generation or tool call whose callback this is; null for other webhooks.')
+      .nullable(),
+    version: view.int(
+      'The version: it rises with every change of settings, recipients or secret by a request.',
+    ),
+    createdBy: view.principal(
+      'creator',
+      'The principal that created the webhook.',
+      'The id of the API key or person that created the webhook.',
+    ),
+    createdAt: view.date('When the webhook was created.'),
+    updatedAt: view.date('When the webhook was last changed.'),
+  },
+)
+export interface Webhook extends z.output<typeof webhookShape> {
   projectId: string
   url: string
-  description: string | null
-  /** Null: all types. */
-  types: EventType[] | null
-  /** Whether payloads include arguments, masked. */
-  full: boolean
-  /** Whether one event is sent at a time, in the order of the log. */
-  ordered: boolean
-  status: z.output<typeof followerStatus>
-  disabledReason: z.output<typeof disabledReason> | null
-  disabledAt: Date | null
-  /** Since when every delivery has failed; null after one that succeeded. */
-  failingSince: Date | null
-  /** Until then the secret before the present one signs too. */
-  previousUntil: Date | null
-  /** The generation or tool call whose callback this is. */
-  callbackOf: string | null
   /** Null: nobody. */
   recipients: Recipient[] | null
-  /** Raised by every change of settings, recipients or secret that a request makes. */
-  version: number
-  createdBy: string
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const Webhook = entity<Webhook>()('Webhook')
@@ -73,19 +107,31 @@ export interface Progress {
 }
 
 /** An event that was sent to an endpoint, and what came of it. */
-export interface Delivery {
-  id: string
+export const deliveryShape = part(
+  'WebhookDelivery',
+  'An event that was sent to an endpoint, and the answers of the endpoint.',
+  {
+    id: idOf('webhookDelivery', 'delivery'),
+    webhookId: view.id('The id of the webhook.'),
+    type: eventType.describe('The type of the event.'),
+    status: deliveryStatus.describe('The status of the delivery.'),
+    attempts: view.int('The number of attempts so far.'),
+    answers: z.array(WebhookAnswer).describe('The results of the newest attempts, oldest first, at most 8.'),
+    nextAt: view
+      .under(
+        'nextAttemptAt',
+        view.date(
+          'When the event is sent again; null when it is settled, or holds up those after it at an ordered endpoint.',
+        ),
+      )
+      .nullable(),
+    createdAt: view.date('When the event was first sent.'),
+    updatedAt: view.date('When the delivery last changed.'),
+  },
+)
+export interface Delivery extends z.output<typeof deliveryShape> {
   eventId: number
   projectId: string
-  webhookId: string
-  type: EventType
-  status: (typeof deliveryStatuses)[number]
-  attempts: number
-  /** The newest answers, oldest first. */
-  answers: Answer[]
-  nextAt: Date | null
-  createdAt: Date
-  updatedAt: Date
 }
 
 export const WebhookDelivery = entity<Delivery>()('WebhookDelivery')

@@ -7,7 +7,8 @@ import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../s
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type StepRange, type ToolCall } from '../../tool-calls/index.ts'
-import { generationOf, ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
+import { generationOf, ownThreadId, type Generation } from '../generation.ts'
+import { stepOf, type Step } from '../steps.ts'
 import { type Message, type ToolCallPart, type ToolResultPart, callsOf } from '../../models/index.ts'
 
 /** How many earlier generations are read; more would not fit a context window. */

@@ -5,7 +5,7 @@
 import { shortText } from '../../../core/text.ts'
 import type { Callable } from '../../tools/index.ts'
 import { mostToolsOf, type ModelError, type ModelPort } from '../../models/index.ts'
-import type { LeftOutTool, Step } from '../generation.ts'
+import type { LeftOutTool, Step } from '../steps.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { BoundedMap } from '../../../core/bounded.ts'

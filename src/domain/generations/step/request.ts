@@ -23,7 +23,7 @@ import {
   defaultCharsPerToken,
 } from '../../models/index.ts'
 import { isStop, type StepPlan } from '../decide.ts'
-import type { LeftOutTool } from '../generation.ts'
+import type { LeftOutTool } from '../steps.ts'
 import { offeredOf, shownDescription, type AcceptedTools } from './left-out.ts'
 import { watchStream } from './stream-timeout.ts'
 

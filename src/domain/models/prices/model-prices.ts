@@ -80,7 +80,7 @@ export const modelPrice = part('ModelPrice', 'The price of one model in a projec
     .nullable()
     .describe('The day of the list as YYYY-MM-DD; null for a price of the project.'),
 })
-export type ModelPrice = z.output<typeof modelPrice>
+type ModelPrice = z.output<typeof modelPrice>
 
 /** The prices of these models; one that has none is left out. Checks no permission. */
 export async function pricesOf(

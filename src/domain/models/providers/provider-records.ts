@@ -1,5 +1,6 @@
 /** Model providers of the environment and of each project, opened as ports. */
-import { choice, entity, optional, openPart } from '../../../core/shapes.ts'
+import * as view from '../../../core/view.ts'
+import { choice, entity, optional, openPart, part, idOf } from '../../../core/shapes.ts'
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { writeJson } from '../../../core/json.ts'
@@ -34,21 +35,6 @@ export interface EnvironmentProvider {
   kind: Exclude<ProviderKind, 'builtin'>
   baseUrl: string | null
   apiKey: string | null
-}
-
-/** A provider as the API shows it: the key is a secret, of which only the name is here. */
-export interface Provider {
-  id: string
-  projectId: string
-  name: string
-  kind: Exclude<ProviderKind, 'builtin'>
-  baseUrl: string | null
-  secretName: string | null
-  defaultModel: string
-  capabilities: Partial<ModelCapabilities>
-  contextWindow: number | null
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** The name of the builtin model, which needs no provider and is not an AI. */
@@ -159,6 +145,35 @@ export const providerKind = choice('ProviderKind', 'The API that a model provide
   google: 'The provider has the Google Gemini API.',
   compatible: 'The provider is any server with an OpenAI compatible chat completions API.',
 })
+
+/** A provider as the API shows it: the key is a secret, of which only the name is here. */
+export const providerShape = part(
+  'Provider',
+  'A model provider of one project. Its API key is a secret, given by name.',
+  {
+    id: idOf('provider'),
+    name: view.text('The name of the provider: the part before the slash in provider/model.'),
+    kind: providerKind.describe('The API that the provider has.'),
+    baseUrl: view.text("The base URL of the API; null: the vendor's own.").nullable(),
+    secretName: view
+      .text('The name of the secret that holds the API key of the provider; null: no key.')
+      .nullable(),
+    defaultModel: view.text('The name of the model to preselect when a person chooses this provider.'),
+    capabilities: view.jsonObject<Partial<ModelCapabilities>>(
+      'The capabilities of the models where they differ from the default of the kind.',
+    ),
+    contextWindow: view
+      .int(
+        'The context window of the models in tokens, to which history is trimmed; null: the default of the kind.',
+      )
+      .nullable(),
+  },
+)
+export interface Provider extends z.output<typeof providerShape> {
+  projectId: string
+  createdAt: Date
+  updatedAt: Date
+}
 
 const capabilities = openPart(
   'ModelCapabilitiesInput',

@@ -1,9 +1,20 @@
 /** The configuration of an mcp tool as it is given, and what is kept of it: its upstream, and which of its tools are offered. */
 import { z } from 'zod'
+import * as view from '../../../core/view.ts'
 import { text } from '../../../core/check.ts'
 import { optional, part } from '../../../core/shapes.ts'
 import { gateInput, type GatePolicy } from '../../gates/index.ts'
 import { authInputOf, upstreamConfigOf, connectionFields, type UpstreamConfig } from '../../upstream/index.ts'
+
+export const mcpRelay = part(
+  'McpRelay',
+  'The resources and prompts of an upstream MCP server that clients of the bridge may read. Only what a ' +
+    'pattern matches is relayed.',
+  {
+    resources: view.texts('Patterns of resource URIs, in which * stands for any text.'),
+    prompts: view.texts('Patterns of prompt names of the server, in which * stands for any text.'),
+  },
+)
 
 /** Another MCP server as a tool: how it is reached, and which of its tools are offered, and how. */
 export interface McpToolConfig extends UpstreamConfig {
@@ -14,7 +25,7 @@ export interface McpToolConfig extends UpstreamConfig {
   /** Gates of single tools, by their upstream name; the others use the gate of the whole tool. */
   gates: Record<string, GatePolicy>
   /** Resources by URI and prompts by name that MCP clients may read, as patterns. Absent: none. */
-  relay?: { resources: string[]; prompts: string[] }
+  relay?: z.output<typeof mcpRelay>
   /** Whether the upstream's hints about repetition are trusted. A destructive hint stops calls either way. */
   trustHints: boolean
 }

@@ -1,19 +1,26 @@
 /** What an upstream offers, as it is stored: cleaned, bounded, hashed. Pure. */
+import type { z } from 'zod'
+import { part } from '../../../core/shapes.ts'
+import * as view from '../../../core/view.ts'
 import { hashJson, type JsonObject } from '../../../core/json.ts'
 
-export interface UpstreamTool {
-  /** The tool's name at the upstream. */
-  name: string
-  title: string | null
-  description: string
+export const upstreamTool = part(
+  'UpstreamTool',
+  'A tool as its upstream server describes it, without invisible characters.',
+  {
+    name: view.text('The name of the tool at the server.'),
+    title: view.text('The display name of the tool; null when the server gives none.').nullable(),
+    description: view.text('The description that the server gives.'),
+    hash: view.text('A hash of name, description, schemas and annotations; a new hash means a changed tool.'),
+  },
+)
+export interface UpstreamTool extends z.output<typeof upstreamTool> {
   inputSchema: JsonObject
   outputSchema: JsonObject | null
   /** Hints as the upstream declares them; not verified. */
   annotations: JsonObject | null
   icons?: JsonObject[]
   meta?: JsonObject
-  /** SHA-256 of name, description, schemas and annotations. */
-  hash: string
   /** What holds of what the server said before; see held.ts. Absent: nothing else than it says now. */
   held?: HeldFacts
 }

@@ -6,7 +6,7 @@ import {
   shownDescription,
   type AcceptedTools,
 } from '../../../../src/domain/generations/step/left-out.ts'
-import type { Step } from '../../../../src/domain/generations/generation.ts'
+import type { Step } from '../../../../src/domain/generations/steps.ts'
 import { ModelError, type ModelPort, type ToolRefusal } from '../../../../src/domain/models/port.ts'
 import type { Callable } from '../../../../src/domain/tools/index.ts'
 
