@@ -1,15 +1,14 @@
 /** Expiry: two thousand approvals with the same deadline, and deadlines that pass while no process is running. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cloneWaiting } from '../support/clones.ts'
-import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, memoryDatabase, postgresDatabase } from '../support/databases.ts'
 import { openHarness } from '../support/harness.ts'
-import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { drawn } from '../support/random.ts'
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const together = 2000
 
-describe.each(drawn(kinds))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let deployment: Deployment
   beforeAll(async () => {
     deployment = await openDeployment(kind)

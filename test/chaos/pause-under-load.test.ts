@@ -4,8 +4,8 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
-import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { databaseKinds } from '../support/databases.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { dose } from '../support/dose.ts'
 import { adminKey } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
@@ -13,9 +13,7 @@ import { randomSchedule } from '../support/random.ts'
 import { startTimedUpstream, type TimedUpstream } from '../support/timed-upstream.ts'
 
 const random = randomSchedule()
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let upstream: TimedUpstream
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { afterRestore } from '../../src/after-restore.ts'
 import { createApp } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
@@ -17,12 +17,11 @@ import { objectSchema } from '../support/fixtures.ts'
 
 /** What each run of the command adds to the epoch of every open row: epochs of the lost future are not given out again. */
 const leap = 2 ** 16
-let dataDir: string
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-restored-'))
-  await embeddedDatabase(dataDir)
+const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-restored-'))
+await embeddedDatabase(dataDir)
+afterAll(async () => {
+  await rm(dataDir, { recursive: true, force: true })
 })
-afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
 const configOf = (): Config => ({
   ...loadConfig({

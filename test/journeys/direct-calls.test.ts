@@ -1,30 +1,25 @@
 /** callTool: the same checks, presets, records and idempotency as in a generation. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 let release: (() => void) | null = null
 
-beforeAll(async () => {
-  upstream = await startLoopback((request, response) => {
+const upstream = await forFile(
+  startLoopback((request, response) => {
     const reply = () =>
       response
         .writeHead(request.url === '/broken' ? 500 : 200, { 'content-type': 'application/json' })
         .end('{"ok":true}')
     if (request.url === '/hold') release = reply
     else reply()
-  })
-  h = await openHarness({ leaseMs: 1000 })
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness({ leaseMs: 1000 }))
 
 const tool = async (name: string, http: object, more = {}) =>
   (await h.mutate('createTool', { name, config: { http }, ...more }, 'tool { id version }'))['tool']

@@ -9,26 +9,20 @@ import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: StrictProvider
-let blobDir: string
 /** The limit for one file, in bytes. */
 const maxFileBytes = 100_000
 let now = Date.now()
 
-beforeAll(async () => {
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
-  provider = await startStrictProvider()
-  h = await openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never)
-  fixtures = await makeFixtures(h)
-})
+const blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
+const provider = await startStrictProvider()
+const h = await forFile(openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never))
+const fixtures = await makeFixtures(h)
 afterAll(async () => {
   await Promise.all([fixtures?.close(), provider?.close()])
-  await h?.stop()
   await rm(blobDir, { recursive: true, force: true })
 })
 

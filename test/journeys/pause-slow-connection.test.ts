@@ -1,25 +1,20 @@
 /** A call that was begun before a pause and whose connection opens after it is not sent, and waits for the end of it. */
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { principalById } from '../../src/domain/access/index.ts'
 import { callDirectly } from '../../src/domain/calls/index.ts'
 import { createEgress } from '../../src/domain/egress/index.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => {
+const upstream = await forFile(
+  startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  })
-  h = await openHarness({ leaseMs: 300_000 })
-})
+  }),
+)
+const h = await forFile(openHarness({ leaseMs: 300_000 }))
 afterEach(() => void vi.restoreAllMocks())
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
 
 /** A promise and what resolves it. */
 function signal<T>() {

@@ -2,37 +2,21 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { startStrictProvider, testKey } from '../support/strict-provider.ts'
 import { refusing, sentNames, sentTools } from '../support/tool-refusals.ts'
 import type { Wire } from '../support/wire-frames.ts'
 
-let provider: StrictProvider
-let upstream: Loopback
-let directory: string
 let h: Harness
 
 const open = () => openHarness({ leaseMs: 1000 }, { database: { kind: 'pglite', directory } })
 const done = ['COMPLETED', 'FAILED']
 const ids: Record<string, string> = {}
 
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  upstream = await startLoopback((_request, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
-  )
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-refused-tools-'))
-  directory = join(folder, 'db')
-  await embeddedDatabase(folder)
-  h = await open()
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
-  await make('ask', { client: { inputSchema } })
-})
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
   await h?.stop()
@@ -48,6 +32,18 @@ async function make(name: string, config: object, more: object = {}): Promise<vo
 
 const makeHttp = (name: string, more?: object) =>
   make(name, { http: { url: upstream.url, method: 'GET', inputSchema } }, more)
+
+const provider = await startStrictProvider()
+const upstream = await startLoopback((_request, response) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+)
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-refused-tools-'))
+const directory: string = join(folder, 'db')
+await embeddedDatabase(folder)
+h = await open()
+await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
+for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
+await make('ask', { client: { inputSchema } })
 
 /** A provider and an agent of their own, so that no test knows what another one's model has refused. */
 async function agentOn(kind: Wire, name: string, tools: string[], more: object = {}): Promise<string> {

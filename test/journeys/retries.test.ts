@@ -1,13 +1,11 @@
 /** Retries: a new run begins with the history of another one, whose calls are not run again, and both name each other. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
-import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { databaseKinds } from '../support/databases.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import type { Harness } from '../support/harness.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let provider: StrictProvider
   let h: Harness

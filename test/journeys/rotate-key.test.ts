@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createApp } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
 import { rotateKey } from '../../src/rotate-key.ts'
@@ -10,20 +10,16 @@ import { query } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey, harnessOf } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let dataDir: string
-let upstream: Loopback
 let toolId: string
 
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-rotate-'))
-  await embeddedDatabase(dataDir)
-  upstream = await startLoopback((_request, response) => void response.end('{}'))
-})
+const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-rotate-'))
+await embeddedDatabase(dataDir)
+const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
 afterAll(async () => {
-  await upstream?.close()
   await rm(dataDir, { recursive: true, force: true })
 })
 

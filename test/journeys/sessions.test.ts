@@ -5,13 +5,11 @@ import { WebSocket } from 'ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   /** The replica that signs in, and the one that is asked. */
   let first: string

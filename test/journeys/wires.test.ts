@@ -6,27 +6,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { startStrictProvider, testKey } from '../support/strict-provider.ts'
 
-let provider: StrictProvider
-let upstream: Loopback
-let directory: string
 let h: Harness
 
 const open = () => openHarness({ leaseMs: 1000 }, { database: { kind: 'pglite', directory } })
 const done = ['COMPLETED', 'FAILED']
 
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  upstream = await startLoopback((_request, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
-  )
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-wires-'))
-  directory = join(folder, 'db')
-  await embeddedDatabase(folder)
-  h = await open()
-})
+const provider = await startStrictProvider()
+const upstream = await startLoopback((_request, response) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
+)
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-wires-'))
+const directory: string = join(folder, 'db')
+await embeddedDatabase(folder)
+h = await open()
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
   await h?.stop()

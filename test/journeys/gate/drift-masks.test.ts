@@ -1,13 +1,9 @@
 /** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls. */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const secret = { type: 'string', writeOnly: true }
 const change = (tool: { id: string; name: string }, properties: object) =>

@@ -2,27 +2,20 @@
  * The gate over a real provider protocol: rejections, expiry and edits reach the model, and its history stays valid.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../../support/strict-provider.ts'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { startStrictProvider, testKey } from '../../support/strict-provider.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let provider: StrictProvider
-
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-})
+const provider = await startStrictProvider()
+const h = await forFile(openHarness())
+const fixtures = await makeFixtures(h)
+const gate = gateFixtures(h, fixtures)
+await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
 afterAll(async () => {
   await Promise.all([fixtures?.close(), provider?.close()])
-  await h?.stop()
 })
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {

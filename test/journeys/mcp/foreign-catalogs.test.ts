@@ -11,16 +11,17 @@ import { compileSchema } from '../../../src/core/json-schema.ts'
 import { openModel } from '../../../src/domain/models/providers/open-model.ts'
 import { runtimeName } from '../../../src/domain/tools/fields.ts'
 import { attemptOf, requestOf } from '../../support/conversation.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { describeWithPeers } from '../../support/peers.ts'
 import { recordedCatalogs, type RecordedCatalog } from '../../support/recorded-catalogs.ts'
 import { samplesFor } from '../../support/schema-samples.ts'
 import { startScriptedMcp, type ScriptedMcp } from '../../support/scripted-mcp.ts'
 import { secondOpinions } from '../../support/second-opinions.ts'
-import { startStrictProvider, type StrictProvider } from '../../support/strict-provider.ts'
+import { startStrictProvider } from '../../support/strict-provider.ts'
 import { startEverything, startFilesystem, type RunningServer } from '../../support/upstream-servers.ts'
 import type { Wire } from '../../support/wire-frames.ts'
+import { forFile } from '../../support/for-file.ts'
 
 interface Shown {
   name: string
@@ -34,18 +35,9 @@ interface Client {
 }
 type Using = <Result>(url: string, work: (client: Client) => Promise<Result>) => Promise<Result>
 
-let h: Harness
-let key: string
-let provider: StrictProvider
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 100 } })
-  key = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
-  provider = await startStrictProvider()
-})
-afterAll(async () => {
-  await provider?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 100 } }))
+const key: string = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
+const provider = await forFile(startStrictProvider())
 
 const clients: Record<string, Using> = {
   'SDK v1': async (url, work) => {

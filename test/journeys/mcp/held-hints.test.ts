@@ -2,29 +2,22 @@
  * What a server said about its tool holds until a person with gates:Update agrees to less: a hint that it takes back opens no
  * gate, and arguments that it changes unmask nothing, evade no condition and no preset.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
-import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
+import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let upstream: ModernServer
 let count = 0
 const reached: object[] = []
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  upstream = await startModern()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const upstream = await startModern()
 afterAll(async () => {
   await upstream?.kill()
-  await fixtures?.close()
-  await h?.stop()
 })
 beforeEach(() => void (reached.length = 0))
 

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeRuns } from '../../../src/domain/retention/remove-runs.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openReceiver } from '../../support/webhook-receiver.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let r: Retained
   let agentId: string
   let blobDir: string
