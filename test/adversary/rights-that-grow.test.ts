@@ -9,18 +9,7 @@ import { forFile } from '../support/for-file.ts'
 
 const claims: Record<string, unknown> = {}
 const provider = await forFile(startTokenIssuer(claims))
-const h = await forFile(
-  openHarness({
-    oidc: {
-      issuer: provider.issuer,
-      audiences: ['gatehouse'],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: null,
-    },
-  }),
-)
+const h = await forFile(openHarness({ oidc: provider.oidc }))
 const fixtures = await forFile(makeFixtures(h))
 const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })

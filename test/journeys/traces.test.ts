@@ -8,12 +8,84 @@ import { ask, mutate, mutationText } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
 import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { type Loopback, startLoopback } from '../support/loopback.ts'
 import { modernProtocol, modernRpc } from '../support/mcp-wire.ts'
-import { openOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts'
 import { describeWithPeers, peerFile } from '../support/peers.ts'
-import { startReplica, type Replica } from '../support/replica.ts'
+import { type Replica, startReplica } from '../support/replica.ts'
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
+
+/** A collector of OpenTelemetry on loopback: keeps the spans that are sent to it as JSON. */
+interface ReceivedSpan {
+  name: string
+  /** 1 internal, 2 server, 3 client. */
+  kind: number
+  traceId: string
+  spanId: string
+  parentSpanId: string
+  links: { traceId: string; spanId: string }[]
+  attributes: Record<string, unknown>
+  failed: boolean
+}
+
+interface OtlpReceiver {
+  url: string
+  spans(): ReceivedSpan[]
+  /** Every byte that arrived. */
+  raw(): string
+  close(): Promise<void>
+}
+
+interface WireValue {
+  stringValue?: string
+  intValue?: number
+  doubleValue?: number
+  arrayValue?: unknown
+}
+
+interface WireSpan extends Omit<ReceivedSpan, 'attributes' | 'failed' | 'links' | 'parentSpanId'> {
+  parentSpanId?: string
+  links?: ReceivedSpan['links']
+  attributes: { key: string; value: WireValue }[]
+  status?: { code?: number }
+}
+
+interface Payload {
+  resourceSpans: { scopeSpans: { spans: WireSpan[] }[] }[]
+}
+
+async function openOtlpReceiver(): Promise<OtlpReceiver> {
+  const server = await startLoopback((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  const arrived = () =>
+    server.seen.filter(
+      ({ url, headers }) => url === '/v1/traces' && headers['content-type'] === 'application/json',
+    )
+  return {
+    url: server.url,
+    spans: () =>
+      arrived()
+        .flatMap(({ body }) => (JSON.parse(body) as Payload).resourceSpans)
+        .flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+        .map(({ attributes, status, links = [], parentSpanId = '', ...span }) => ({
+          ...span,
+          parentSpanId,
+          links,
+          failed: status?.code === 2,
+          attributes: Object.fromEntries(
+            attributes.map(({ key, value }) => [
+              key,
+              value.stringValue ?? value.intValue ?? value.doubleValue ?? value.arrayValue,
+            ]),
+          ),
+        })),
+    raw: () =>
+      arrived()
+        .map(({ body }) => body)
+        .join('\n'),
+    close: () => server.close(),
+  }
+}
 
 const key = 'gh_test_traces_0123456789012345678901234567890123456'
 const [callerTrace, callerSpan] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']

@@ -14,19 +14,7 @@ const publicUrl = 'https://gate.example.com'
 
 const claims: Record<string, unknown> = {}
 const provider = await forFile(startTokenIssuer(claims))
-const h = await forFile(
-  openHarness({
-    publicUrl,
-    oidc: {
-      issuer: provider.issuer,
-      audiences: ['gatehouse'],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: null,
-    },
-  }),
-)
+const h = await forFile(openHarness({ publicUrl, oidc: provider.oidc }))
 const agent = await forFile(makeGatedAgent(h))
 const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId })
