@@ -1,7 +1,6 @@
 /** The examples run as they are, against the server that `npm start` starts. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
@@ -14,11 +13,12 @@ import { adminKey } from './support/harness.ts'
 import { copilotKitPackages } from './support/peers.ts'
 import { startReplica } from './support/replica.ts'
 import { servePage } from './support/vite-page.ts'
+import { folderForFile } from './support/for-file.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../examples')
 const built = await buildServer()
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-examples-'))
+const folder = await folderForFile()
 await embeddedDatabase(join(folder, 'data'))
 const server = startReplica(built.entry, {
   GATEHOUSE_PORT: '0',
@@ -33,7 +33,6 @@ const env: Record<string, string> = {
 }
 afterAll(async () => {
   await server?.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const newestRefund = async () => {

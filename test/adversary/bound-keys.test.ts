@@ -9,8 +9,6 @@ import { makeFixtures } from '../support/fixtures.ts'
 import { schema } from '../api/graphql/minimal-input.ts'
 import { forFile } from '../support/for-file.ts'
 
-/** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
-
 const actions = ['agents', 'agent', 'tools', 'call-tool', 'create-tool', 'generations', 'generation']
 
 const h = await forFile(openHarness())
@@ -20,6 +18,7 @@ const platform = await h.mutate(
   { name: 'our', config: { platform: { actions: [...actions, 'start-generation', 'approvals'] } } },
   'tool { id }',
 )
+/** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
 const helper = await fixtures.agent({ name: 'helper', toolIds: [] })
 const foreign = await fixtures.agent({ name: 'foreign' })
 const own = await fixtures.agent({

@@ -1,5 +1,5 @@
 /** A tool that echoes a secret or a masked argument reveals it nowhere: not in results, errors, events or logs. */
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
@@ -8,28 +8,27 @@ import { forFile } from '../support/for-file.ts'
 
 const pin = '47110815'
 
-const echo = await startLoopback((request, response) => {
-  const given = String(request.headers['x-token'] ?? '')
-  const status = request.url.startsWith('/fail') ? 422 : 200
-  const body = {
-    type: 'text',
-    given,
-    [given]: 1,
-    encoded: encodeURIComponent(given),
-    basic: `Basic ${Buffer.from(given).toString('base64')}`,
-    sent: JSON.parse(request.body || '{}'),
-    number: Number(JSON.parse(request.body || '{}').pin),
-    nested: JSON.stringify({ given }),
-  }
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-})
-const upstream = await startModern()
+const echo = await forFile(
+  startLoopback((request, response) => {
+    const given = String(request.headers['x-token'] ?? '')
+    const status = request.url.startsWith('/fail') ? 422 : 200
+    const body = {
+      type: 'text',
+      given,
+      [given]: 1,
+      encoded: encodeURIComponent(given),
+      basic: `Basic ${Buffer.from(given).toString('base64')}`,
+      sent: JSON.parse(request.body || '{}'),
+      number: Number(JSON.parse(request.body || '{}').pin),
+      nested: JSON.stringify({ given }),
+    }
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }),
+)
+const upstream = await forFile(startModern())
 const h = await forFile(openHarness())
 await h.mutate('setSecret', { name: 'TOKEN', value: 'tok_9f8e quoted u' }, 'secret { name }')
 await h.mutate('setSecret', { name: 'HEADER', value: 'upstream-token-1' }, 'secret { name }')
-afterAll(async () => {
-  await Promise.all([echo?.close(), upstream?.kill()])
-})
 
 const told = [
   'tok_9f8e',

@@ -14,9 +14,7 @@ const upstream = await forFile(
   }),
 )
 const h = await forFile(openHarness({ workerSlots: 8, callSlots: 8 }))
-afterAll(async () => {
-  release()
-})
+afterAll(() => release())
 
 interface Tenant {
   key: string

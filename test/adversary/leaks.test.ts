@@ -2,17 +2,16 @@
  * What users of a tool see of its configuration, what a refusal reveals of the network, and what file names may
  * contain.
  */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { forFile } from '../support/for-file.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
 const maxProjectFileBytes = 1000
-const blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-leaks-'))
+const blobDir = await folderForFile()
 const open = await forFile(startLoopback((_request, response) => response.end('{}')))
 const lookup = async (host: string) => {
   if (host === 'inside.test') return ['10.0.0.7']
@@ -21,9 +20,6 @@ const lookup = async (host: string) => {
 }
 const config = { egressAllowPrivate: false, blobDir, maxProjectFileBytes }
 const h = await forFile(openHarness(config, { egress: { lookup } }))
-afterAll(async () => {
-  await rm(blobDir, { recursive: true, force: true })
-})
 
 test('presets and literal headers are shown only to those who may change the tool', async () => {
   const literal = 'Bearer literal-token'

@@ -1,5 +1,5 @@
 /** A login belongs to the browser that confirmed it: a link sent to another person attaches no account. */
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { protect, startAuthorizationServer } from '../support/authorization-server.ts'
 import { browse, confirmLogin, type Jar } from '../support/browser.ts'
 import { openHarness } from '../support/harness.ts'
@@ -12,7 +12,7 @@ let link: string
 
 const h = await forFile(openHarness())
 const issuer = await forFile(startAuthorizationServer(`${h.url}/oauth/callback`))
-const server = await startModern()
+const server = await forFile(startModern())
 protect(server, issuer.issuer)
 const { project } = await h.mutate(
   'createProject',
@@ -27,9 +27,6 @@ const toolId: string = (await h.mutate('createTool', { name: 'mailbox', config }
 beforeEach(async () => {
   issuer.requests.length = 0
   link = (await h.mutate('connectUpstream', { toolId }, 'url', key))['url']
-})
-afterAll(async () => {
-  await server?.kill()
 })
 
 const statusOf = async () => {

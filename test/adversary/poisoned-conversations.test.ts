@@ -15,15 +15,13 @@ interface Reply {
   error: Record<string, any> | undefined
 }
 
-let owner: string
-let other: string
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 await fixtures.agent({ name: 'plain' })
 await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 const key = async (name: string) =>
   (await h.mutate('createApiKey', { name, role: 'CALLER' }, 'secret'))['secret'] as string
-;[owner, other] = [await key('owner'), await key('other')]
+const [owner, other] = [await key('owner'), await key('other')]
 
 const user = (content: string) => ({ role: 'user', content })
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more })

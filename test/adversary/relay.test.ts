@@ -13,14 +13,13 @@ import { forFile } from '../support/for-file.ts'
 const clients: Client[] = []
 
 const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 300 } }))
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const modern = await startModern()
+const modern = await forFile(startModern())
 const key: string = (await gate.key({ role: 'CALLER' })).secret
 beforeEach(() => void modern.seen.splice(0))
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()))
-  await Promise.all([fixtures?.close(), modern?.kill()])
 })
 
 let made = 0

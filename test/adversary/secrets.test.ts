@@ -10,8 +10,6 @@ import { hasPeers } from '../support/peers.ts'
 import { startModern } from '../support/upstream-servers.ts'
 import { forFile } from '../support/for-file.ts'
 
-/** The host that the secret is for, and one that tries to get it. */
-
 const value = 'sw0rdfish'
 
 beforeEach(() => {
@@ -23,6 +21,7 @@ const set = (name: string, more: object, key?: string) =>
   h.mutate('setSecret', { name, value, ...more }, 'secret { id name allowedHosts }', key)
 
 const h = await forFile(openHarness())
+/** The host that the secret is for, and one that tries to get it. */
 const thief = await forFile(
   startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')

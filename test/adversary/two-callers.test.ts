@@ -15,9 +15,6 @@ interface Caller {
 }
 
 /** The owner of everything, another caller with the same rights, and one whose policy reaches others. */
-let owner: Caller
-let other: Caller
-/** What the owner requested: ids by what they are of. */
 
 const callerActions = ['*:Get', '*:List', 'generations:*', 'tools:Call', 'events:Subscribe', 'files:Create']
 const policyOf = (action: string[]) => ({ statement: [{ effect: 'Allow', action, resource: ['*'] }] })
@@ -42,7 +39,7 @@ const gatedTool: string = (await h.mutate('createTool', { name: 'pay', config, g
 const toolIds = [...Object.values(fixtures.tools), gatedTool]
 const id = await fixtures.agent({ name: 'shared', toolIds, mcp: { enabled: true } })
 const door = { url: h.url, key: adminKey, agent: { id, name: 'shared' } }
-;[owner, other] = [await makeKey({ role: 'CALLER' }), await makeKey({ role: 'CALLER' })]
+const [owner, other] = [await makeKey({ role: 'CALLER' }), await makeKey({ role: 'CALLER' })]
 const reaching = await makeKey({ policy: policyOf(callerActions) })
 const prompt = 'call ask {"word":"w"}\ncall pay {"word":"w"}\nthen\nsay done'
 const generation = await start(owner.secret, prompt, { externalThreadId: 'chat-7' })
@@ -61,6 +58,7 @@ const direct = await h.mutate(
 const upload = { filename: 'a.txt', contentType: 'text/plain' }
 const file = await h.mutate('presignUpload', upload, 'file { id } uploadUrl', owner.secret)
 await fetch(file['uploadUrl'], { method: 'PUT', body: 'mine' })
+/** What the owner requested: ids by what they are of. */
 const ids: Record<'generation' | 'thread' | 'toolCall' | 'approval' | 'file' | 'asked' | 'direct', string> = {
   generation,
   thread: found['threadId'],

@@ -62,8 +62,6 @@ const values: [sent: string, got: string | null][] = [
   ['{"k\\u0000":1}', '{"k\ufffd":1}'],
 ]
 
-let [echo, paid, agentUrl] = ['', '', '']
-
 const h = await forFile(openHarness())
 const provider = await forFile(startRawProvider())
 const upstream = await forFile(
@@ -78,11 +76,11 @@ const make = async (name: string, more: object = {}) => {
   const input = { name, idempotent: true, config, ...more }
   return (await h.mutate('createTool', input, 'tool { id }'))['tool'].id as string
 }
-echo = await make('echo', { gate: { autoApprove: true } })
-paid = await make('paid', { gate: { autoApprove: false } })
+const echo = await make('echo', { gate: { autoApprove: true } })
+const paid = await make('paid', { gate: { autoApprove: false } })
 const input = { name: 'teller', toolIds: [echo], mcp: { enabled: true } }
 const agent = await h.mutate('createAgent', input, 'agent { id }')
-agentUrl = `${h.url}/mcp/${agent['agent'].id}`
+const agentUrl = `${h.url}/mcp/${agent['agent'].id}`
 const session: Record<string, string> = await startSession(agentUrl, adminKey)
 
 /** The text of the response. */

@@ -7,17 +7,16 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { signatureOf } from '../../src/domain/followers/slack/interactions.ts'
 import { makeFixtures } from '../support/fixtures.ts'
 import type { GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { openLinkFixtures, sendForm } from '../support/link-fixtures.ts'
 import { headlineOf, openSlackFixtures, user } from '../support/slack-fixtures.ts'
 import { channel, interact, openSlackServer, pressOf, signingSecret } from '../support/slack-server.ts'
 
-let links: Harness
 const closers: (() => unknown)[] = []
 
 const slack = await openSlackServer()
 closers.push(() => slack.close())
-links = await openHarness()
+const links = await openHarness()
 closers.push(() => links.stop())
 const byLink = await openLinkFixtures(links)
 closers.push(() => byLink.close())

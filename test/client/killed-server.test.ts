@@ -1,8 +1,6 @@
 /** kill -9 of the server while a client follows a generation and runs its tools: nothing lost, nothing twice. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../client/index.ts'
 import { mutate } from '../support/ask.ts'
@@ -11,12 +9,10 @@ import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/da
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { drawn } from '../support/random.ts'
+import { folderForFile } from '../support/for-file.ts'
 
 const entry: string = (await buildServer()).entry
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-client-'))
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = await folderForFile()
 
 describe.each(drawn(databaseKinds))('on %s', (kind) => {
   test(

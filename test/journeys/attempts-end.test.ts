@@ -1,6 +1,6 @@
 /** An idempotent call whose worker dies each time is not repeated for ever. */
 import { sql } from 'drizzle-orm'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { callFields, gateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness } from '../support/harness.ts'
@@ -8,13 +8,10 @@ import { startLoopback } from '../support/loopback.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 import { forFile } from '../support/for-file.ts'
 
-const deadly = await startLoopback(() => {})
+const deadly = await forFile(startLoopback(() => {}))
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), deadly?.close()])
-})
 
 const refused = { status: 'ERRORED', errorCode: 'too_many_attempts', attempt: 5 }
 

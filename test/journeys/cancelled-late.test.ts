@@ -1,5 +1,5 @@
 /** A call that its caller cancels while it runs: the result says what happened. */
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { rpc } from '../support/bridge.ts'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
@@ -9,13 +9,12 @@ import { forFile } from '../support/for-file.ts'
 let answer: () => void
 
 const h = await forFile(openHarness({}, { mcp: { taskAfterMs: 20 } }))
-const fixtures = await makeFixtures(h)
-const slow = await startLoopback((_request, response) => {
-  answer = () => response.end('it was done')
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
-})
+const fixtures = await forFile(makeFixtures(h))
+const slow = await forFile(
+  startLoopback((_request, response) => {
+    answer = () => response.end('it was done')
+  }),
+)
 
 async function startedTask(name: string, more: object = {}) {
   const http = { url: `${slow.url}/${name}`, inputSchema: objectSchema({}) }

@@ -4,7 +4,7 @@
  */
 import { getTableName, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
@@ -20,14 +20,16 @@ let failing = 0
 let arrived: () => void
 
 const h = await forFile(openHarness({ leaseMs: 3000 }))
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 const seen = new Set<string>()
-const slow = await startLoopback((request, response) => {
-  if (seen.has(request.url)) return void response.writeHead(200).end('paid')
-  seen.add(request.url)
-  arrived()
-})
+const slow = await forFile(
+  startLoopback((request, response) => {
+    if (seen.has(request.url)) return void response.writeHead(200).end('paid')
+    seen.add(request.url)
+    arrived()
+  }),
+)
 await h.mutate('setSecret', { name: 'PIN', value: 'a secret of eight' }, 'secret { name }')
 const { db } = h.app.services
 const select = db.select.bind(db)
@@ -43,9 +45,6 @@ db.select = (() => {
 }) as typeof db.select
 beforeEach(() => {
   failing = 0
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
 })
 
 /** A direct call, idempotent or not, whose first attempt is under way and has lost its worker when this resolves. */

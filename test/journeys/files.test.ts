@@ -11,20 +11,16 @@ import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 import { startStrictProvider, testKey } from '../support/strict-provider.ts'
-import { forFile } from '../support/for-file.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
 /** The limit for one file, in bytes. */
 const maxFileBytes = 100_000
 let now = Date.now()
 
-const blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
-const provider = await startStrictProvider()
+const blobDir = await folderForFile()
+const provider = await forFile(startStrictProvider())
 const h = await forFile(openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never))
-const fixtures = await makeFixtures(h)
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close()])
-  await rm(blobDir, { recursive: true, force: true })
-})
+const fixtures = await forFile(makeFixtures(h))
 
 const fileFields = 'id status size sha256 filename contentType downloadUrl'
 const announce = (input: object, key?: string) =>

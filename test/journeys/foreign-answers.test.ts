@@ -58,7 +58,7 @@ const refresh = async (toolId: string) => {
 }
 
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 const answered: Parameters<typeof startScriptedMcp>[0] = (response, id) => answer(response, id)
 toolOf['legacy'] = await mcpTool('legacy', await server(startScriptedMcp(answered)))
@@ -72,7 +72,7 @@ const relay = { resources: ['*'], prompts: ['*'] }
 const lists: string = await mcpTool('lists', await server(startScriptedMcp(answered, others)), { relay })
 const projectId: string = (await loadRows(h.app.services.db, [lists]))[0]!.projectId
 afterAll(async () => {
-  await Promise.all([fixtures?.close(), ...servers.map((one) => one.close())])
+  await Promise.all(servers.map((one) => one.close()))
 })
 beforeEach(() => {
   for (const name of Object.keys(others)) delete others[name]

@@ -1,5 +1,5 @@
 /** Calls that were sent and whose response was lost: UNKNOWN, unless a repeat does no harm (decision 15). */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
@@ -32,10 +32,12 @@ const faults: Record<string, Parameters<typeof startLoopback>[0]> = {
 const lost = ['hang', 'reset', 'cut', '408', '502', '503', '504', '524']
 
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const faulty = await startLoopback((request, response, raw) => faults[request.url]!(request, response, raw))
-const modern = await startModern()
+const faulty = await forFile(
+  startLoopback((request, response, raw) => faults[request.url]!(request, response, raw)),
+)
+const modern = await forFile(startModern())
 for (const name of ['hang', 'silent', 'die', '502'])
   modern.tools.set(name, { tool: { name }, run: () => new Promise(() => {}) })
 modern.tools.set('look', { tool: { name: 'look' }, run: () => new Promise(() => {}) })
@@ -47,9 +49,6 @@ modern.guard = (request, response, body) => {
   else return false
   return true
 }
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), faulty?.close(), modern?.kill()])
-})
 
 async function httpTool(path: string, more: object = {}, http: object = {}) {
   const name = `met_${path}_${++count}`

@@ -3,7 +3,7 @@
  * attempt of the same number and sends it: the first one, which has sent nothing, says nothing about it.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness } from '../support/harness.ts'
@@ -16,14 +16,11 @@ import { forFile } from '../support/for-file.ts'
 let arrived: (answer: () => void) => void
 
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const upstream = await startLoopback((_request, response) =>
-  arrived(() => response.writeHead(200).end('paid')),
+const upstream = await forFile(
+  startLoopback((_request, response) => arrived(() => response.writeHead(200).end('paid'))),
 )
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), upstream?.close()])
-})
 
 /** Ends the lease: the row is due again and the next claim raises the epoch. */
 async function takeAway(generationId: string): Promise<void> {

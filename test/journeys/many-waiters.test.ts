@@ -1,5 +1,5 @@
 /** Hundreds of callers that wait for calls cost the database as much as one. */
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { aroundStatements } from '../support/around-statements.ts'
 import { callRaw } from '../support/bridge.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
@@ -11,15 +11,12 @@ import { forFile } from '../support/for-file.ts'
 
 let answers: (() => void)[] = []
 
-const slow = await startLoopback(
-  (request, response) => void answers.push(() => response.end(`did ${request.body}`)),
+const slow = await forFile(
+  startLoopback((request, response) => void answers.push(() => response.end(`did ${request.body}`))),
 )
 const h = await forFile(openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } }))
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
-})
 
 /**
  * Counts the statements that read calls for their callers; the returned function gives the count so far. The poll of the

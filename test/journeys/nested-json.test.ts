@@ -1,5 +1,5 @@
 /** JSON nested ten thousand levels deep, from everybody whose bytes become values: nothing breaks, and nothing is sent twice. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { gateFixtures } from '../support/gate-fixtures.ts'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
@@ -11,12 +11,14 @@ const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 const deep = nested(10_000)
 
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const upstream = await startLoopback((_request, response) => {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(deep)
-})
-const modern = await startModern()
+const upstream = await forFile(
+  startLoopback((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(deep)
+  }),
+)
+const modern = await forFile(startModern())
 modern.tools.set('dig', { tool: { name: 'dig' }, run: () => ({ content: [] }) })
 modern.guard = (_request, response, body) => {
   if (!body.includes('"tools/call"')) return false
@@ -28,9 +30,6 @@ modern.guard = (_request, response, body) => {
     .end(isStream ? `event: message\ndata: ${answer}\n\n` : answer)
   return true
 }
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), upstream?.close(), modern?.kill()])
-})
 
 let count = 0
 async function made(config: object, more: object = {}): Promise<{ id: string; name: string }> {

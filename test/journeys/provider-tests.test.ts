@@ -1,5 +1,5 @@
 /** Which providers agents can name, and what a test of one says: over the wire of each kind, without keys and addresses. */
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { startStrictProvider, testKey } from '../support/strict-provider.ts'
@@ -7,9 +7,9 @@ import { tryModel } from '../../src/domain/generations/usable-providers.ts'
 import { openModel } from '../../src/domain/models/providers/open-model.ts'
 import { forFile } from '../support/for-file.ts'
 
-const provider = await startStrictProvider()
+const provider = await forFile(startStrictProvider())
 // It accepts requests and never answers.
-const silent = await startLoopback(() => {})
+const silent = await forFile(startLoopback(() => {}))
 const none = { apiKey: null, baseUrl: null }
 const google = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
 // The only process of its database counts exactly.
@@ -21,9 +21,6 @@ const h = await forFile(
 )
 await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([provider?.close(), silent?.close()])
-})
 
 const set = (name: string, kind: string, more: object = {}) =>
   h.mutate(

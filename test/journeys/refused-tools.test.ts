@@ -1,6 +1,4 @@
 /** Tools that a provider refuses are left out of the request to the model; the run goes on, and so do direct calls. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
@@ -10,6 +8,7 @@ import { startLoopback } from '../support/loopback.ts'
 import { startStrictProvider, testKey } from '../support/strict-provider.ts'
 import { refusing, sentNames, sentTools } from '../support/tool-refusals.ts'
 import type { Wire } from '../support/wire-frames.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
 let h: Harness
 
@@ -18,11 +17,6 @@ const done = ['COMPLETED', 'FAILED']
 const ids: Record<string, string> = {}
 
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await Promise.all([provider?.close(), upstream?.close()])
-  await rm(join(directory, '..'), { recursive: true, force: true })
-})
 
 const inputSchema = objectSchema({ value: { type: 'string' } })
 
@@ -33,14 +27,18 @@ async function make(name: string, config: object, more: object = {}): Promise<vo
 const makeHttp = (name: string, more?: object) =>
   make(name, { http: { url: upstream.url, method: 'GET', inputSchema } }, more)
 
-const provider = await startStrictProvider()
-const upstream = await startLoopback((_request, response) =>
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+const provider = await forFile(startStrictProvider())
+const upstream = await forFile(
+  startLoopback((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+  ),
 )
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-refused-tools-'))
+const folder = await folderForFile()
 const directory: string = join(folder, 'db')
 await embeddedDatabase(folder)
 h = await open()
+// Each restart opens another one.
+afterAll(() => h.stop())
 await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
 await make('ask', { client: { inputSchema } })

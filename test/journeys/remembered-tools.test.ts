@@ -3,7 +3,7 @@
  * the changes that it must not overlook: made without any hint, as by another process whose hint was lost.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness } from '../support/harness.ts'
@@ -14,9 +14,6 @@ import { forFile } from '../support/for-file.ts'
 
 let reached: unknown[]
 
-afterAll(async () => {
-  await upstream?.kill()
-})
 beforeEach(() => void (reached = []))
 
 const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
@@ -24,7 +21,7 @@ const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.s
 const h = await forFile(openHarness({ databaseUrl: null }))
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const upstream = await startModern()
+const upstream = await forFile(startModern())
 upstream.tools.set('echo', {
   tool: { name: 'echo', description: 'Says it again.' },
   run: (args: object) => {

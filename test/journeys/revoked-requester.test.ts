@@ -1,6 +1,6 @@
 /** A call acts for its requester: when that key is no longer valid, nothing is sent. */
 import { sql } from 'drizzle-orm'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { callRaw } from '../support/bridge.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
@@ -12,15 +12,12 @@ import { forFile } from '../support/for-file.ts'
 let count = 0
 
 const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 50 } }))
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const modern = await startModern()
+const modern = await forFile(startModern())
 modern.tools.set('pay', {
   tool: { name: 'pay', inputSchema: objectSchema({ amount: { type: 'number' } }) },
   run: () => ({ content: [] }),
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), modern?.kill()])
 })
 
 const revoke = (id: string) => h.mutate('revokeApiKey', { id }, 'apiKey { id }')

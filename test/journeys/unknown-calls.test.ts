@@ -1,6 +1,6 @@
 /** Calls whose outcome is unknown: listed, settled by a person, or sent once more under the same key. */
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { callFields, gateFixtures } from '../support/gate-fixtures.ts'
 import { openHarness } from '../support/harness.ts'
@@ -13,28 +13,27 @@ import { forFile } from '../support/for-file.ts'
 
 const held: { destroy(): void }[] = []
 
-const provider = await startStrictProvider()
+const provider = await forFile(startStrictProvider())
 // The first request of each path never gets a response.
-const hanging = await startLoopback((request, response) => {
-  if (request.url === '/cut') return void response.destroy()
-  if (request.url === '/cut-together') {
-    held.push(response)
-    if (held.length === 6) for (const one of held) one.destroy()
-    return
-  }
-  if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
-})
+const hanging = await forFile(
+  startLoopback((request, response) => {
+    if (request.url === '/cut') return void response.destroy()
+    if (request.url === '/cut-together') {
+      held.push(response)
+      if (held.length === 6) for (const one of held) one.destroy()
+      return
+    }
+    if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
+  }),
+)
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 const { baseUrl } = provider.settings('anthropic')
 const input = { name: 'wire', kind: 'ANTHROPIC', baseUrl, secretName: 'KEY', defaultModel: 'm' }
 await h.mutate('setProvider', input, 'provider { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close(), hanging?.close()])
-})
 
 const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: string) =>
   h.mutate('resolveUnknownCall', { toolCallId, outcome, ...more }, `toolCall { ${callFields} }`, key)

@@ -1,6 +1,4 @@
 /** The four wire formats end to end: parallel calls, a pause, a restart in between, and seals that come back. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
@@ -8,26 +6,25 @@ import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
 let h: Harness
 
 const open = () => openHarness({ leaseMs: 1000 }, { database: { kind: 'pglite', directory } })
 const done = ['COMPLETED', 'FAILED']
 
-const provider = await startStrictProvider()
-const upstream = await startLoopback((_request, response) =>
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
+const provider = await forFile(startStrictProvider())
+const upstream = await forFile(
+  startLoopback((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
+  ),
 )
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-wires-'))
+const folder = await folderForFile()
 const directory: string = join(folder, 'db')
 await embeddedDatabase(folder)
 h = await open()
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await Promise.all([provider?.close(), upstream?.close()])
-  await rm(join(directory, '..'), { recursive: true, force: true })
-})
+afterAll(() => h.stop())
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
   let agentId: string

@@ -15,9 +15,8 @@ import { forFile } from '../support/for-file.ts'
 /** Longer than each of the limits. */
 const thinkingMs = 75_000
 
-/** Of the clients that give up, and of those that wait. */
-
 const h = await forFile(openHarness())
+/** Of the clients that give up, and of those that wait. */
 const agent = await forFile(makeGatedAgent(h))
 const patientServer = await forFile(openHarness())
 const patientAgent = await forFile(makeGatedAgent(patientServer))

@@ -9,10 +9,9 @@ import { preparedStatements } from '../../src/store/db/pglite/statements.ts'
 import { memoryDatabase } from '../support/databases.ts'
 import { forFile } from '../support/for-file.ts'
 
-/** The same database without prepared statements. */
-
 const client = await forFile(PGlite.create({ loadDataDir: (await memoryDatabase()).dump }))
 const db = databaseOverPglite(client, () => {})
+/** The same database without prepared statements. */
 const plain = drizzle(client) as never
 beforeEach(async () => {
   await client.exec(`drop table if exists t; create table t (id int primary key, data jsonb);

@@ -1,7 +1,10 @@
 /** What a test file opens for all of its tests. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll } from 'vitest'
 
-type Opened = { stop(): unknown } | { close(): unknown } | { drop(): unknown }
+type Opened = { stop(): unknown } | { close(): unknown } | { drop(): unknown } | { kill(): unknown }
 
 const longestMs = 360_000
 
@@ -15,7 +18,15 @@ export async function forFile<Thing extends Opened>(opening: Promise<Thing>): Pr
   afterAll(async () => {
     if ('stop' in thing) await thing.stop()
     else if ('close' in thing) await thing.close()
-    else await thing.drop()
+    else if ('drop' in thing) await thing.drop()
+    else await thing.kill()
   })
   return thing
+}
+
+/** A folder of temporary files, for as long. */
+export async function folderForFile(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'gatehouse-'))
+  afterAll(() => rm(path, { recursive: true, force: true }))
+  return path
 }

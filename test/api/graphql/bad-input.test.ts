@@ -15,7 +15,6 @@ import {
 } from './minimal-input.ts'
 import { forFile } from '../../support/for-file.ts'
 
-let before: string
 let countRows: SQL | undefined
 
 // A test that fails leaves rows behind; the others still pass.
@@ -39,7 +38,7 @@ const ofWorkers = ['webhook_deliveries', 'key_uses']
 const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
 const h = await forFile(openHarness())
 const home = await furnish(h, 'home', upstream.url)
-before = await rows()
+let before = await rows()
 
 /** The number of rows of every table but those of workers: a refused mutation must not leave one. */
 async function rows(): Promise<string> {
@@ -116,7 +115,7 @@ test('the smallest input of every mutation is valid, so that only the fault is r
   const removals = async () =>
     (await h.gql('{ dataRemovals { nodes { finishedAt } } }', {}, home.key)).data['dataRemovals'].nodes
   await expect.poll(removals).not.toContainEqual({ finishedAt: null })
-  before = await rows()
+  let before = await rows()
 })
 
 describe.each(Object.keys(wrong))('a value that is no %s', (scalar) => {

@@ -1,7 +1,7 @@
 /** A plain tools/call is served without the SDK's server: its response is the one that the SDK gives, whatever was asked. */
 import { inputRequired } from '@modelcontextprotocol/server'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { plainCallOf, plainReply } from '../../../src/api/mcp/delivery/fast-reply.ts'
 import { makeGatedAgent } from '../../support/gated-agent.ts'
 import { openHarness } from '../../support/harness.ts'
@@ -12,10 +12,6 @@ import { forFile } from '../../support/for-file.ts'
 
 /** An agent with the tools of `far` and others, and one with each profile of errors. */
 const paths: Record<string, string> = {}
-
-afterAll(async () => {
-  await far?.kill()
-})
 
 const text = (said: string, more: object = {}) => ({ content: [{ type: 'text', text: said, ...more }] })
 const refuses = (code: number, data?: object) => () => {
@@ -252,7 +248,7 @@ const meta = (more: object) => modern('echo', { word: 'w' }, { meta: more })
 const mcp = { inlineHoldMs: 30, roundHoldMs: 30, taskAfterMs: 10_000 }
 const h = await forFile(openHarness({ toolTimeoutMs: 1500 } as never, { mcp }))
 const agent = await forFile(makeGatedAgent(h))
-const far = await startModern()
+const far = await forFile(startModern())
 for (const [name, run] of Object.entries(behaviours)) far.tools.set(name, { tool: { name }, run })
 const make = async (name: string, config: object, more: object = {}) =>
   (await h.mutate('createTool', { name, config, ...more }, 'tool { id }'))['tool'].id as string

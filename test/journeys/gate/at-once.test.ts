@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
+import { embeddedDatabase } from '../../support/databases.ts'
 import { openTab } from '../../support/cookie-jar.ts'
 import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { gateDatabases, openGateOn, type GateOn } from '../../support/gate-on.ts'
@@ -348,8 +349,10 @@ test.each(['a run', 'nobody'])(
   'a process that begins to stop before it has the response of its claim leaves the call of %s to the next',
   { timeout: 360_000 },
   async (of) => {
-    const directory = await mkdtemp(join(tmpdir(), 'gatehouse-stop-'))
-    const open = () => openHarness({ leaseMs: 300_000 }, { database: { kind: 'pglite', directory } })
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-stop-'))
+    await embeddedDatabase(folder)
+    const database = { kind: 'pglite', directory: join(folder, 'db') } as const
+    const open = () => openHarness({ leaseMs: 300_000 }, { database })
     const first = await open()
     const fixtures = await makeFixtures(first)
     const gate = gateFixtures(first, fixtures)
@@ -374,7 +377,7 @@ test.each(['a run', 'nobody'])(
       await fixtures.close()
       await first.stop()
       await next?.stop()
-      await rm(directory, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
     }
   },
 )

@@ -23,16 +23,13 @@ interface Case {
 
 const { h, gate } = await useGateFixtures()
 const fast: string[] = []
-let stop = () => {}
 const one = await gate.key({ role: 'APPROVER' })
 const two = await gate.key({ role: 'APPROVER' })
-stop = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
+const stop = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
   if (text.startsWith('with o as') && text.includes('update approvals')) fast.push(...params.map(String))
   return execute()
 })
-afterAll(async () => {
-  await stop()
-})
+afterAll(() => stop())
 
 const run = (text: ReturnType<typeof sql>) => query<Shown>(h.app.services.db, text)
 const expire = (id: string) => run(sql`update approvals set expires_at = now() where id = ${id}`)

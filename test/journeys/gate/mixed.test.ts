@@ -11,19 +11,14 @@ import { startLoopback } from '../../support/loopback.ts'
 import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
 import { forFile } from '../../support/for-file.ts'
 
-/** Releases the pending responses of the upstream. */
-let release: () => void
-
 const held: (() => void)[] = []
-release = () => held.splice(0).forEach((answer) => answer())
-const slow = await startLoopback((_request, response) => void held.push(() => response.end('late')))
+/** Releases the pending responses of the upstream. */
+const release = () => held.splice(0).forEach((answer) => answer())
+const slow = await forFile(startLoopback((_request, response) => void held.push(() => response.end('late'))))
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-afterAll(async () => {
-  release()
-  await Promise.all([fixtures?.close(), slow?.close()])
-})
+afterAll(() => release())
 
 const stopped = { autoApprove: false }
 let made = 0

@@ -5,12 +5,11 @@ import { adminKey, openHarness } from '../../support/harness.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
 import { forFile } from '../../support/for-file.ts'
 
-/** Two approvers, a developer, an admin of the project, and a key with a policy of its own. */
-
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 const everything = { statement: [{ effect: 'Allow', action: ['*'], resource: ['*'] }] }
+/** Two approvers, a developer, an admin of the project, and a key with a policy of its own. */
 const keys: Record<'one' | 'two' | 'developer' | 'admin' | 'custom', { secret: string; id: string }> = {
   one: await gate.key({ role: 'APPROVER' }),
   two: await gate.key({ role: 'APPROVER' }),

@@ -1,22 +1,19 @@
 /**
  * The gate over a real provider protocol: rejections, expiry and edits reach the model, and its history stays valid.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness } from '../../support/harness.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
 import { startStrictProvider, testKey } from '../../support/strict-provider.ts'
 import { forFile } from '../../support/for-file.ts'
 
-const provider = await startStrictProvider()
+const provider = await forFile(startStrictProvider())
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close()])
-})
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
   beforeAll(async () => {

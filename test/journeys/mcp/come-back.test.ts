@@ -1,7 +1,7 @@
 /** Clients over MCP that come back as they were told, after what stopped them is gone or their connection was: nothing runs twice. */
 import { sql } from 'drizzle-orm'
 import { inputRequired } from '@modelcontextprotocol/server'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
@@ -11,12 +11,10 @@ import { holdStatement } from '../../support/held-statement.ts'
 import { acceptStream, legacyProtocol, modernRpc, openModern, startSession } from '../../support/mcp-wire.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const { h, agent } = await useGatedAgent({ inlineHoldMs: 50 })
-const far = await startModern()
-afterAll(async () => {
-  await far?.kill()
-})
+const far = await forFile(startModern())
 let count = 0
 const fresh = () => ({ word: `w${++count}` })
 

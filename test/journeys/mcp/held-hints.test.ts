@@ -2,7 +2,7 @@
  * What a server said about its tool holds until a person with gates:Update agrees to less: a hint that it takes back opens no
  * gate, and arguments that it changes unmask nothing, evade no condition and no preset.
  */
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness } from '../../support/harness.ts'
 import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
@@ -15,10 +15,7 @@ const reached: object[] = []
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-const upstream = await startModern()
-afterAll(async () => {
-  await upstream?.kill()
-})
+const upstream = await forFile(startModern())
 beforeEach(() => void (reached.length = 0))
 
 /** What the server says about its tool `act` from now on; null: it has none. */

@@ -2,7 +2,7 @@
  * The output schemas that MCP clients get: the validators of official clients compile each, gated or not, and every result
  * passes them: a success, a failure, a refusal, a rejection and a pending one.
  */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openHarness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { secondOpinions } from '../../support/second-opinions.ts'
@@ -90,7 +90,7 @@ function box(properties: object, more: object = {}) {
 }
 
 const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 100 } }))
-const modern = await startModern()
+const modern = await forFile(startModern())
 const text = { type: 'text', text: 'said' }
 for (const [name, [outputSchema, fits]] of Object.entries(kinds))
   modern.tools.set(name, {
@@ -110,9 +110,6 @@ const gatedId: string = await make('gated', { gate: { autoApprove: false } })
 const input = { name: 'teller', toolIds: [await make('open'), gatedId], mcp: { enabled: true } }
 const url: string = `${h.url}/mcp/${(await h.mutate('createAgent', input, 'agent { id }'))['agent'].id}`
 const key: string = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
-afterAll(async () => {
-  await modern?.kill()
-})
 
 interface Client {
   listTools(): Promise<{ tools: { name: string; outputSchema?: unknown }[] }>

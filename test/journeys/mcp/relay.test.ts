@@ -9,16 +9,8 @@ import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { modernRpc } from '../../support/mcp-wire.ts'
 import { peerTest as test } from '../../support/peers.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
-import {
-  startEverything,
-  startModern,
-  type ModernServer,
-  type RunningServer,
-} from '../../support/upstream-servers.ts'
+import { startEverything, startModern } from '../../support/upstream-servers.ts'
 import { forFile } from '../../support/for-file.ts'
-
-let modern: ModernServer
-let everything: RunningServer
 
 const relayAll = { resources: ['*'], prompts: ['*'] }
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
@@ -34,9 +26,10 @@ const question: InputRequest = {
 }
 
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-;[everything, modern] = await Promise.all([startEverything('streamableHttp'), startModern()])
+const everything = await forFile(startEverything('streamableHttp'))
+const modern = await forFile(startModern())
 modern.tools.set('greet', {
   tool: { name: 'greet' },
   run: (_args, mcp) => {
@@ -50,9 +43,6 @@ const make = async (name: string, url: string) =>
 const toolId: string = await make('far', modern.url)
 const toolIds = [toolId, await make('every', everything.url)]
 const agentId = await fixtures.agent({ toolIds, mcp: { enabled: true } })
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
-})
 
 const agentUrl = () => `${h.url}/mcp/${agentId}`
 const connected = (key: string, capabilities: object = {}) => connectV2(agentUrl(), key, { capabilities })

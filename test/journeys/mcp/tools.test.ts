@@ -1,27 +1,16 @@
 /** Foreign MCP servers as tools: discovered, called by models, people and MCP clients, gated, and unreachable. */
 import { sql } from 'drizzle-orm'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness } from '../../support/harness.ts'
 import { describeWithPeers, hasPeers, peerTest } from '../../support/peers.ts'
 import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
-import {
-  startEverything,
-  startModern,
-  type ModernServer,
-  type RunningServer,
-} from '../../support/upstream-servers.ts'
+import { startEverything, startModern } from '../../support/upstream-servers.ts'
 import { forFile } from '../../support/for-file.ts'
 
-let everything: RunningServer | null = null
-let modern: ModernServer
 let count = 0
-
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
-})
 
 const payTool = (description: string, properties: object = {}) => ({
   name: 'pay',
@@ -34,12 +23,10 @@ const payTool = (description: string, properties: object = {}) => ({
 })
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
 const h = await forFile(openHarness())
-const fixtures = await makeFixtures(h)
+const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-;[everything, modern] = await Promise.all([
-  hasPeers ? startEverything('streamableHttp') : null,
-  startModern(),
-])
+const everything = hasPeers ? await forFile(startEverything('streamableHttp')) : null
+const modern = await forFile(startModern())
 modern.tools.set('pay', { tool: payTool('Pays.'), run: (args) => said(`paid ${JSON.stringify(args)}`) })
 modern.tools.set('look', {
   tool: { name: 'look', annotations: { readOnlyHint: true } },

