@@ -1,32 +1,46 @@
 /** A login belongs to the browser that confirmed it: a link sent to another person attaches no account. */
-import { beforeEach, describe, expect, test } from 'vitest'
-import { protect, startAuthorizationServer } from '../support/authorization-server.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  protect,
+  startAuthorizationServer,
+  type AuthorizationServer,
+} from '../support/authorization-server.ts'
 import { browse, confirmLogin, type Jar } from '../support/browser.ts'
-import { openHarness } from '../support/harness.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
-import { startModern } from '../support/upstream-servers.ts'
-import { forFile } from '../support/for-file.ts'
+import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
+let h: Harness
+let issuer: AuthorizationServer
+let server: ModernServer
+let toolId: string
+let key: string
 /** The link of a login that another principal started. */
 let link: string
 
-const h = await forFile(openHarness())
-const issuer = await forFile(startAuthorizationServer(`${h.url}/oauth/callback`))
-const server = await forFile(startModern())
-protect(server, issuer.issuer)
-const { project } = await h.mutate(
-  'createProject',
-  { name: '<img src=x onerror=alert(1)>\u202eproject' },
-  'project { id }',
-)
-const input = { projectId: project.id, name: 'Mallory & "Co"', role: 'ADMIN' }
-const key: string = (await h.mutate('createApiKey', input, 'secret'))['secret']
-const config = { mcp: { url: server.url } }
-const toolId: string = (await h.mutate('createTool', { name: 'mailbox', config }, 'tool { id }', key))['tool']
-  .id
+beforeAll(async () => {
+  h = await openHarness()
+  issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
+  server = await startModern()
+  protect(server, issuer.issuer)
+  const { project } = await h.mutate(
+    'createProject',
+    { name: '<img src=x onerror=alert(1)>\u202eproject' },
+    'project { id }',
+  )
+  const input = { projectId: project.id, name: 'Mallory & "Co"', role: 'ADMIN' }
+  key = (await h.mutate('createApiKey', input, 'secret'))['secret']
+  const config = { mcp: { url: server.url } }
+  toolId = (await h.mutate('createTool', { name: 'mailbox', config }, 'tool { id }', key))['tool'].id
+})
 beforeEach(async () => {
   issuer.requests.length = 0
   link = (await h.mutate('connectUpstream', { toolId }, 'url', key))['url']
+})
+afterAll(async () => {
+  await h?.stop()
+  await server?.kill()
+  await issuer?.close()
 })
 
 const statusOf = async () => {

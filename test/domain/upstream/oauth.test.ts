@@ -2,7 +2,7 @@
  * Upstreams that require authorization, with a real authorization server: three grants, and tokens for one resource
  * only.
  */
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { seal } from '../../../src/domain/secrets/index.ts'
 import {
@@ -12,7 +12,7 @@ import {
   tryConfig,
   type UpstreamAuth,
 } from '../../../src/domain/upstream/index.ts'
-import type { Ctx } from '../../../src/domain/access/index.ts'
+import type { Ctx, Services } from '../../../src/domain/access/index.ts'
 import { policyOfRole } from '../../../src/domain/access/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import {
@@ -20,36 +20,46 @@ import {
   clientSecret,
   protect,
   startAuthorizationServer,
+  type AuthorizationServer,
 } from '../../support/authorization-server.ts'
 import { browse, confirmLogin, type Jar } from '../../support/browser.ts'
-import { openHarness } from '../../support/harness.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
-import { forFile } from '../../support/for-file.ts'
 
 /** Generous, for a busy machine. */
 const patience = { timeout: 90_000 }
 
+let h: Harness
+let services: Services
+let ctx: Ctx
+let issuer: AuthorizationServer
 let server: ModernServer
 const echo = { message: 'x' }
 
-const h = await forFile(openHarness())
-const services = h.app.services
-const ctx: Ctx = h.app.ctxOf({
-  id: 'key_ada',
-  name: 'Ada',
-  projectId,
-  installation: false,
-  role: 'admin',
-  policy: policyOfRole('admin'),
-  expiresAt: null,
-  agentId: null,
-  votes: true,
+beforeAll(async () => {
+  h = await openHarness()
+  services = h.app.services
+  ctx = h.app.ctxOf({
+    id: 'key_ada',
+    name: 'Ada',
+    projectId,
+    installation: false,
+    role: 'admin',
+    policy: policyOfRole('admin'),
+    expiresAt: null,
+    agentId: null,
+    votes: true,
+  })
+  issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
+  await setSecret('CLIENT_SECRET', clientSecret)
+  await setSecret('CLIENT_KEY', clientKey)
 })
-const issuer = await forFile(startAuthorizationServer(`${h.url}/oauth/callback`))
-await setSecret('CLIENT_SECRET', clientSecret)
-await setSecret('CLIENT_KEY', clientKey)
+afterAll(async () => {
+  await issuer.close()
+  await h.stop()
+})
 beforeEach(async () => {
   issuer.granted.length = 0
   issuer.requests.length = 0

@@ -3,14 +3,26 @@ import { inputRequired, type InputRequest } from '@modelcontextprotocol/server'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { modernRpc } from '../../support/mcp-wire.ts'
 import { peerTest as test } from '../../support/peers.ts'
-import { makeFixtures } from '../../support/fixtures.ts'
-import { startEverything, startModern } from '../../support/upstream-servers.ts'
-import { forFile } from '../../support/for-file.ts'
+import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import {
+  startEverything,
+  startModern,
+  type ModernServer,
+  type RunningServer,
+} from '../../support/upstream-servers.ts'
+
+let h: Harness
+let fixtures: Fixtures
+let gate: GateFixtures
+let modern: ModernServer
+let everything: RunningServer
+let agentId: string
+let toolId: string
 
 const relayAll = { resources: ['*'], prompts: ['*'] }
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
@@ -25,24 +37,29 @@ const question: InputRequest = {
   },
 }
 
-const h = await forFile(openHarness())
-const fixtures = await forFile(makeFixtures(h))
-const gate = gateFixtures(h, fixtures)
-const everything = await forFile(startEverything('streamableHttp'))
-const modern = await forFile(startModern())
-modern.tools.set('greet', {
-  tool: { name: 'greet' },
-  run: (_args, mcp) => {
-    const name = mcp.mcpReq.inputResponses?.user?.content?.name
-    return name ? said(`Hello, ${name}`) : inputRequired({ inputRequests: { user: question } })
-  },
+beforeAll(async () => {
+  h = await openHarness()
+  fixtures = await makeFixtures(h)
+  gate = gateFixtures(h, fixtures)
+  ;[everything, modern] = await Promise.all([startEverything('streamableHttp'), startModern()])
+  modern.tools.set('greet', {
+    tool: { name: 'greet' },
+    run: (_args, mcp) => {
+      const name = mcp.mcpReq.inputResponses?.user?.content?.name
+      return name ? said(`Hello, ${name}`) : inputRequired({ inputRequests: { user: question } })
+    },
+  })
+  const make = async (name: string, url: string) =>
+    (await h.mutate('createTool', { name, config: { mcp: { url, relay: relayAll } } }, 'tool { id }'))['tool']
+      .id as string
+  toolId = await make('far', modern.url)
+  const toolIds = [toolId, await make('every', everything.url)]
+  agentId = await fixtures.agent({ toolIds, mcp: { enabled: true } })
 })
-const make = async (name: string, url: string) =>
-  (await h.mutate('createTool', { name, config: { mcp: { url, relay: relayAll } } }, 'tool { id }'))['tool']
-    .id as string
-const toolId: string = await make('far', modern.url)
-const toolIds = [toolId, await make('every', everything.url)]
-const agentId = await fixtures.agent({ toolIds, mcp: { enabled: true } })
+afterAll(async () => {
+  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
+  await h?.stop()
+})
 
 const agentUrl = () => `${h.url}/mcp/${agentId}`
 const connected = (key: string, capabilities: object = {}) => connectV2(agentUrl(), key, { capabilities })
