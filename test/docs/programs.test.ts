@@ -13,7 +13,7 @@ import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { copilotKitPackages, describeWithPeers, hasPeers, importPeer, peerFile } from '../support/peers.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider, type StrictProvider } from '../support/strict-provider.ts'
 import { servePage } from '../support/vite-page.ts'
 import { examplesOf, type Example } from './blocks.ts'
 import { read } from './documents.ts'
@@ -93,10 +93,7 @@ describeWithPeers('programs that ask the agent `support` for a refund', () => {
   let count = 0
   beforeAll(async () => {
     provider = await startStrictProvider()
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const { baseUrl } = provider.settings('compatible')
-    const record = { name: 'scripted', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', record, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'scripted')
     const config = {
       http: {
         url: `${fixtures.upstream.url}/refund`,

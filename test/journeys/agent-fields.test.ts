@@ -2,22 +2,13 @@
 import { afterEach, expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { forFile } from '../support/for-file.ts'
 
 const provider = await forFile(startStrictProvider())
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
-await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-const record = {
-  name: 'wire',
-  kind: 'COMPATIBLE',
-  baseUrl: `${provider.url}/v1`,
-  secretName: 'MODEL_KEY',
-  defaultModel: 'm',
-}
-const made = await h.mutate('setProvider', record, 'provider { name }')
-expect(made['provider']).toEqual({ name: 'wire' })
+await addProvider(h, provider, 'compatible', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
 
 const json = JSON.stringify

@@ -8,8 +8,8 @@ import { startLoopback } from '../support/loopback.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 import { forFile } from '../support/for-file.ts'
 
-const deadly = await forFile(startLoopback(() => {}))
 const h = await forFile(openHarness())
+const deadly = await forFile(startLoopback(() => {}))
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 

@@ -7,7 +7,7 @@ import { query } from '../../src/store/db/database.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { startS3Server } from '../support/s3-server.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { folderForFile, forFile } from '../support/for-file.ts'
 
 const maxFileBytes = 100_000
@@ -19,10 +19,7 @@ const h = await forFile(
   openHarness({ blobDir, maxFileBytes, maxProjectFileBytes: 250_000, s3: s3.settings() }),
 )
 const fixtures = await forFile(makeFixtures(h))
-await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-const { baseUrl } = provider.settings('openai')
-const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-await h.mutate('setProvider', input, 'provider { name }')
+await addProvider(h, provider, 'openai', 'files')
 afterEach(() => {
   s3.fault = () => null
 })

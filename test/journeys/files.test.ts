@@ -10,7 +10,7 @@ import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { folderForFile, forFile } from '../support/for-file.ts'
 
 /** The limit for one file, in bytes. */
@@ -220,10 +220,7 @@ test('files of another project, without bytes, unknown, or for a tool without at
 })
 
 test("the agent's model gets the files of a message, and a note for a deleted one", async () => {
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  const { baseUrl } = provider.settings('openai')
-  const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', input, 'provider { name }')
+  await addProvider(h, provider, 'openai', 'files')
   const agentId = await fixtures.agent({ model: 'files/m' })
   const [kept, gone] = [await uploaded('the words in it'), await uploaded('soon gone', 'gone.txt')]
   await h.mutate('deleteFile', { fileId: gone }, 'file { id }')

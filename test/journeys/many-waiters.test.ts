@@ -11,10 +11,10 @@ import { forFile } from '../support/for-file.ts'
 
 let answers: (() => void)[] = []
 
+const h = await forFile(openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } }))
 const slow = await forFile(
   startLoopback((request, response) => void answers.push(() => response.end(`did ${request.body}`))),
 )
-const h = await forFile(openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } }))
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
 

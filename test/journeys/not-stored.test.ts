@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { refuseWrites } from '../support/refusing-tables.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { forFile } from '../support/for-file.ts'
 
 const answer = { text: 'paid for', usage: { input: 60, output: 7 } }
@@ -18,14 +18,7 @@ describe.each(databaseKinds)('on %s', (kind) => {
   const closers: (() => Promise<void>)[] = []
   beforeAll(async () => {
     deployment = await openDeployment(kind, { leaseMs: 1000 }, 1)
-    const [h] = deployment.replicas
-    await h!.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const { baseUrl } = provider.settings('compatible')
-    await h!.mutate(
-      'setProvider',
-      { name: 'paid', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' },
-      'provider { name }',
-    )
+    await addProvider(deployment.replicas[0]!, provider, 'compatible', 'paid')
   })
   afterEach(async () => {
     for (const close of closers.splice(0)) await close()

@@ -8,8 +8,6 @@ import { openModel } from '../../src/domain/models/providers/open-model.ts'
 import { forFile } from '../support/for-file.ts'
 
 const provider = await forFile(startStrictProvider())
-// It accepts requests and never answers.
-const silent = await forFile(startLoopback(() => {}))
 const none = { apiKey: null, baseUrl: null }
 const google = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
 // The only process of its database counts exactly.
@@ -19,6 +17,8 @@ const h = await forFile(
     models: { openai: none, anthropic: none, google, compatible: none },
   }),
 )
+// It accepts requests and never answers.
+const silent = await forFile(startLoopback(() => {}))
 await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
 

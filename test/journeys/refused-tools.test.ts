@@ -5,7 +5,7 @@ import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { startLoopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { refusing, sentNames, sentTools } from '../support/tool-refusals.ts'
 import type { Wire } from '../support/wire-frames.ts'
 import { folderForFile, forFile } from '../support/for-file.ts'
@@ -39,15 +39,12 @@ await embeddedDatabase(folder)
 h = await open()
 // Each restart opens another one.
 afterAll(() => h.stop())
-await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
 await make('ask', { client: { inputSchema } })
 
 /** A provider and an agent of their own, so that no test knows what another one's model has refused. */
 async function agentOn(kind: Wire, name: string, tools: string[], more: object = {}): Promise<string> {
-  const baseUrl = provider.settings(kind).baseUrl
-  const record = { name, kind: kind.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', record, 'provider { name }')
+  await addProvider(h, provider, kind, name)
   const toolIds = tools.map((tool) => ids[tool])
   const input = { name, model: `${name}/m`, toolIds, ...more }
   return (await h.mutate('createAgent', input, 'agent { id }'))['agent'].id

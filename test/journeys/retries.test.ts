@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import type { Harness } from '../support/harness.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider, type StrictProvider } from '../support/strict-provider.ts'
 
 describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
@@ -13,10 +13,7 @@ describe.each(databaseKinds)('on %s', (kind) => {
     deployment = await openDeployment(kind)
     h = deployment.replicas[0]!
     provider = await startStrictProvider()
-    await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-    const baseUrl = `${provider.url}/v1`
-    const record = { name: 'wire', kind: 'COMPATIBLE', baseUrl, secretName: 'MODEL_KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', record, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'wire')
   })
   afterEach(() => expect(provider.clear()).toBe(0))
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { migrate } from '../../src/store/db/migrate.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
 import { startRawProvider } from '../support/raw-provider.ts'
-import { testKey } from '../support/strict-provider.ts'
+import { addProvider } from '../support/strict-provider.ts'
 import { framesOf } from '../support/wire-frames.ts'
 import { openHarness } from '../support/harness.ts'
 import { makeFixtures } from '../support/fixtures.ts'
@@ -243,10 +243,7 @@ test('a step costs the tools that it called in equal parts, and a run costs what
 test('tokens that a provider read from its cache are counted apart', async () => {
   const provider = await startRawProvider()
   try {
-    const { baseUrl } = provider.settings('compatible')
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const input = { name: 'cheap', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', input, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'cheap')
     const { agent } = await h.mutate('createAgent', { name: 'cacher', model: 'cheap/m' }, 'agent { id }')
     const usage = { input: 1000, output: 10, cached: 800 }
     provider.script({ chunks: framesOf('compatible', { text: 'Hello.', usage }) })

@@ -2,21 +2,13 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
 import { makeFixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { forFile } from '../support/for-file.ts'
 
 const provider = await forFile(startStrictProvider())
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
-await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-const record = {
-  name: 'wire',
-  kind: 'COMPATIBLE',
-  baseUrl: `${provider.url}/v1`,
-  secretName: 'MODEL_KEY',
-  defaultModel: 'm',
-}
-await h.mutate('setProvider', record, 'provider { name }')
+await addProvider(h, provider, 'compatible', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
 
 const said = () =>

@@ -8,12 +8,13 @@ import { leaveBehind } from '../support/left-behind.ts'
 import { startLoopback } from '../support/loopback.ts'
 import { respond, startScriptedMcp } from '../support/scripted-mcp.ts'
 import { makeFixtures, objectSchema } from '../support/fixtures.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { forFile } from '../support/for-file.ts'
 
 const held: { destroy(): void }[] = []
 
 const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness())
 // The first request of each path never gets a response.
 const hanging = await forFile(
   startLoopback((request, response) => {
@@ -26,13 +27,9 @@ const hanging = await forFile(
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
   }),
 )
-const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-const { baseUrl } = provider.settings('anthropic')
-const input = { name: 'wire', kind: 'ANTHROPIC', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-await h.mutate('setProvider', input, 'provider { name }')
+await addProvider(h, provider, 'anthropic', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
 
 const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: string) =>

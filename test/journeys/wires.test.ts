@@ -5,7 +5,7 @@ import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { startLoopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { folderForFile, forFile } from '../support/for-file.ts'
 
 let h: Harness
@@ -30,13 +30,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
   let agentId: string
 
   beforeAll(async () => {
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const baseUrl = provider.settings(kind).baseUrl
-    await h.mutate(
-      'setProvider',
-      { name: `my-${kind}`, kind: kind.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' },
-      'provider { name }',
-    )
+    await addProvider(h, provider, kind, `my-${kind}`)
     const schema = objectSchema({ city: { type: 'string' } }, ['city'])
     const make = async (name: string, config: object) =>
       (await h.mutate('createTool', { name: `${name}_${kind}`, config }, 'tool { id }'))['tool'].id

@@ -5,28 +5,17 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness } from '../../support/harness.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
-import { startStrictProvider, testKey } from '../../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../../support/strict-provider.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const provider = await forFile(startStrictProvider())
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 const gate = gateFixtures(h, fixtures)
-await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
-  beforeAll(async () => {
-    const { baseUrl } = provider.settings(kind)
-    const input = {
-      name: `my-${kind}`,
-      kind: kind.toUpperCase(),
-      baseUrl,
-      secretName: 'KEY',
-      defaultModel: 'm',
-    }
-    await h.mutate('setProvider', input, 'provider { name }')
-  })
+  beforeAll(() => addProvider(h, provider, kind, `my-${kind}`))
 
   /** A step with two gated calls. Returns the generation and both approvals, in call order. */
   async function twoCalls() {
