@@ -6,13 +6,11 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openHarness } from '../support/harness.ts'
-import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { folderForFile, forFile } from '../support/for-file.ts'
 
 const maxProjectFileBytes = 1000
 const blobDir = await folderForFile()
-const open = await forFile(startLoopback((_request, response) => response.end('{}')))
 const lookup = async (host: string) => {
   if (host === 'inside.test') return ['10.0.0.7']
   if (host === 'closed.test') return ['203.0.113.1']

@@ -12,7 +12,7 @@ import { forFile } from '../support/for-file.ts'
 const client = await forFile(PGlite.create({ loadDataDir: (await memoryDatabase()).dump }))
 const db = databaseOverPglite(client, () => {})
 /** The same database without prepared statements. */
-const plain = drizzle(client) as never
+const plain: Database = drizzle(client) as never
 beforeEach(async () => {
   await client.exec(`drop table if exists t; create table t (id int primary key, data jsonb);
     insert into t values (1, '{"a":1}'), (2, null)`)

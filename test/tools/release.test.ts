@@ -1,7 +1,6 @@
 /** The script that makes a release, in a clone of this checkout as it is. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { folderForFile } from '../support/for-file.ts'

@@ -115,7 +115,7 @@ test('the smallest input of every mutation is valid, so that only the fault is r
   const removals = async () =>
     (await h.gql('{ dataRemovals { nodes { finishedAt } } }', {}, home.key)).data['dataRemovals'].nodes
   await expect.poll(removals).not.toContainEqual({ finishedAt: null })
-  let before = await rows()
+  before = await rows()
 })
 
 describe.each(Object.keys(wrong))('a value that is no %s', (scalar) => {

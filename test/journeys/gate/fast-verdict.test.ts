@@ -6,10 +6,6 @@ import { useGateFixtures } from '../../support/gate-fixtures.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
 
 type Shown = Record<string, any>
-interface Approver {
-  secret: string
-  id: string
-}
 interface Case {
   gate?: object
   verdict?: 'APPROVE' | 'REJECT'

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { holdRow } from '../../support/held-row.ts'
 import { holdResponse } from '../../support/held-statement.ts'
 import { openHarness } from '../../support/harness.ts'
@@ -12,7 +13,8 @@ import { forFile } from '../../support/for-file.ts'
 let before: Receiver
 let after: Receiver
 let webhookId: string
-const h = await forFile(openHarness())
+const database = hasPostgres ? await forFile(postgresDatabase()) : null
+const h = await forFile(openHarness({ databaseUrl: database?.url ?? null }))
 beforeEach(async () => {
   before = await openReceiver()
   after = await openReceiver()

@@ -1,5 +1,6 @@
 /** Two people at once: a change of a webhook names the version that it was made of, and the last callback is taken once. */
 import { expect, test } from 'vitest'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { holdWrites } from '../../support/held-row.ts'
 import { openHarness } from '../../support/harness.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
@@ -7,8 +8,9 @@ import { openReceiver } from '../../support/webhook-receiver.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const receiver = await forFile(openReceiver((_got, response) => void response.writeHead(500).end()))
-// Where there is PostgreSQL, requests are at once on connections of their own.
-const h = await forFile(openHarness({ maxCallbacksPerProject: 2 }))
+/** Where there is PostgreSQL, requests are at once on connections of their own. */
+const database = hasPostgres ? await forFile(postgresDatabase()) : null
+const h = await forFile(openHarness({ maxCallbacksPerProject: 2, databaseUrl: database?.url ?? null }))
 const fixtures = await forFile(makeFixtures(h))
 
 const fields = 'webhook { id version description ordered recipients { address } }'

@@ -18,7 +18,7 @@ import { databaseKinds, postgresDatabase } from '../../../support/databases.ts'
 import { dose } from '../../../support/dose.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
 import { accept, openReceiver, type Receiver } from '../../../support/webhook-receiver.ts'
-import { chaosSeed } from '../../../support/random.ts'
+import { chaosSeed, drawn } from '../../../support/random.ts'
 
 const path = process.env['CHAOS_PATH']
 /** An answer that is no success. `askedMs`: what it asks for with Retry-After. */
@@ -48,7 +48,7 @@ const mostTries = 7
 const isDead = ({ refusals }: Planned) => refusals.length >= mostTries
 const requestsFor = (one: Planned) => (isDead(one) ? mostTries : one.refusals.length + 1)
 
-describe.each(databaseKinds)('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let h: Harness
   let receiver: Receiver
   let drop: () => Promise<void>
