@@ -19,9 +19,9 @@ const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
 await fixtures.agent({ name: 'plain' })
 await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-const key = async (name: string) =>
+const newKey = async (name: string) =>
   (await h.mutate('createApiKey', { name, role: 'CALLER' }, 'secret'))['secret'] as string
-const [owner, other] = [await key('owner'), await key('other')]
+const [owner, other] = [await newKey('owner'), await newKey('other')]
 
 const user = (content: string) => ({ role: 'user', content })
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more })

@@ -96,10 +96,10 @@ describe('responses', () => {
   })
 
   test('a mutation that took effect says so although its response is too large', async () => {
-    const inputSchema = { type: 'object', description: 'x'.repeat(40_000) }
+    const larger = { type: 'object', description: 'x'.repeat(40_000) }
     const query =
       'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { a: inputSchema b: inputSchema } } } }'
-    const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema } } } })
+    const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema: larger } } } })
     expect(result.errors).toMatchObject([{ message: expect.stringContaining('has been done') }])
     expect((await h.gql('{ tools { nodes { name } } }')).data['tools'].nodes).toContainEqual({
       name: 'large',

@@ -37,8 +37,8 @@ const gate = { autoApprove: false }
 const gatedTool: string = (await h.mutate('createTool', { name: 'pay', config, gate }, 'tool { id }'))['tool']
   .id
 const toolIds = [...Object.values(fixtures.tools), gatedTool]
-const id = await fixtures.agent({ name: 'shared', toolIds, mcp: { enabled: true } })
-const door = { url: h.url, key: adminKey, agent: { id, name: 'shared' } }
+const sharedId = await fixtures.agent({ name: 'shared', toolIds, mcp: { enabled: true } })
+const door = { url: h.url, key: adminKey, agent: { id: sharedId, name: 'shared' } }
 const [owner, other] = [await makeKey({ role: 'CALLER' }), await makeKey({ role: 'CALLER' })]
 const reaching = await makeKey({ policy: policyOf(callerActions) })
 const prompt = 'call ask {"word":"w"}\ncall pay {"word":"w"}\nthen\nsay done'

@@ -78,8 +78,8 @@ const make = async (name: string, more: object = {}) => {
 }
 const echo = await make('echo', { gate: { autoApprove: true } })
 const paid = await make('paid', { gate: { autoApprove: false } })
-const input = { name: 'teller', toolIds: [echo], mcp: { enabled: true } }
-const agent = await h.mutate('createAgent', input, 'agent { id }')
+const teller = { name: 'teller', toolIds: [echo], mcp: { enabled: true } }
+const agent = await h.mutate('createAgent', teller, 'agent { id }')
 const agentUrl = `${h.url}/mcp/${agent['agent'].id}`
 const session: Record<string, string> = await startSession(agentUrl, adminKey)
 

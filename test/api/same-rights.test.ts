@@ -10,8 +10,8 @@ import { forFile } from '../support/for-file.ts'
 
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
-const id = await fixtures.agent({ name: 'plain', mcp: { enabled: true } })
-const door = { url: h.url, key: adminKey, agent: { id, name: 'plain' } }
+const plainId = await fixtures.agent({ name: 'plain', mcp: { enabled: true } })
+const door = { url: h.url, key: adminKey, agent: { id: plainId, name: 'plain' } }
 
 async function makeKey(input: object) {
   const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret')

@@ -34,7 +34,7 @@ type Query = PGlite['query']
  */
 function pgliteFaults(db: Database, fate: () => 'pass' | 'before' | 'after'): PgliteFaults {
   const client = (db as unknown as { $client: PGlite }).$client
-  const query: Query = client.query.bind(client)
+  const plainQuery: Query = client.query.bind(client)
   const transaction = client.transaction.bind(client)
   let count = 0
   const failing = (run: Query): Query =>
@@ -59,11 +59,11 @@ function pgliteFaults(db: Database, fate: () => 'pass' | 'before' | 'after'): Pg
   return {
     faults: () => count,
     begin() {
-      client.query = failing(query)
+      client.query = failing(plainQuery)
       client.transaction = failingTransaction
     },
     calm() {
-      client.query = query
+      client.query = plainQuery
       client.transaction = transaction
     },
   }

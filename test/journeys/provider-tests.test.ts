@@ -9,12 +9,12 @@ import { forFile } from '../support/for-file.ts'
 
 const provider = await forFile(startStrictProvider())
 const none = { apiKey: null, baseUrl: null }
-const google = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
+const ofGoogle = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
 // The only process of its database counts exactly.
 const h = await forFile(
   openHarness({
     databaseUrl: null,
-    models: { openai: none, anthropic: none, google, compatible: none },
+    models: { openai: none, anthropic: none, google: ofGoogle, compatible: none },
   }),
 )
 // It accepts requests and never answers.

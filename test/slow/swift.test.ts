@@ -82,8 +82,12 @@ async function startSwift(): Promise<Swift> {
   }
 }
 
-const bucket = 'files-of-tests'
-const placeOf = (url: string) => ({ bucket, url: `${url}/${bucket}`, publicUrl: `${url}/${bucket}` })
+const bucketName = 'files-of-tests'
+const placeOf = (url: string) => ({
+  bucket: bucketName,
+  url: `${url}/${bucketName}`,
+  publicUrl: `${url}/${bucketName}`,
+})
 const identity = {
   region: 'eu-central-1',
   accessKeyId: 'test:tester',

@@ -27,20 +27,20 @@ const [one] = JSON.parse(
   npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
 ) as Packed[]
 const packed = one!
-const home = join(folder, 'home')
-await mkdir(home)
+const installHome = join(folder, 'home')
+await mkdir(installHome)
 // The home is empty, but what `npm ci` has downloaded serves, from where it was downloaded.
 const setting = (name: string) => npm(['config', 'get', name]).trim()
 const env = {
   ...process.env,
-  HOME: home,
+  HOME: installHome,
   npm_config_cache: setting('cache'),
   npm_config_registry: setting('registry'),
 }
 const tarball = join(folder, packed.filename)
-const began = performance.now()
+const installing = performance.now()
 npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
-const installedMs = performance.now() - began
+const installedMs = performance.now() - installing
 const command: string = join(folder, 'bin/gatehouse')
 
 test('it holds only what runs, in at most 6 MB', () => {

@@ -284,27 +284,28 @@ test.each(['run', 'direct call'])(
 test.each(['a run', 'nobody'].flatMap((of) => [true, false].map((idempotent) => ({ of, idempotent }))))(
   'what a process claimed that has frozen before it has the response is sent once by another: a call of $of, idempotent: $idempotent',
   async ({ of, idempotent }) => {
-    const h = await openHarness({ leaseMs: 1000 })
-    const fixtures = await makeFixtures(h)
-    const gate = gateFixtures(h, fixtures)
+    const server = await openHarness({ leaseMs: 1000 })
+    const upstream = await makeFixtures(server)
+    const gates = gateFixtures(server, upstream)
     try {
-      const tool = await gate.gated({}, { idempotent })
-      const runId = of === 'a run' ? await gate.ask(tool) : null
-      const call = runId ? (await gate.pending(runId))[0]!['toolCall'] : await gate.call(tool.id)
-      const approvalId = (await gate.toolCall(call.id))['approval'].id as string
-      const written = holdResponse(h.app.services.db, writeOf(approvalId))
-      const deciding = gate.decide(approvalId, 'APPROVE')
+      const tool = await gates.gated({}, { idempotent })
+      const runId = of === 'a run' ? await gates.ask(tool) : null
+      const call = runId ? (await gates.pending(runId))[0]!['toolCall'] : await gates.call(tool.id)
+      const approvalId = (await gates.toolCall(call.id))['approval'].id as string
+      const written = holdResponse(server.app.services.db, writeOf(approvalId))
+      const deciding = gates.decide(approvalId, 'APPROVE')
       await written.done
       // Its lease ends, and a worker takes the row.
-      if (runId) expect(await h.until(runId, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
-      await gate.untilCall(call.id, ['SUCCEEDED', 'UNKNOWN'])
+      if (runId)
+        expect(await server.until(runId, ['COMPLETED', 'FAILED'])).toMatchObject({ status: 'COMPLETED' })
+      await gates.untilCall(call.id, ['SUCCEEDED', 'UNKNOWN'])
       written.release()
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
-      expect(await gate.toolCall(call.id)).toMatchObject({ status: 'SUCCEEDED', errorCode: null })
-      expect(gate.paid(tool.name)).toHaveLength(1)
+      expect(await gates.toolCall(call.id)).toMatchObject({ status: 'SUCCEEDED', errorCode: null })
+      expect(gates.paid(tool.name)).toHaveLength(1)
     } finally {
-      await fixtures.close()
-      await h.stop()
+      await upstream.close()
+      await server.stop()
     }
   },
 )
@@ -318,27 +319,29 @@ test.each(['a run', 'nobody'])(
     const database = { kind: 'pglite', directory: join(folder, 'db') } as const
     const open = () => openHarness({ leaseMs: 300_000 }, { database })
     const first = await open()
-    const fixtures = await makeFixtures(first)
-    const gate = gateFixtures(first, fixtures)
+    const upstream = await makeFixtures(first)
+    const gates = gateFixtures(first, upstream)
     let next: Harness | null = null
     try {
-      const tool = await gate.gated({})
+      const tool = await gates.gated({})
       const [asked] =
-        of === 'a run' ? await gate.pending(await gate.ask(tool)) : [(await gate.call(tool.id))['approval']]
+        of === 'a run'
+          ? await gates.pending(await gates.ask(tool))
+          : [(await gates.call(tool.id))['approval']]
       const written = holdResponse(first.app.services.db, writeOf(asked!.id))
-      const deciding = gate.decide(asked!.id, 'APPROVE')
+      const deciding = gates.decide(asked!.id, 'APPROVE')
       await written.done
       const stopping = first.app.stop(10_000)
       written.release()
       expect(await deciding).toMatchObject({ approval: { status: 'APPROVED' } })
       await stopping
-      expect(gate.paid(tool.name)).toEqual([])
+      expect(gates.paid(tool.name)).toEqual([])
       next = await open()
-      const { toolCall } = await gateFixtures(next, fixtures).approval(asked!.id)
-      await gateFixtures(next, fixtures).untilCall(toolCall.id, ['SUCCEEDED'])
-      expect(gate.paid(tool.name)).toHaveLength(1)
+      const { toolCall } = await gateFixtures(next, upstream).approval(asked!.id)
+      await gateFixtures(next, upstream).untilCall(toolCall.id, ['SUCCEEDED'])
+      expect(gates.paid(tool.name)).toHaveLength(1)
     } finally {
-      await fixtures.close()
+      await upstream.close()
       await first.stop()
       await next?.stop()
       await rm(folder, { recursive: true, force: true })

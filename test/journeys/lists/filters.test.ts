@@ -35,16 +35,16 @@ const minute = (n: number) => `2026-01-01T00:0${n}:00.000Z`
 const deployment = await forFile(openDeployment('PGlite'))
 const h = deployment.replicas[0]!
 const { fixtures } = deployment
-const made = await h.mutate('createApiKey', { name: 'k', role: 'ADMIN' }, 'apiKey { id } secret')
-const own = { secret: made['secret'], keyId: made['apiKey'].id }
+const adminKey = await h.mutate('createApiKey', { name: 'k', role: 'ADMIN' }, 'apiKey { id } secret')
+const own = { secret: adminKey['secret'], keyId: adminKey['apiKey'].id }
 ids['helper'] = await fixtures.agent({ name: 'returns_helper', toolIds: [fixtures.tools.look] })
 ids['desk'] = await fixtures.agent({ name: 'Refund 100%', agentIds: [ids['helper']] })
 ids['done'] = await fixtures.start(ids['helper'], 'call look {"word":"a"}')
 await h.until(ids['done'], ['COMPLETED'])
 ids['asks'] = await fixtures.start(ids['desk'], 'call ask {"word":"a"}')
 await h.until(ids['asks'], ['REQUIRES_ACTION'])
-const input = { agentId: ids['desk'], prompt: 'call returns_helper {"message":"say a"}' }
-const started = await h.mutate('startGeneration', input, 'generation { id }', own.secret)
+const nesting = { agentId: ids['desk'], prompt: 'call returns_helper {"message":"say a"}' }
+const started = await h.mutate('startGeneration', nesting, 'generation { id }', own.secret)
 ids['nested'] = started['generation'].id
 await h.until(ids['nested'], ['COMPLETED'])
 const { generation } = (
@@ -118,7 +118,6 @@ describe('generations', () => {
   })
 
   test('agents of another project are not searched, and its generations are not listed', async () => {
-    const h = deployment.replicas[0]!
     const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
     const input = { name: 'k', role: 'ADMIN', projectId: project.id }
     const { secret } = await h.mutate('createApiKey', input, 'secret')
@@ -156,7 +155,6 @@ test('tool calls by generation, agent, tool, statuses and time', async () => {
 })
 
 test('calls that MCP clients made through an agent are calls of that agent', async () => {
-  const h = deployment.replicas[0]!
   await h.mutate('updateAgent', { id: ids['helper'], mcp: { enabled: true } }, 'agent { id }')
   const { body } = await callRaw(`${h.url}/mcp/${ids['helper']}`, own.secret, 'look', { word: 'm' })
   expect(body).toMatchObject({ result: { isError: false } })
@@ -165,7 +163,6 @@ test('calls that MCP clients made through an agent are calls of that agent', asy
 })
 
 test('the audit by action, principal, resource, outcome and time', async () => {
-  const h = deployment.replicas[0]!
   const entries = (filter: object) =>
     list('auditEntries', 'AuditFilter', filter, 'principalId action resource outcome createdAt')
   const { tool } = await h.mutate(

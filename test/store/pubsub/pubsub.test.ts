@@ -162,9 +162,9 @@ function cameTo(pubsub: PubSub, id: string): Promise<void> {
  * afterwards.
  */
 async function untilHeard(from: PubSub, to: PubSub, id: string = randomUUID()): Promise<void> {
-  const heard = cameTo(to, id)
+  const coming = cameTo(to, id)
   const timer = setInterval(() => from.publish([cancelOf(id)]), 20)
-  await heard.finally(() => clearInterval(timer))
+  await coming.finally(() => clearInterval(timer))
   const last = cameTo(to, `last of ${id}`)
   from.publish([cancelOf(`last of ${id}`)])
   await last

@@ -8,8 +8,8 @@ import { forFile } from '../../../support/for-file.ts'
 
 const h = await forFile(openHarness())
 const fixtures = await forFile(makeFixtures(h))
-const id = await fixtures.agent({ name: 'plain' })
-const waiting = await fixtures.start(id, 'call ask {"word": "a"}\nthen\nsay ok')
+const plainId = await fixtures.agent({ name: 'plain' })
+const waiting = await fixtures.start(plainId, 'call ask {"word": "a"}\nthen\nsay ok')
 await h.until(waiting, ['REQUIRES_ACTION'])
 
 interface Sent {
