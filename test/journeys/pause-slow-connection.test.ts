@@ -1,8 +1,13 @@
-/** A call that was begun before a pause and whose connection opens after it is not sent, and waits for the end of it. */
+/**
+ * A call that was begun before a pause and whose connection opens after it is not sent, and waits for the end of it; one whose row
+ * another worker has taken meanwhile is never sent.
+ */
 import { afterEach, expect, test, vi } from 'vitest'
 import { principalById } from '../../src/domain/access/index.ts'
 import { callDirectly } from '../../src/domain/calls/index.ts'
 import { createEgress } from '../../src/domain/egress/index.ts'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
 import { aroundStatements } from '../support/around-statements.ts'
 import { openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
@@ -24,14 +29,14 @@ function signal<T>() {
 }
 
 /** A tool whose host this resolver finds, and how the operator calls it. */
-async function toolAt(name: string, lookup: () => Promise<string[]>) {
-  const { data } = await h.gql('{ viewer { id } }')
-  const principal = await principalById(h.app.services.db, data['viewer'].id, Date.now())
+async function toolAt(name: string, lookup: () => Promise<string[]>, on = h) {
+  const { data } = await on.gql('{ viewer { id } }')
+  const principal = await principalById(on.app.services.db, data['viewer'].id, Date.now())
   const egress = createEgress({ allowPrivate: true, allowList: [] }, { lookup })
-  const ctx = { ...h.app.ctxOf(principal!), egress }
+  const ctx = { ...on.app.ctxOf(principal!), egress }
   const url = `http://slow.test:${new URL(upstream.url).port}/${name}`
   const config = { http: { url, inputSchema: { type: 'object' } } }
-  const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
+  const { tool } = await on.mutate('createTool', { name, config }, 'tool { id }')
   return { toolId: tool.id as string, call: () => callDirectly(ctx, { toolId: tool.id, arguments: {} }) }
 }
 
@@ -75,4 +80,25 @@ test('a call whose connection is slow again and again, as that of a busy process
   expect(await call()).toMatchObject({ status: 'SUCCEEDED' })
   expect(tries).toBeGreaterThan(6)
   expect(sentTo('busy')).toHaveLength(1)
+})
+
+test('a call whose row another worker has taken is not sent when its connection opens', async () => {
+  const short = await openHarness({ leaseMs: 1500 })
+  try {
+    const asked = signal<void>()
+    const answered = signal<string[]>()
+    const lookup = () => (asked.resolve(), answered.promise)
+    const { toolId, call } = await toolAt('taken', lookup, short)
+    const calling = call()
+    await asked.promise
+    const { db } = short.app.services
+    await query(db, sql`update tool_calls set epoch = epoch + 1, wake_at = now() where tool_id = ${toolId}`)
+    const status = () => query(db, sql`select status from tool_calls where tool_id = ${toolId}`)
+    await expect.poll(status).toEqual([{ status: 'UNKNOWN' }])
+    answered.resolve(['127.0.0.1'])
+    await calling
+    expect(sentTo('taken')).toEqual([])
+  } finally {
+    await short.stop()
+  }
 })

@@ -156,9 +156,11 @@ test.each(owners)(
 )
 
 test.each(owners)(
-  'a pause between the commit and its response keeps the call of %s, which runs once after it',
+  'a pause between the commit and its response keeps the call of %s, which runs once after it, for one use of its tool',
   async (of) => {
     const one = await asked(of)
+    const limit = { scope: 'TOOL', targetId: one.tool.id, burst: 1, perMinute: 1 }
+    await h.mutate('setRateLimit', limit, 'rateLimit { perMinute }')
     const written = holdResponse(h.app.services.db, writeOf(one.approvalId))
     const deciding = gate.decide(one.approvalId, 'APPROVE')
     await written.done
@@ -169,6 +171,10 @@ test.each(owners)(
     expect(await gate.toolCall(one.callId)).toMatchObject({ status: 'APPROVED', attempts: [] })
     expect(gate.paid(one.tool.name)).toEqual([])
     await resume(pauseId)
+    // What was begun before the pause was seen has used up nothing: the call is not delayed now.
+    const statusOf = async () => (await gate.toolCall(one.callId))['status'] as string
+    await expect.poll(async () => (await statusOf()) === 'SUCCEEDED' || isDelayed(one)).toBe(true)
+    expect(await statusOf()).toBe('SUCCEEDED')
     expect(await outcomeOf(one)).toEqual(ranOnce(one))
     expect(gate.paid(one.tool.name)).toHaveLength(1)
   },
