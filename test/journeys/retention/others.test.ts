@@ -453,6 +453,10 @@ describe.each(databaseKinds)('on %s', (kind) => {
     const foreign = await hold({ projectId: other })
     const lifted = await r.h.mutate('liftLegalHold', { holdId: foreign.id }, 'hold { id }', developer.secret)
     expect(lifted['code']).toBe('NOT_FOUND')
+    const elsewhere = { name: 'elsewhere', role: 'ADMIN', projectId: other }
+    const { secret } = await r.h.mutate('createApiKey', elsewhere, 'secret')
+    const ofOurs = { generationId: await run(), reason: 'x' }
+    expect((await r.h.mutate('putLegalHold', ofOurs, 'hold { id }', secret))['code']).toBe('NOT_FOUND')
     const metrics = await (await fetch(`${r.h.url}/metrics`)).text()
     expect(metrics).toMatch(/gatehouse_retention_sweeps_total\{outcome="finished"\} [1-9]/)
   })
