@@ -87,6 +87,16 @@ function workSuite(name: string, open: () => Promise<Connection & { drop?(): Pro
       expect(await take()).toEqual([])
     })
 
+    test('a claim waits for no other, and leaves it its rows', async ({ skip }) => {
+      skip(connection.kind === 'pglite', 'it has one transaction at a time')
+      const ids = await due(3)
+      const taken = await atomically(db(), async (tx) => {
+        const first = await claim(tx, 'generations', leaseMs, { limit: 2, except: [] })
+        return [...first, ...(await take())]
+      })
+      expect(taken.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+    })
+
     test('while a lease holds no other worker gets the row', async () => {
       const ids = await due(2)
       expect(await take()).toHaveLength(ids.length)
