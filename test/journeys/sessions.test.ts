@@ -8,6 +8,7 @@ import { openTab, type Tab } from '../support/cookie-jar.ts'
 import { databaseKinds } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
+import { holdResponse } from '../support/held-statement.ts'
 
 describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
@@ -73,6 +74,20 @@ describe.each(databaseKinds)('on %s', (kind) => {
     const token = /=(ghs_[^;]+)/.exec(cookie)![1]!
     expect(JSON.stringify(await deployment.rows('select * from sessions'))).not.toContain(token)
     expect(await response.text()).not.toContain(token)
+  })
+
+  test('a session that ends while it is looked up is not remembered', async () => {
+    const key = await newKey()
+    const { tab } = await signedIn(key.secret)
+    const { db, pubsub } = deployment.replicas[0]!.app.services
+    const found = holdResponse(db, { begins: 'select "sessions"', contains: 'left join "api_keys"' })
+    const asking = tab.gql(viewer)
+    await found.done
+    await deployment.rows(`delete from sessions where principal_id = '${key.id}'`)
+    pubsub.publish([{ kind: 'signal', name: 'revoked', id: key.id }])
+    found.release()
+    await asking
+    expect(codeOf(await tab.gql(viewer))).toBe('UNAUTHENTICATED')
   })
 
   test('a session that is ended is over on every replica at once, and so are its sockets', async () => {
