@@ -91,11 +91,21 @@ test('a call whose row another worker has taken is not sent when its connection 
     const { toolId, call } = await toolAt('taken', lookup, short)
     const calling = call()
     await asked.promise
-    const { db } = short.app.services
-    await query(db, sql`update tool_calls set epoch = epoch + 1, wake_at = now() where tool_id = ${toolId}`)
-    const status = () => query(db, sql`select status from tool_calls where tool_id = ${toolId}`)
-    await expect.poll(status).toEqual([{ status: 'UNKNOWN' }])
+    const { db, leaseDb } = short.app.services
+    const set = (to: ReturnType<typeof sql>) =>
+      query(db, sql`update tool_calls set ${to} where tool_id = ${toolId}`)
+    await set(sql`epoch = epoch + 1, wake_at = now() + interval '1 hour'`)
+    const beat = signal<void>()
+    const stop = aroundStatements(leaseDb, async ({ text, execute }) => {
+      const done = await execute()
+      if (text.startsWith('with h as')) beat.resolve()
+      return done
+    })
+    await beat.promise
+    stop()
     answered.resolve(['127.0.0.1'])
+    // That worker is lost, too.
+    await set(sql`wake_at = now()`)
     await calling
     expect(sentTo('taken')).toEqual([])
   } finally {
