@@ -51,12 +51,11 @@ const alone = [
   'test/api/protocols/segments/sse.test.ts',
   'test/store/{events/numbering,schedule}.test.ts',
   'test/adversary/{responses,schema-bombs,variables}.test.ts',
-  'test/api/graphql/{bad-input,hardening}.test.ts',
   'test/core/{batch,carried,json-schema,pool}.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/models/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
-  'test/journeys/{many-waiters,rotate-key,retention/batches}.test.ts',
+  'test/journeys/retention/batches.test.ts',
 ]
 
 /** What every project has. */

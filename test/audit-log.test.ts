@@ -2,12 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { atomically } from '../src/store/db/database.ts'
 import { record } from '../src/domain/audit/index.ts'
-import { hasPostgres, postgresDatabase } from './support/databases.ts'
+import { databaseKinds, postgresDatabase } from './support/databases.ts'
 import { openHarness, type Harness } from './support/harness.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let h: Harness
   let drop: (() => Promise<void>) | null = null
   const lines: Record<string, any>[] = []

@@ -1,41 +1,38 @@
 /** The examples run as they are, against the server that `npm start` starts. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { ask } from './support/ask.ts'
-import { buildServer, type Built } from './support/build.ts'
+import { buildServer } from './support/build.ts'
 import { embeddedDatabase } from './support/databases.ts'
 import { hasChromium, openChromium } from './support/chromium.ts'
 import { adminKey } from './support/harness.ts'
 import { copilotKitPackages } from './support/peers.ts'
-import { startReplica, type Replica } from './support/replica.ts'
+import { startReplica } from './support/replica.ts'
 import { servePage } from './support/vite-page.ts'
+import { folderForFile } from './support/for-file.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../examples')
-let built: Built
-let folder: string
-let server: Replica
-let env: Record<string, string>
-beforeAll(async () => {
-  built = await buildServer()
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-examples-'))
-  await embeddedDatabase(join(folder, 'data'))
-  server = startReplica(built.entry, {
-    GATEHOUSE_PORT: '0',
-    GATEHOUSE_DATA_DIR: join(folder, 'data'),
-    GATEHOUSE_ADMIN_KEY: adminKey,
-  })
-  await server.ready
-  env = { PATH: process.env['PATH']!, GATEHOUSE_URL: server.url, GATEHOUSE_KEY: adminKey }
+const built = await buildServer()
+const folder = await folderForFile()
+await embeddedDatabase(join(folder, 'data'))
+const server = startReplica(built.entry, {
+  GATEHOUSE_PORT: '0',
+  GATEHOUSE_DATA_DIR: join(folder, 'data'),
+  GATEHOUSE_ADMIN_KEY: adminKey,
 })
+await server.ready
+const env: Record<string, string> = {
+  PATH: process.env['PATH']!,
+  GATEHOUSE_URL: server.url,
+  GATEHOUSE_KEY: adminKey,
+}
 afterAll(async () => {
   await server?.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const newestRefund = async () => {

@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { is } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 const folder = resolve(import.meta.dirname, '../src/store/db/tables')
 
@@ -19,15 +19,13 @@ const others: Record<string, { by: string } | { none: string }> = {
   rate_buckets: { none: 'counters of the last minute, which begin anew anywhere' },
 }
 
-let tables: ReturnType<typeof getTableConfig>[]
-
-beforeAll(async () => {
-  const modules: object[] = await Promise.all(
-    readdirSync(folder).map((name) => import(join(folder, name)) as Promise<object>),
-  )
-  const found = modules.flatMap((module) => Object.values(module)).filter((one) => is(one, PgTable))
-  tables = [...new Set(found)].map((table) => getTableConfig(table as PgTable))
-})
+const modules: object[] = await Promise.all(
+  readdirSync(folder).map((name) => import(join(folder, name)) as Promise<object>),
+)
+const found = modules.flatMap((module) => Object.values(module)).filter((one) => is(one, PgTable))
+const tables: ReturnType<typeof getTableConfig>[] = [...new Set(found)].map((table) =>
+  getTableConfig(table as PgTable),
+)
 
 test('every table of a tenant has its project, which is never null', () => {
   expect(tables.length).toBeGreaterThan(40)

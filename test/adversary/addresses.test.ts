@@ -1,17 +1,14 @@
 /** Requests without a valid key are limited by IP address; forwarding headers count only from configured proxies. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createBuckets, perMinute } from '../../src/core/buckets.ts'
 import { clientAddress, countedAddress, networksOf } from '../../src/core/addresses.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { openRaw } from '../api/graphql/raw-socket.ts'
+import { forFile } from '../support/for-file.ts'
 
 let clock = { now: () => 1_700_000_000_000 }
-let h: Harness
 const open = (more: object = {}) => openHarness({ anonymousPerMinute: 5, ...more }, { clock })
-beforeAll(async () => {
-  h = await open({ trustedProxies: ['127.0.0.0/8', '::1'] })
-})
-afterAll(() => h.stop())
+const h = await forFile(open({ trustedProxies: ['127.0.0.0/8', '::1'] }))
 
 let last = 0
 /** An IP address that no other request has used. */

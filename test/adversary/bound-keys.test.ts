@@ -1,48 +1,35 @@
 /** A key that is bound to an agent reaches that agent and what it requested itself, and nothing else. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { makeContext } from '../../src/api/graphql/builder/context.ts'
 import { execute, parse } from 'graphql'
 import { principalById } from '../../src/domain/access/index.ts'
 import { callRaw } from '../support/bridge.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
 import { schema } from '../api/graphql/minimal-input.ts'
-
-let h: Harness
-let fixtures: Fixtures
-/** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
-let own: string
-let helper: string
-let foreign: string
-let bound: { id: string; secret: string }
-let foreignRun: string
+import { forFile } from '../support/for-file.ts'
 
 const actions = ['agents', 'agent', 'tools', 'call-tool', 'create-tool', 'generations', 'generation']
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const platform = await h.mutate(
-    'createTool',
-    { name: 'our', config: { platform: { actions: [...actions, 'start-generation', 'approvals'] } } },
-    'tool { id }',
-  )
-  helper = await fixtures.agent({ name: 'helper', toolIds: [] })
-  foreign = await fixtures.agent({ name: 'foreign' })
-  own = await fixtures.agent({
-    name: 'own',
-    toolIds: [platform['tool'].id],
-    agentIds: [helper],
-    mcp: { enabled: true },
-  })
-  bound = await makeKey({ agentId: own, role: 'ADMIN' })
-  foreignRun = await fixtures.start(foreign, 'say the secret of somebody else')
-  await h.until(foreignRun, ['COMPLETED'])
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const platform = await h.mutate(
+  'createTool',
+  { name: 'our', config: { platform: { actions: [...actions, 'start-generation', 'approvals'] } } },
+  'tool { id }',
+)
+/** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
+const helper = await fixtures.agent({ name: 'helper', toolIds: [] })
+const foreign = await fixtures.agent({ name: 'foreign' })
+const own = await fixtures.agent({
+  name: 'own',
+  toolIds: [platform['tool'].id],
+  agentIds: [helper],
+  mcp: { enabled: true },
 })
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const bound = await makeKey({ agentId: own, role: 'ADMIN' })
+const foreignRun = await fixtures.start(foreign, 'say the secret of somebody else')
+await h.until(foreignRun, ['COMPLETED'])
 
 async function makeKey(input: object): Promise<{ id: string; secret: string }> {
   const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret')

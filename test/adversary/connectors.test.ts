@@ -1,30 +1,24 @@
 /** Connectors that do not do what ours does, senders that were lost, and a database that fails at the worst moment. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { forgetConnectors } from '../../src/domain/upstream/index.ts'
 import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql, type SQL } from '../../src/store/db/sql.ts'
 import { NoConnectionError } from '../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gates: GateFixtures
 const hostile = new Set<Hostile>()
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gates = gateFixtures(h, fixtures)
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gates = gateFixtures(h, fixtures)
 afterAll(async () => {
   await Promise.all([...hostile].map((one) => one.stop()))
-  await fixtures?.close()
-  await h?.stop()
 })
 
 async function post(name: string, what: string, body: object, key = adminKey) {

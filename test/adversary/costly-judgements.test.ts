@@ -1,18 +1,11 @@
 /** Arguments that take too long to be judged: the gate stays shut for them, and for nobody else's project. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 /** A gate whose pattern backtracks without end on the costly query. Equal gates of a project share what they cost. */
 const gateOn = (table: string) => ({

@@ -1,17 +1,14 @@
 /** Requests that are refused early: bodies before a key, connections, Host headers, metrics, and the GraphiQL page. */
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createBodyBudget } from '../../src/api/http/bodies.ts'
 import { startDemoUpstream } from '../../src/demo/upstream.ts'
 import { upgradeStatus } from '../api/graphql/raw-socket.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness({ graphiql: true, allowedHosts: ['gate.example.com'] })
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness({ graphiql: true, allowedHosts: ['gate.example.com'] }))
 
 /** One HTTP request with exactly these headers, Host included. */
 function sendRequest(

@@ -1,17 +1,15 @@
 /** A tool that echoes a secret or a masked argument reveals it nowhere: not in results, errors, events or logs. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
 const pin = '47110815'
 
-let h: Harness
-let echo: Loopback
-let upstream: ModernServer
-beforeAll(async () => {
-  echo = await startLoopback((request, response) => {
+const echo = await forFile(
+  startLoopback((request, response) => {
     const given = String(request.headers['x-token'] ?? '')
     const status = request.url.startsWith('/fail') ? 422 : 200
     const body = {
@@ -25,16 +23,12 @@ beforeAll(async () => {
       nested: JSON.stringify({ given }),
     }
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
-  upstream = await startModern()
-  h = await openHarness()
-  await h.mutate('setSecret', { name: 'TOKEN', value: 'tok_9f8e quoted u' }, 'secret { name }')
-  await h.mutate('setSecret', { name: 'HEADER', value: 'upstream-token-1' }, 'secret { name }')
-})
-afterAll(async () => {
-  await h?.stop()
-  await Promise.all([echo?.close(), upstream?.kill()])
-})
+  }),
+)
+const upstream = await forFile(startModern())
+const h = await forFile(openHarness())
+await h.mutate('setSecret', { name: 'TOKEN', value: 'tok_9f8e quoted u' }, 'secret { name }')
+await h.mutate('setSecret', { name: 'HEADER', value: 'upstream-token-1' }, 'secret { name }')
 
 const told = [
   'tok_9f8e',

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { extrasOf, furnish, type FurnishedProject } from '../api/graphql/furnished-project.ts'
+import { extrasOf, furnish } from '../api/graphql/furnished-project.ts'
 import {
   documentOf,
   minimalArguments,
@@ -14,25 +14,16 @@ import {
   argumentsWith,
   rootFields,
 } from '../api/graphql/minimal-input.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { changesOf, fuzzCases, mutate, odd } from '../support/mutations.ts'
 import { allowedStall, longestStall } from '../support/stall.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-let mine: FurnishedProject
-let theirs: FurnishedProject
-beforeAll(async () => {
-  h = await openHarness({ maxRowsPerProject: 200 })
-  upstream = await startLoopback((_request, response) => response.end('{}'))
-  mine = await furnish(h, 'mine', upstream.url)
-  theirs = await furnish(h, 'theirs', upstream.url)
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+const h = await forFile(openHarness({ maxRowsPerProject: 200 }))
+const upstream = await forFile(startLoopback((_request, response) => response.end('{}')))
+const mine = await furnish(h, 'mine', upstream.url)
+const theirs = await furnish(h, 'theirs', upstream.url)
 
 /** Fields that would delete what all other cases need, or slow them down. */
 const leftOut = /^(delete|revoke|disconnect|setRateLimit|createProject)/

@@ -1,42 +1,21 @@
 /** One person is one vote, program keys never vote, and a gate is opened only by an explicit permission. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { holdRow } from '../support/held-row.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { startTokenIssuer } from '../support/token-issuer.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let provider: TokenIssuer
-let projectId: string
-
-beforeAll(async () => {
-  const claims: Record<string, unknown> = {}
-  provider = await startTokenIssuer(claims)
-  h = await openHarness({
-    oidc: {
-      issuer: provider.issuer,
-      audiences: ['gatehouse'],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: null,
-    },
-  })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-  Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-  await provider?.close()
-})
+const claims: Record<string, unknown> = {}
+const provider = await forFile(startTokenIssuer(claims))
+const h = await forFile(openHarness({ oidc: provider.oidc }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
 
 /** A key with this role, made by another key. */
 async function keyBy(secret: string, input: object): Promise<{ secret: string; id: string }> {

@@ -1,25 +1,20 @@
 /** One tenant uses all that it can get, and another is served as if it were alone. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { afterAll, expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 let release = () => {}
-beforeAll(async () => {
-  const held = new Promise<void>((resolve) => (release = resolve))
-  upstream = await startLoopback((request, response) => {
+const held = new Promise<void>((resolve) => (release = resolve))
+const upstream = await forFile(
+  startLoopback((request, response) => {
     if (request.url === '/slow') void held.then(() => response.end('{}'))
     else response.end('{}')
-  })
-  h = await openHarness({ workerSlots: 8, callSlots: 8 })
-})
-afterAll(async () => {
-  release()
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness({ workerSlots: 8, callSlots: 8 }))
+afterAll(() => release())
 
 interface Tenant {
   key: string

@@ -2,34 +2,22 @@
  * What users of a tool see of its configuration, what a refusal reveals of the network, and what file names may
  * contain.
  */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let h: Harness
-let open: Loopback
-let blobDir: string
 const maxProjectFileBytes = 1000
-beforeAll(async () => {
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-leaks-'))
-  open = await startLoopback((_request, response) => response.end('{}'))
-  const lookup = async (host: string) => {
-    if (host === 'inside.test') return ['10.0.0.7']
-    if (host === 'closed.test') return ['203.0.113.1']
-    throw new Error('ENOTFOUND')
-  }
-  const config = { egressAllowPrivate: false, blobDir, maxProjectFileBytes }
-  h = await openHarness(config, { egress: { lookup } })
-})
-afterAll(async () => {
-  await h?.stop()
-  await open?.close()
-  await rm(blobDir, { recursive: true, force: true })
-})
+const blobDir = await folderForFile()
+const lookup = async (host: string) => {
+  if (host === 'inside.test') return ['10.0.0.7']
+  if (host === 'closed.test') return ['203.0.113.1']
+  throw new Error('ENOTFOUND')
+}
+const config = { egressAllowPrivate: false, blobDir, maxProjectFileBytes }
+const h = await forFile(openHarness(config, { egress: { lookup } }))
 
 test('presets and literal headers are shown only to those who may change the tool', async () => {
   const literal = 'Bearer literal-token'

@@ -6,7 +6,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { redisBuckets } from '../../src/store/rates/redis-buckets.ts'
 import { deleteFull, postgresBuckets } from '../../src/store/rates/postgres-buckets.ts'
 import { createSharedBuckets, type BucketStore } from '../../src/store/rates/shared-buckets.ts'
-import { hasPostgres, hasRedis, redisUrl } from '../support/databases.ts'
+import { databaseKinds, hasPostgres, hasRedis, redisUrl } from '../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
@@ -339,74 +339,71 @@ describe('limits through the API', () => {
   })
 })
 
-describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const)(
-  'inside a run, on %s',
-  (kind) => {
-    let deployment: Deployment
-    beforeAll(async () => {
-      deployment = await openDeployment(kind)
-    })
-    afterAll(() => deployment.close())
+describe.each(databaseKinds)('inside a run, on %s', (kind) => {
+  let deployment: Deployment
+  beforeAll(async () => {
+    deployment = await openDeployment(kind)
+  })
+  afterAll(() => deployment.close())
 
-    test('a limited call is not an error: it waits for tokens, and the run sleeps meanwhile', async () => {
-      const [h] = deployment.replicas as [Harness]
-      const { toolId, agentId } = await deployment.payer({ autoApprove: true })
-      // A burst of one, and another token each second.
-      await h.mutate(
-        'setRateLimit',
-        { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },
-        'rateLimit { burst }',
-      )
-      const prompt = ['1', '2', '3'].map((n) => `call pay {"n":"${n}"}`).join('\n')
-      const before = deployment.fixtures.upstream.seen.length
-      const id = await deployment.fixtures.start(agentId, prompt)
-      const done = await h.until(id, ['COMPLETED', 'FAILED'], 'toolCalls { status attempt startedAt }')
-      expect(done['status']).toBe('COMPLETED')
-      expect(done['toolCalls'].map((call: any) => [call.status, call.attempt])).toEqual([
-        ['SUCCEEDED', 1],
-        ['SUCCEEDED', 1],
-        ['SUCCEEDED', 1],
-      ])
-      expect(deployment.fixtures.upstream.seen.length - before).toBe(3)
-      const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
-      // Each second adds one token; buckets and rows use the database's clock, or this process's.
-      expect(starts[2] - starts[0]).toBeGreaterThan(1500)
-    })
+  test('a limited call is not an error: it waits for tokens, and the run sleeps meanwhile', async () => {
+    const [h] = deployment.replicas as [Harness]
+    const { toolId, agentId } = await deployment.payer({ autoApprove: true })
+    // A burst of one, and another token each second.
+    await h.mutate(
+      'setRateLimit',
+      { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },
+      'rateLimit { burst }',
+    )
+    const prompt = ['1', '2', '3'].map((n) => `call pay {"n":"${n}"}`).join('\n')
+    const before = deployment.fixtures.upstream.seen.length
+    const id = await deployment.fixtures.start(agentId, prompt)
+    const done = await h.until(id, ['COMPLETED', 'FAILED'], 'toolCalls { status attempt startedAt }')
+    expect(done['status']).toBe('COMPLETED')
+    expect(done['toolCalls'].map((call: any) => [call.status, call.attempt])).toEqual([
+      ['SUCCEEDED', 1],
+      ['SUCCEEDED', 1],
+      ['SUCCEEDED', 1],
+    ])
+    expect(deployment.fixtures.upstream.seen.length - before).toBe(3)
+    const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
+    // Each second adds one token; buckets and rows use the database's clock, or this process's.
+    expect(starts[2] - starts[0]).toBeGreaterThan(1500)
+  })
 
-    test('an approved call outside any run waits in its row', async () => {
-      const [h] = deployment.replicas as [Harness]
-      const { toolId } = await deployment.payer({ autoApprove: false })
-      await h.mutate(
-        'setRateLimit',
-        { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },
-        'rateLimit { burst }',
-      )
-      const calls: any[] = []
-      for (const n of ['a', 'b'])
-        calls.push(
-          (
-            (await h.mutate(
-              'callTool',
-              { toolId, arguments: { n } },
-              'toolCall { id status approval { id } }',
-            )) as any
-          ).toolCall,
-        )
-      expect(calls.map((call) => call.status)).toEqual(['AWAITING_APPROVAL', 'AWAITING_APPROVAL'])
-      const decisions = calls.map((call) => ({ approvalId: call.approval.id, verdict: 'APPROVE' }))
-      await h.mutate('decideApprovals', { decisions, atomic: true }, 'outcomes { approvalId }')
-      const read = async () =>
+  test('an approved call outside any run waits in its row', async () => {
+    const [h] = deployment.replicas as [Harness]
+    const { toolId } = await deployment.payer({ autoApprove: false })
+    await h.mutate(
+      'setRateLimit',
+      { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },
+      'rateLimit { burst }',
+    )
+    const calls: any[] = []
+    for (const n of ['a', 'b'])
+      calls.push(
         (
-          await Promise.all(
-            calls.map((call) =>
-              h.gql('query($id: ID!) { toolCall(id: $id) { status attempt } }', { id: call.id }),
-            ),
-          )
-        ).map(({ data }) => data['toolCall'])
-      await expect.poll(read).toEqual([
-        { status: 'SUCCEEDED', attempt: 1 },
-        { status: 'SUCCEEDED', attempt: 1 },
-      ])
-    })
-  },
-)
+          (await h.mutate(
+            'callTool',
+            { toolId, arguments: { n } },
+            'toolCall { id status approval { id } }',
+          )) as any
+        ).toolCall,
+      )
+    expect(calls.map((call) => call.status)).toEqual(['AWAITING_APPROVAL', 'AWAITING_APPROVAL'])
+    const decisions = calls.map((call) => ({ approvalId: call.approval.id, verdict: 'APPROVE' }))
+    await h.mutate('decideApprovals', { decisions, atomic: true }, 'outcomes { approvalId }')
+    const read = async () =>
+      (
+        await Promise.all(
+          calls.map((call) =>
+            h.gql('query($id: ID!) { toolCall(id: $id) { status attempt } }', { id: call.id }),
+          ),
+        )
+      ).map(({ data }) => data['toolCall'])
+    await expect.poll(read).toEqual([
+      { status: 'SUCCEEDED', attempt: 1 },
+      { status: 'SUCCEEDED', attempt: 1 },
+    ])
+  })
+})

@@ -1,37 +1,32 @@
 /** What providers, databases and tools write in their errors stays out of the log. */
 import { Writable } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { loggable } from '../../src/core/log.ts'
 import { createLog } from '../../src/logging.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { forFile } from '../support/for-file.ts'
 
 const key = 'sk-live-0123456789abcdef0123456789abcdef'
 const prompt = 'The launch code is 7-4-1-1.'
 
 let lines = ''
-let h: Harness
-let provider: Loopback
-beforeAll(async () => {
-  provider = await startLoopback((request, response) => {
+const provider = await forFile(
+  startLoopback((request, response) => {
     const message = `Cannot read ${request.body} with ${request.headers['authorization']}`
     response.writeHead(400, { 'content-type': 'application/json', 'x-echo': 'header-echo' })
     response.end(JSON.stringify({ error: { message, type: 'invalid_request_error' } }))
-  })
-  const into = new Writable({
-    write(chunk, _encoding, done) {
-      lines += String(chunk)
-      done()
-    },
-  })
-  h = await openHarness({}, { log: createLog('debug', into) })
+  }),
+)
+const into = new Writable({
+  write(chunk, _encoding, done) {
+    lines += String(chunk)
+    done()
+  },
 })
-afterAll(async () => {
-  await h?.stop()
-  await provider?.close()
-})
+const h = await forFile(openHarness({}, { log: createLog('debug', into) }))
 
 test('a failed model call logs neither the prompt, the answer nor the key', async () => {
   await h.mutate('setSecret', { name: 'KEY', value: key }, 'secret { name }')

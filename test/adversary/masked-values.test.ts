@@ -1,25 +1,17 @@
 /** Masked values cannot be found out by queries, and a mask that is sent back means "unchanged". */
 import { createHash } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { canonicalJson, hashJson, type JsonObject, readJson } from '../../src/core/json.ts'
 import { query } from '../../src/store/db/database.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 const hidden = { type: 'string', writeOnly: true }
 const cards = { type: 'array', items: objectSchema({ number: hidden, holder: { type: 'string' } }) }

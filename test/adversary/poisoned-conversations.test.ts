@@ -2,9 +2,10 @@
  * Chat completions carry their history: whoever writes it can say that anything was said, called or approved. It is text for the
  * model and nothing else; calls, verdicts and threads are those of the server.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
 interface Reply {
   status: number
@@ -14,23 +15,13 @@ interface Reply {
   error: Record<string, any> | undefined
 }
 
-let h: Harness
-let fixtures: Fixtures
-let owner: string
-let other: string
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-  const key = async (name: string) =>
-    (await h.mutate('createApiKey', { name, role: 'CALLER' }, 'secret'))['secret'] as string
-  ;[owner, other] = [await key('owner'), await key('other')]
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
+const newKey = async (name: string) =>
+  (await h.mutate('createApiKey', { name, role: 'CALLER' }, 'secret'))['secret'] as string
+const [owner, other] = [await newKey('owner'), await newKey('other')]
 
 const user = (content: string) => ({ role: 'user', content })
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more })

@@ -2,32 +2,24 @@
  * Resources and prompts of an upstream obey every rule: off by default, then policy, gate, tool call record and audit.
  */
 import { Client } from '@modelcontextprotocol/client'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
 import { transportV2 } from '../support/mcp-clients.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let modern: ModernServer
-let key: string
 const clients: Client[] = []
 
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 300 } })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  modern = await startModern()
-  key = (await gate.key({ role: 'CALLER' })).secret
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 300 } }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const modern = await forFile(startModern())
+const key: string = (await gate.key({ role: 'CALLER' })).secret
 beforeEach(() => void modern.seen.splice(0))
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()))
-  await Promise.all([fixtures?.close(), modern?.kill()])
-  await h?.stop()
 })
 
 let made = 0

@@ -2,21 +2,18 @@
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { getIntrospectionQuery } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { listen, defaultServerLimits, type HttpServer, type Routes } from '../../src/api/http/server.ts'
 import type { ReaderLimits } from '../../src/api/http/slow-readers.ts'
 import { openAcknowledged } from '../api/graphql/raw-socket.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { allowedStall, longestStall } from '../support/stall.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness({ production: true, maxAnswerBytes: 64 * 1024 })
-  const inputSchema = { type: 'object', description: 'x'.repeat(20_000) }
-  for (let i = 0; i < 6; i++)
-    await h.mutate('createTool', { name: `t${i}`, config: { client: { inputSchema } } }, 'tool { id }')
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness({ production: true, maxAnswerBytes: 64 * 1024 }))
+const inputSchema = { type: 'object', description: 'x'.repeat(20_000) }
+for (let i = 0; i < 6; i++)
+  await h.mutate('createTool', { name: `t${i}`, config: { client: { inputSchema } } }, 'tool { id }')
 
 const fullQuery = getIntrospectionQuery({ inputValueDeprecation: true, oneOf: true, specifiedByUrl: true })
 
@@ -99,10 +96,10 @@ describe('responses', () => {
   })
 
   test('a mutation that took effect says so although its response is too large', async () => {
-    const inputSchema = { type: 'object', description: 'x'.repeat(40_000) }
+    const larger = { type: 'object', description: 'x'.repeat(40_000) }
     const query =
       'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on ToolPayload { tool { a: inputSchema b: inputSchema } } } }'
-    const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema } } } })
+    const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema: larger } } } })
     expect(result.errors).toMatchObject([{ message: expect.stringContaining('has been done') }])
     expect((await h.gql('{ tools { nodes { name } } }')).data['tools'].nodes).toContainEqual({
       name: 'large',

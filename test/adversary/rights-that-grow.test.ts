@@ -1,38 +1,18 @@
 /** Overrides of a run, tokens of one person, keys made by keys: none of them gains a right. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { startTokenIssuer } from '../support/token-issuer.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: TokenIssuer
-let projectId: string
-
-beforeAll(async () => {
-  const claims: Record<string, unknown> = {}
-  provider = await startTokenIssuer(claims)
-  h = await openHarness({
-    oidc: {
-      issuer: provider.issuer,
-      audiences: ['gatehouse'],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: null,
-    },
-  })
-  fixtures = await makeFixtures(h)
-  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-  Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-  await provider?.close()
-})
+const claims: Record<string, unknown> = {}
+const provider = await forFile(startTokenIssuer(claims))
+const h = await forFile(openHarness({ oidc: provider.oidc }))
+const fixtures = await forFile(makeFixtures(h))
+const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId, gatehouse_role: 'admin' })
 
 const makeKey = (input: object, by?: string) =>
   h.mutate(

@@ -1,21 +1,14 @@
 /** Untrusted schemas and patterns that take for ever: each is refused or checked in time, and nothing stalls. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { allowedStall as mostStall, leastStall, longestStall } from '../support/stall.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
 import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 let made = 0
 const save = (inputSchema: JsonObject, more: object = {}) =>

@@ -1,45 +1,40 @@
 /** A secret is used only with secrets:Use, and is sent only to the hosts that it names. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { mayGoTo } from '../../src/domain/secrets/secrets.ts'
 import { query } from '../../src/store/db/database.ts'
 import { clientSecret, protect, startAuthorizationServer } from '../support/authorization-server.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { hasPeers } from '../support/peers.ts'
 import { startModern } from '../support/upstream-servers.ts'
-
-let h: Harness
-/** The host that the secret is for, and one that tries to get it. */
-let friend: Loopback
-let thief: Loopback
+import { forFile } from '../support/for-file.ts'
 
 const value = 'sw0rdfish'
 
-beforeAll(async () => {
-  h = await openHarness()
-  thief = await startLoopback((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  })
-  friend = await startLoopback((request, response) => {
-    const headers = { 'content-type': 'application/json', location: `${thief.url}/taken` }
-    response.writeHead(request.url.includes('away') ? 307 : 200, headers).end('{}')
-  })
-  await set('BOUND', { allowedHosts: [friend.address] })
-  await set('FREE', {})
-})
 beforeEach(() => {
   friend.seen.splice(0)
   thief.seen.splice(0)
 })
-afterAll(async () => {
-  await h?.stop()
-  await friend?.close()
-  await thief?.close()
-})
 
 const set = (name: string, more: object, key?: string) =>
   h.mutate('setSecret', { name, value, ...more }, 'secret { id name allowedHosts }', key)
+
+const h = await forFile(openHarness())
+/** The host that the secret is for, and one that tries to get it. */
+const thief = await forFile(
+  startLoopback((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  }),
+)
+const friend = await forFile(
+  startLoopback((request, response) => {
+    const headers = { 'content-type': 'application/json', location: `${thief.url}/taken` }
+    response.writeHead(request.url.includes('away') ? 307 : 200, headers).end('{}')
+  }),
+)
+await set('BOUND', { allowedHosts: [friend.address] })
+await set('FREE', {})
 
 const seenBy = (server: Loopback) => JSON.stringify(server.seen)
 

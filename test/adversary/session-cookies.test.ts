@@ -2,20 +2,15 @@
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 import { WebSocket } from 'ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openTab, type Tab } from '../support/cookie-jar.ts'
+import { openTab } from '../support/cookie-jar.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { oidcAt } from '../support/identity-provider.ts'
 import { startLoopback } from '../support/loopback.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let tab: Tab
-
-beforeAll(async () => {
-  h = await openHarness()
-  tab = openTab(h.url)
-  expect(await tab.signIn(adminKey)).toBe(201)
-})
-afterAll(() => h?.stop())
+const h = await forFile(openHarness())
+const tab = openTab(h.url)
+expect(await tab.signIn(adminKey)).toBe(201)
 
 const who = '{ viewer { id } }'
 const codeOf = (answer: any) => answer.errors?.[0]?.extensions?.code ?? null

@@ -1,33 +1,19 @@
 /** Attacks on the interactions of Slack: forged, old and repeated signatures, other projects, and races. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hasPostgres } from '../support/databases.ts'
-import { adminKey, type Harness } from '../support/harness.ts'
-import {
-  openSlackServer,
-  interact,
-  pressOf,
-  botToken,
-  channel,
-  type SlackServer,
-} from '../support/slack-server.ts'
-import { openSlackFixtures, user, type SlackFixtures } from '../support/slack-fixtures.ts'
-import { openDeployment, type Deployment } from '../support/deployment.ts'
+import { adminKey } from '../support/harness.ts'
+import { openSlackServer, interact, pressOf, botToken, channel } from '../support/slack-server.ts'
+import { openSlackFixtures, user } from '../support/slack-fixtures.ts'
+import { openDeployment } from '../support/deployment.ts'
 import { isSigned, signatureOf } from '../../src/domain/followers/slack/interactions.ts'
+import { forFile } from '../support/for-file.ts'
 
-let slack: SlackServer
-let deployment: Deployment
-let h: Harness
-let slackFixtures: SlackFixtures
-beforeAll(async () => {
-  slack = await openSlackServer()
-  deployment = await openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', { slackApiUrl: slack.url })
-  h = deployment.replicas[0]!
-  slackFixtures = await openSlackFixtures(h, deployment.fixtures, slack)
-})
-afterAll(async () => {
-  await deployment.close()
-  await slack.close()
-})
+const slack = await forFile(openSlackServer())
+const deployment = await forFile(
+  openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', { slackApiUrl: slack.url }),
+)
+const h = deployment.replicas[0]!
+const slackFixtures = await openSlackFixtures(h, deployment.fixtures, slack)
 
 const second = () => Math.floor(Date.now() / 1000)
 const votesOf = async (approvalId: string) =>

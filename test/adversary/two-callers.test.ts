@@ -1,11 +1,12 @@
 /** Two callers of one project: neither reads, cancels, answers or writes into what the other requested, in any API. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query as queryRows } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { runApis, type Door, type KnownRun } from '../support/run-apis.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { runApis } from '../support/run-apis.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
 type Shown = Record<string, any>
 interface Caller {
@@ -13,17 +14,7 @@ interface Caller {
   secret: string
 }
 
-let h: Harness
-let fixtures: Fixtures
-let door: Door
-let gatedTool: string
 /** The owner of everything, another caller with the same rights, and one whose policy reaches others. */
-let owner: Caller
-let other: Caller
-let reaching: Caller
-/** What the owner requested: ids by what they are of. */
-let ids: Record<'generation' | 'thread' | 'toolCall' | 'approval' | 'file' | 'asked' | 'direct', string>
-let run: KnownRun
 
 const callerActions = ['*:Get', '*:List', 'generations:*', 'tools:Call', 'events:Subscribe', 'files:Create']
 const policyOf = (action: string[]) => ({ statement: [{ effect: 'Allow', action, resource: ['*'] }] })
@@ -38,50 +29,46 @@ async function start(key: string, prompt: string, more: object = {}): Promise<st
   return (await h.mutate('startGeneration', input, 'generation { id }', key))['generation'].id
 }
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const schema = { type: 'object', properties: { word: { type: 'string' } } }
-  const config = { http: { url: `${fixtures.upstream.url}/pay`, inputSchema: schema } }
-  const gate = { autoApprove: false }
-  gatedTool = (await h.mutate('createTool', { name: 'pay', config, gate }, 'tool { id }'))['tool'].id
-  const toolIds = [...Object.values(fixtures.tools), gatedTool]
-  const id = await fixtures.agent({ name: 'shared', toolIds, mcp: { enabled: true } })
-  door = { url: h.url, key: adminKey, agent: { id, name: 'shared' } }
-  ;[owner, other] = [await makeKey({ role: 'CALLER' }), await makeKey({ role: 'CALLER' })]
-  reaching = await makeKey({ policy: policyOf(callerActions) })
-  const prompt = 'call ask {"word":"w"}\ncall pay {"word":"w"}\nthen\nsay done'
-  const generation = await start(owner.secret, prompt, { externalThreadId: 'chat-7' })
-  const found = await h.until(
-    generation,
-    ['REQUIRES_ACTION'],
-    'threadId requiredAction { toolCalls { id } approvals { id toolCall { id } } }',
-  )
-  const { toolCalls, approvals } = found['requiredAction']
-  const direct = await h.mutate(
-    'callTool',
-    { toolId: gatedTool, arguments: { word: 'w' } },
-    'toolCall { id }',
-    owner.secret,
-  )
-  const upload = { filename: 'a.txt', contentType: 'text/plain' }
-  const file = await h.mutate('presignUpload', upload, 'file { id } uploadUrl', owner.secret)
-  await fetch(file['uploadUrl'], { method: 'PUT', body: 'mine' })
-  ids = {
-    generation,
-    thread: found['threadId'],
-    toolCall: toolCalls[0].id,
-    approval: approvals[0].id,
-    asked: approvals[0].toolCall.id,
-    direct: direct['toolCall'].id,
-    file: file['file'].id,
-  }
-  run = { id: generation, externalId: 'chat-7' }
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const schema = { type: 'object', properties: { word: { type: 'string' } } }
+const config = { http: { url: `${fixtures.upstream.url}/pay`, inputSchema: schema } }
+const gate = { autoApprove: false }
+const gatedTool: string = (await h.mutate('createTool', { name: 'pay', config, gate }, 'tool { id }'))['tool']
+  .id
+const toolIds = [...Object.values(fixtures.tools), gatedTool]
+const sharedId = await fixtures.agent({ name: 'shared', toolIds, mcp: { enabled: true } })
+const door = { url: h.url, key: adminKey, agent: { id: sharedId, name: 'shared' } }
+const [owner, other] = [await makeKey({ role: 'CALLER' }), await makeKey({ role: 'CALLER' })]
+const reaching = await makeKey({ policy: policyOf(callerActions) })
+const prompt = 'call ask {"word":"w"}\ncall pay {"word":"w"}\nthen\nsay done'
+const generation = await start(owner.secret, prompt, { externalThreadId: 'chat-7' })
+const found = await h.until(
+  generation,
+  ['REQUIRES_ACTION'],
+  'threadId requiredAction { toolCalls { id } approvals { id toolCall { id } } }',
+)
+const { toolCalls, approvals } = found['requiredAction']
+const direct = await h.mutate(
+  'callTool',
+  { toolId: gatedTool, arguments: { word: 'w' } },
+  'toolCall { id }',
+  owner.secret,
+)
+const upload = { filename: 'a.txt', contentType: 'text/plain' }
+const file = await h.mutate('presignUpload', upload, 'file { id } uploadUrl', owner.secret)
+await fetch(file['uploadUrl'], { method: 'PUT', body: 'mine' })
+/** What the owner requested: ids by what they are of. */
+const ids: Record<'generation' | 'thread' | 'toolCall' | 'approval' | 'file' | 'asked' | 'direct', string> = {
+  generation,
+  thread: found['threadId'],
+  toolCall: toolCalls[0].id,
+  approval: approvals[0].id,
+  asked: approvals[0].toolCall.id,
+  direct: direct['toolCall'].id,
+  file: file['file'].id,
+}
+const run = { id: generation, externalId: 'chat-7' }
 
 const read = async (kind: string, id: string, key: string) => {
   const { data, errors } = await h.gql(`query($id: ID!) { ${kind}(id: $id) { id } }`, { id }, key)

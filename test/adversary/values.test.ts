@@ -3,16 +3,17 @@
  * comes back, to the last digit, or it is refused with its path and nothing is sent.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../client/index.ts'
 import { readJson, writeJson } from '../../src/core/json.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { acceptStream, envelope, modernProtocol, startSession } from '../support/mcp-wire.ts'
-import { startRawProvider, type RawProvider } from '../support/raw-provider.ts'
+import { startRawProvider } from '../support/raw-provider.ts'
 import { testKey } from '../support/strict-provider.ts'
 import { framesOf, type Wire } from '../support/wire-frames.ts'
+import { forFile } from '../support/for-file.ts'
 
 const id = '2512292042121000001'
 
@@ -61,38 +62,26 @@ const values: [sent: string, got: string | null][] = [
   ['{"k\\u0000":1}', '{"k\ufffd":1}'],
 ]
 
-let h: Harness
-let upstream: Loopback
-let provider: RawProvider
-let [echo, paid, agentUrl] = ['', '', '']
-let session: Record<string, string>
-
-beforeAll(async () => {
-  h = await openHarness()
-  provider = await startRawProvider()
-  upstream = await startLoopback(({ body }, response) => {
+const h = await forFile(openHarness())
+const provider = await forFile(startRawProvider())
+const upstream = await forFile(
+  startLoopback(({ body }, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`{"got":${body}}`)
-  })
-  const make = async (name: string, more: object = {}) => {
-    const config = {
-      http: { url: `${upstream.url}/${name}`, method: 'POST', inputSchema: { type: 'object' } },
-    }
-    const input = { name, idempotent: true, config, ...more }
-    return (await h.mutate('createTool', input, 'tool { id }'))['tool'].id as string
+  }),
+)
+const make = async (name: string, more: object = {}) => {
+  const config = {
+    http: { url: `${upstream.url}/${name}`, method: 'POST', inputSchema: { type: 'object' } },
   }
-  echo = await make('echo', { gate: { autoApprove: true } })
-  paid = await make('paid', { gate: { autoApprove: false } })
-  const input = { name: 'teller', toolIds: [echo], mcp: { enabled: true } }
-  const agent = await h.mutate('createAgent', input, 'agent { id }')
-  agentUrl = `${h.url}/mcp/${agent['agent'].id}`
-  session = await startSession(agentUrl, adminKey)
-})
-
-afterAll(async () => {
-  await upstream?.close()
-  await provider?.close()
-  await h?.stop()
-})
+  const input = { name, idempotent: true, config, ...more }
+  return (await h.mutate('createTool', input, 'tool { id }'))['tool'].id as string
+}
+const echo = await make('echo', { gate: { autoApprove: true } })
+const paid = await make('paid', { gate: { autoApprove: false } })
+const teller = { name: 'teller', toolIds: [echo], mcp: { enabled: true } }
+const agent = await h.mutate('createAgent', teller, 'agent { id }')
+const agentUrl = `${h.url}/mcp/${agent['agent'].id}`
+const session: Record<string, string> = await startSession(agentUrl, adminKey)
 
 /** The text of the response. */
 async function post(url: string, body: string, headers: Record<string, string> = {}): Promise<string> {

@@ -1,18 +1,9 @@
 /** One POST of variables, or of literals, must not stall the process, with and without a key. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { allowedStall, repeatedStall } from '../support/stall.ts'
 import { openAcknowledged } from '../api/graphql/raw-socket.ts'
-
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness({ production: true })
-  // Compilation at the first use is not measured: neither of the path of JSON, nor of refusals, nor of large bodies.
-  await h.gql('{ viewer { id } }')
-  await post(bodyOf('{ viewer { id } }', '{}'), { authorization: 'Bearer gh_wrong' })
-  await post(bodyOf('{ viewer { id } }', `{"a":"${'x'.repeat(1_000_000)}"}`))
-})
-afterAll(() => h.stop())
+import { forFile } from '../support/for-file.ts'
 
 async function post(
   body: string | Uint8Array<ArrayBuffer>,
@@ -32,6 +23,12 @@ const list = (item: string, count: number) => `[${Array.from({ length: count }, 
 /** As bytes: joining and encoding it while a stall is measured would be work of the test, not of the server. */
 const bodyOf = (query: string, variables: string) =>
   new TextEncoder().encode(`{"query":${JSON.stringify(query)},"variables":${variables}}`)
+
+const h = await forFile(openHarness({ production: true }))
+// Compilation at the first use is not measured: neither of the path of JSON, nor of refusals, nor of large bodies.
+await h.gql('{ viewer { id } }')
+await post(bodyOf('{ viewer { id } }', '{}'), { authorization: 'Bearer gh_wrong' })
+await post(bodyOf('{ viewer { id } }', `{"a":"${'x'.repeat(1_000_000)}"}`))
 
 const deciding =
   'mutation($i: DecideApprovalsInput!) { decideApprovals(input: $i) { __typename ... on Error { code } } }'

@@ -1,8 +1,8 @@
 /** Attacks on verdict links: guessed codes, altered links, and questions and people that have changed. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDeployment, type Deployment } from '../support/deployment.ts'
+import { expect, test } from 'vitest'
+import { openDeployment } from '../support/deployment.ts'
 import { hasPostgres } from '../support/databases.ts'
-import { openLinkFixtures, sendForm, type Link, type LinkFixtures } from '../support/link-fixtures.ts'
+import { openLinkFixtures, sendForm, type Link } from '../support/link-fixtures.ts'
 import { readCode } from '../../src/core/signing.ts'
 import {
   codeOf,
@@ -11,19 +11,14 @@ import {
 } from '../../src/domain/followers/webhooks/verdict-link.ts'
 import { holdStatement } from '../support/held-statement.ts'
 import { writeOf } from '../support/verdict-around.ts'
+import { forFile } from '../support/for-file.ts'
 
-let deployment: Deployment
-let linkFixtures: LinkFixtures
-beforeAll(async () => {
-  deployment = await openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', {
+const deployment = await forFile(
+  openDeployment(hasPostgres ? 'PostgreSQL' : 'PGlite', {
     trustedProxies: ['127.0.0.1/32'],
-  })
-  linkFixtures = await openLinkFixtures(deployment.replicas[0]!, deployment.fixtures)
-})
-afterAll(async () => {
-  await linkFixtures.close()
-  await deployment.close()
-})
+  }),
+)
+const linkFixtures = await forFile(openLinkFixtures(deployment.replicas[0]!, deployment.fixtures))
 const masterKey = Buffer.alloc(32, 7)
 const tokenOf = (url: string) => url.split('/verdict/')[1]!
 /** Codes of the right shape that are not the code of this link. */

@@ -2,31 +2,22 @@
  * One run, answered in two APIs at the same instant: it goes on exactly once. Whoever says the same gets the state, and
  * whoever says something else is told of the conflict in the words of its API.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dose } from '../support/dose.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { runApis, type Door, type KnownRun, type Outcome, type RunApi } from '../support/run-apis.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let plain: Door
-let gated: Door
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const door = async (name: string, more: object) => ({
-    url: h.url,
-    key: adminKey,
-    agent: { name, id: await fixtures.agent({ name, ...more }) },
-  })
-  plain = await door('plain', {})
-  gated = await door('gated', { gate: { mode: 'ALWAYS' } })
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const door = async (name: string, more: object) => ({
+  url: h.url,
+  key: adminKey,
+  agent: { name, id: await fixtures.agent({ name, ...more }) },
 })
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const plain = await door('plain', {})
+const gated = await door('gated', { gate: { mode: 'ALWAYS' } })
 
 let count = 0
 /** A run that waits, in a thread with an id of the client's; `open` is the call or the question. */

@@ -2,26 +2,17 @@
  * A question whose arguments somebody has edited: a verdict over any protocol counts for what its author was shown, so
  * the id of the question alone approves nothing any more.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { runApis, type Door } from '../support/run-apis.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { runApis } from '../support/run-apis.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let door: Door
-let editor: string
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const agent = { name: 'pair', gate: { mode: 'ALWAYS', quorum: 2 } }
-  door = { url: h.url, key: adminKey, agent: { name: 'pair', id: await fixtures.agent(agent) } }
-  editor = (await h.mutate('createApiKey', { name: 'editor', role: 'ADMIN' }, 'secret'))['secret']
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const agent = { name: 'pair', gate: { mode: 'ALWAYS', quorum: 2 } }
+const door = { url: h.url, key: adminKey, agent: { name: 'pair', id: await fixtures.agent(agent) } }
+const editor: string = (await h.mutate('createApiKey', { name: 'editor', role: 'ADMIN' }, 'secret'))['secret']
 
 let count = 0
 /** A run that waits at the gate, after one of two people has approved other arguments than those first asked. */

@@ -1,30 +1,23 @@
 /** Requests that are held while something runs or a person is asked: they count as streams of their key, and end with it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { makeGatedAgent } from '../support/gated-agent.ts'
+import { openHarness } from '../support/harness.ts'
 import { watchPlaces, type Places } from '../support/held-places.ts'
 import { runApis } from '../support/run-apis.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let agent: GatedAgent
 let key: { id: string; secret: string }
 let places: Places
-beforeAll(async () => {
-  // Holds far longer than a test may take, so that a request which is not ended fails it.
-  const holds = { inlineHoldMs: 600_000, roundHoldMs: 600_000, runMs: 600_000 }
-  h = await openHarness({ maxStreamsPerKey: 2, toolTimeoutMs: 600_000 }, { mcp: holds })
-  agent = await makeGatedAgent(h)
-})
+// Holds far longer than a test may take, so that a request which is not ended fails it.
+const holds = { inlineHoldMs: 600_000, roundHoldMs: 600_000, runMs: 600_000 }
+const h = await forFile(openHarness({ maxStreamsPerKey: 2, toolTimeoutMs: 600_000 }, { mcp: holds }))
+const agent = await forFile(makeGatedAgent(h))
 beforeEach(async () => {
   const made = await h.mutate('createApiKey', { name: 'c', role: 'CALLER' }, 'apiKey { id } secret')
   key = { secret: made['secret'], id: made['apiKey'].id }
   places = watchPlaces([h], key.id)
 })
 afterEach(() => places.stop())
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
 
 const pays = 'call pay {"word":"a"}\nthen\nsay paid'
 

@@ -2,24 +2,16 @@
  * Every API that starts runs refuses the same callers, starts nothing for them, and leaves the same entries in the audit
  * as startGeneration of GraphQL does.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { runApis, type Door } from '../support/run-apis.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { runApis } from '../support/run-apis.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let door: Door
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const id = await fixtures.agent({ name: 'plain', mcp: { enabled: true } })
-  door = { url: h.url, key: adminKey, agent: { id, name: 'plain' } }
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const plainId = await fixtures.agent({ name: 'plain', mcp: { enabled: true } })
+const door = { url: h.url, key: adminKey, agent: { id: plainId, name: 'plain' } }
 
 async function makeKey(input: object) {
   const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret')

@@ -1,14 +1,9 @@
 /** The model that the frameworks of a measurement share. */
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startPeer, type Peer } from '../../bench/peer.ts'
+import { expect, it } from 'vitest'
+import { startPeer } from '../../bench/peer.ts'
+import { forFile } from '../support/for-file.ts'
 
-let model: Peer
-
-beforeAll(async () => {
-  model = await startPeer('model')
-})
-
-afterAll(() => model?.close())
+const model = await forFile(startPeer('model'))
 
 async function answerTo(messages: object[], stream: boolean): Promise<string> {
   const body = JSON.stringify({ model: 'bench', messages, stream })

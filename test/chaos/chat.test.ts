@@ -2,15 +2,12 @@
  * kill -9 in the middle of a chat's stream: the page resumes at the process that comes next, and shows every part once.
  * The run goes on by itself, and no call is executed twice.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openChat, partsOf, type FrontEnd } from '../api/protocols/chat/front-end.ts'
-import { first, key, prompt, second, startKillable, type Killable } from './killable.ts'
+import { first, key, prompt, second, startKillable } from './killable.ts'
+import { forFile } from '../support/for-file.ts'
 
-let server: Killable
-beforeAll(async () => {
-  server = await startKillable('PGlite')
-})
-afterAll(() => server?.close())
+const server = await forFile(startKillable('PGlite'))
 
 const places: [string, (shown: unknown[]) => boolean][] = [
   ['in the first text', (shown) => String(shown[1] ?? '').includes('charlie')],

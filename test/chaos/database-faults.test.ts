@@ -5,17 +5,69 @@
  */
 import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
-import { query } from '../../src/store/db/database.ts'
+import { type Database, query } from '../../src/store/db/database.ts'
 import { helloBegins } from '../../src/store/db/postgres/session.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
-import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
+import { type DatabaseProxy, type Fate, startDatabaseProxy } from '../support/database-proxy.ts'
 import { dose } from '../support/dose.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { pgliteFaults } from '../support/pglite-faults.ts'
+import { adminKey, type Harness, openHarness } from '../support/harness.ts'
 import { prepare, startClients } from './clients.ts'
 import { judge, type Rows, type Tally } from './judgement.ts'
 import { startOutside } from './outside.ts'
 import { randomSchedule } from '../support/random.ts'
+import type { PGlite, Transaction } from '@electric-sql/pglite'
+
+/** Statements of an embedded database that fail: before they are executed, or after. */
+interface PgliteFaults {
+  faults(): number
+  /** Statements fail from now on. */
+  begin(): void
+  /** Statements succeed from now on. */
+  calm(): void
+}
+
+type Query = PGlite['query']
+
+/**
+ * Makes statements of this database, COMMIT included, fail as `fate` decides: with `before` the statement is not
+ * executed, with `after` it is, and the caller gets an error.
+ */
+function pgliteFaults(db: Database, fate: () => 'pass' | 'before' | 'after'): PgliteFaults {
+  const client = (db as unknown as { $client: PGlite }).$client
+  const plainQuery: Query = client.query.bind(client)
+  const transaction = client.transaction.bind(client)
+  let count = 0
+  const failing = (run: Query): Query =>
+    (async (...statement: Parameters<Query>) => {
+      const what = fate()
+      if (what !== 'pass') count++
+      if (what === 'before') throw new Error('could not write: the disk is gone')
+      const result = await run(...statement)
+      if (what === 'after') throw new Error('could not sync: the disk is gone')
+      return result
+    }) as Query
+  const failingTransaction = (async (work: (tx: Transaction) => Promise<unknown>) => {
+    const result = await transaction((tx) => {
+      const own: Query = tx.query.bind(tx)
+      return work(Object.assign(tx, { query: failing(own) }))
+    })
+    const what = fate()
+    if (what !== 'after') return result
+    count++
+    throw new Error('could not sync: the disk is gone')
+  }) as PGlite['transaction']
+  return {
+    faults: () => count,
+    begin() {
+      client.query = failing(plainQuery)
+      client.transaction = failingTransaction
+    },
+    calm() {
+      client.query = plainQuery
+      client.transaction = transaction
+    },
+  }
+}
 
 const leaseMs = 2000
 const schedules = dose(30, 10_000)

@@ -2,41 +2,25 @@
  * The life of a file in a bucket, cut off at each request that the bucket gets: before the object store has done it, or before
  * its answer arrives; once, or until this server has given up. Whoever asks again comes to the same end.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { sql } from '../../src/store/db/sql.ts'
 import { query } from '../../src/store/db/database.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startS3Server, type S3Server } from '../support/s3-server.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let s3: S3Server
-let blobDir: string
-let toolId: string
-
-beforeAll(async () => {
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-cut-'))
-  s3 = await startS3Server()
-  h = await openHarness({ blobDir, s3: s3.settings() })
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'reader' })
-  const http = {
-    url: `${fixtures.upstream.url}/send`,
-    inputSchema: objectSchema({ to: { type: 'string' } }),
-  }
-  const input = { name: 'send', gate: { autoApprove: false }, config: { http } }
-  toolId = (await h.mutate('createTool', input, 'tool { id }'))['tool'].id
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-  await s3?.close()
-  await rm(blobDir, { recursive: true, force: true })
-})
+const blobDir = await folderForFile()
+const s3 = await forFile(startS3Server())
+const h = await forFile(openHarness({ blobDir, s3: s3.settings() }))
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'reader' })
+const http = {
+  url: `${fixtures.upstream.url}/send`,
+  inputSchema: objectSchema({ to: { type: 'string' } }),
+}
+const input = { name: 'send', gate: { autoApprove: false }, config: { http } }
+const toolId: string = (await h.mutate('createTool', input, 'tool { id }'))['tool'].id
 
 /** As a client that asks again after every refusal that passes, and after an answer that did not come. */
 function untilDone<T>(ask: () => Promise<T | null>): Promise<T> {

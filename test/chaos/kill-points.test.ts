@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { chaosSeed } from '../support/random.ts'
@@ -41,9 +41,7 @@ const unrepeated: Record<Point, { status: string; requests: number }> = {
   'after the commit, before the hint': { status: 'SUCCEEDED', requests: 1 },
 }
 
-const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(databases)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let upstream: Loopback
   let entry: string
   let settings: Record<string, string>
@@ -94,8 +92,8 @@ describe.each(databases)('on %s', (kind) => {
 
   /** By default every case runs on one of the databases, by the seed on which; with the full dose on all of them. */
   const isChosen = (point: Point, call: (typeof calls)[number]) =>
-    dose(databases.length, 1) === 1 ||
-    (points.indexOf(point) + calls.indexOf(call) + databases.indexOf(kind) + chaosSeed) % 2 === 0
+    dose(databaseKinds.length, 1) === 1 ||
+    (points.indexOf(point) + calls.indexOf(call) + databaseKinds.indexOf(kind) + chaosSeed) % 2 === 0
 
   describe.each(points)('killed %s', (point) => {
     test.each(calls.filter((call) => isChosen(point, call)))(

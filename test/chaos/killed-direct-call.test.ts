@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { mutate } from '../support/ask.ts'
 import { callRaw } from '../support/bridge.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { drawn } from '../support/random.ts'
@@ -39,7 +39,7 @@ interface Fixture {
   name: string
 }
 
-describe.each(drawn(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   const closers: (() => unknown)[] = []
   const running: Replica[] = []
   const requests = new Map<string, number>()

@@ -1,19 +1,18 @@
 /** Child runs under load: outputs, verdicts, cancels and expiry at the same time, on all replicas. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
+import { type DatabaseKind, databaseKinds } from '../support/databases.ts'
 import type { Harness } from '../support/harness.ts'
 import { makeAgent } from '../support/nested-fixtures.ts'
-import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { orphans } from './judgement.ts'
 import { drawn, randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const terminal = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 
-describe.each(drawn(kinds))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let deployment: Deployment
   let top: Harness
   beforeAll(async () => {

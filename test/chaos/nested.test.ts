@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { drawn } from '../support/random.ts'
 
@@ -20,10 +20,9 @@ const points = ['start', 'end'].flatMap((kind) => [
   `after the statement of the ${kind}, before its commit`,
   `after the commit of the ${kind}, before the hint`,
 ])
-const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const schema = { type: 'object', properties: { word: { type: 'string' } } }
 
-describe.each(drawn(databases))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let entry: string
   let settings: Record<string, string>
   let replica: Replica | null = null

@@ -5,28 +5,24 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { retryRules } from '../../src/domain/generations/step/tries.ts'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { openDeployment } from '../support/deployment.ts'
 import { refuseWrites } from '../support/refusing-tables.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { startStrictProvider, testKey } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
 const key = 'gh_tries_operator_012345678901234567890123456789012345'
-const kinds = hasPostgres ? (['PGlite', 'PostgreSQL'] as const) : (['PGlite'] as const)
 const closers: (() => unknown)[] = []
-let provider: StrictProvider
-beforeAll(async () => {
-  provider = await startStrictProvider()
-})
+const provider = await forFile(startStrictProvider())
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
   provider.clear()
 })
-afterAll(() => provider?.close())
 
 type Mutate = (name: string, input: object, fields: string) => Promise<Record<string, any>>
 
@@ -46,7 +42,7 @@ async function startRun(make: Mutate): Promise<string> {
 
 const exhausted = { status: 'FAILED', error: { code: 'NOT_STORED' } }
 
-describe.each(kinds)('on %s', { timeout: 720_000 }, (kind) => {
+describe.each(databaseKinds)('on %s', { timeout: 720_000 }, (kind) => {
   test('a disk that stays full', async () => {
     const deployment = await openDeployment(kind, { leaseMs: 2000 }, 1)
     closers.push(() => deployment.close())

@@ -1,28 +1,24 @@
 /** Processes that are paused for longer than their lease, or killed while a caller waits. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask, mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { databaseKinds, embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
 const key = 'gh_pause_operator_012345678901234567890123456789012345'
 const leaseMs = 1500
 const closers: (() => unknown)[] = []
 const waiting: (() => void)[] = []
-let upstream: Loopback
-let entry: string
 
-beforeAll(async () => {
-  entry = (await buildServer()).entry
-  upstream = await startLoopback(
-    (_request, response) => void waiting.push(() => response.writeHead(200).end('paid')),
-  )
-  closers.push(() => upstream.close())
-})
+const entry: string = (await buildServer()).entry
+const upstream = await startLoopback(
+  (_request, response) => void waiting.push(() => response.writeHead(200).end('paid')),
+)
+closers.push(() => upstream.close())
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
@@ -49,7 +45,7 @@ async function payTool(url: string): Promise<string> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
+test.each(databaseKinds)(
   'a process on %s that was paused for longer than its lease continues its own calls, as after a laptop has slept',
   { timeout: 180_000 },
   async (kind) => {

@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { dose } from '../support/dose.ts'
 import { embeddedDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { prepare, startClients } from './clients.ts'
 import { judge, orphans } from './judgement.ts'
-import { startOutside, type Outside } from './outside.ts'
+import { startOutside } from './outside.ts'
 import { randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
@@ -20,18 +20,13 @@ const generations = dose(40, 64)
 const kills = dose(4, 8)
 const key = 'gh_chaos_operator_012345678901234567890123456789012'
 const closers: (() => unknown)[] = []
-let entry: string
-let outside: Outside
-let dataDir: string
 
-beforeAll(async () => {
-  entry = (await buildServer()).entry
-  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-chaos-'))
-  closers.push(() => rm(dataDir, { recursive: true, force: true }))
-  await embeddedDatabase(dataDir)
-  outside = await startOutside(250)
-  closers.push(() => outside.close())
-})
+const entry: string = (await buildServer()).entry
+const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-chaos-'))
+closers.push(() => rm(dataDir, { recursive: true, force: true }))
+await embeddedDatabase(dataDir)
+const outside = await startOutside(250)
+closers.push(() => outside.close())
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })

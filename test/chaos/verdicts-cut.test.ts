@@ -3,42 +3,28 @@
  * answer. The person does the same again; the call runs once, with one vote.
  */
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { signatureOf } from '../../src/domain/followers/slack/interactions.ts'
 import { makeFixtures } from '../support/fixtures.ts'
 import type { GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { openLinkFixtures, sendForm, type LinkFixtures } from '../support/link-fixtures.ts'
-import { headlineOf, openSlackFixtures, user, type SlackFixtures } from '../support/slack-fixtures.ts'
-import {
-  channel,
-  interact,
-  openSlackServer,
-  pressOf,
-  signingSecret,
-  type SlackServer,
-} from '../support/slack-server.ts'
+import { openHarness } from '../support/harness.ts'
+import { openLinkFixtures, sendForm } from '../support/link-fixtures.ts'
+import { headlineOf, openSlackFixtures, user } from '../support/slack-fixtures.ts'
+import { channel, interact, openSlackServer, pressOf, signingSecret } from '../support/slack-server.ts'
 
-let links: Harness
-let presses: Harness
-let slack: SlackServer
-let byLink: LinkFixtures
-let bySlack: SlackFixtures
 const closers: (() => unknown)[] = []
 
-beforeAll(async () => {
-  slack = await openSlackServer()
-  closers.push(() => slack.close())
-  links = await openHarness()
-  closers.push(() => links.stop())
-  byLink = await openLinkFixtures(links)
-  closers.push(() => byLink.close())
-  presses = await openHarness({ slackApiUrl: slack.url })
-  closers.push(() => presses.stop())
-  const fixtures = await makeFixtures(presses)
-  closers.push(() => fixtures.close())
-  bySlack = await openSlackFixtures(presses, fixtures, slack)
-})
+const slack = await openSlackServer()
+closers.push(() => slack.close())
+const links = await openHarness()
+closers.push(() => links.stop())
+const byLink = await openLinkFixtures(links)
+closers.push(() => byLink.close())
+const presses = await openHarness({ slackApiUrl: slack.url })
+closers.push(() => presses.stop())
+const fixtures = await makeFixtures(presses)
+closers.push(() => fixtures.close())
+const bySlack = await openSlackFixtures(presses, fixtures, slack)
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })

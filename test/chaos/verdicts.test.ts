@@ -2,16 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import postgres from 'postgres'
 import { giveVerdict } from '../../src/domain/approvals/index.ts'
-import { hasPostgres } from '../support/databases.ts'
+import { type DatabaseKind, databaseKinds } from '../support/databases.ts'
 import { dose } from '../support/dose.ts'
-import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { drawn, randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(drawn(kinds))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let deployment: Deployment
   beforeAll(async () => {
     deployment = await openDeployment(kind)

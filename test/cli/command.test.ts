@@ -5,24 +5,19 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 import { command, finished, terminal } from './command.ts'
+import { forFile } from '../support/for-file.ts'
 
-let shop: Shop
-let env: Record<string, string>
-let folder: string
-beforeAll(async () => {
-  shop = await openShop({ isDestructive: true })
-  env = { GATEHOUSE_URL: shop.h.url, GATEHOUSE_KEY: adminKey }
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-cli-'))
-})
+const shop = await forFile(openShop({ isDestructive: true }))
+const env: Record<string, string> = { GATEHOUSE_URL: shop.h.url, GATEHOUSE_KEY: adminKey }
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-cli-'))
 afterAll(async () => {
   await rm(folder, { recursive: true })
-  await shop.close()
 })
 
 const lines = (text: string) =>

@@ -2,17 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { NotFoundError, type SubmissionStatus } from '../../client/index.ts'
 import { startCuttable } from '../support/cuttable.ts'
-import { hasPostgres } from '../support/databases.ts'
-import { openDeployment, type Deployment, type DatabaseKind } from '../support/deployment.ts'
+import { databaseKinds } from '../support/databases.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { clientOf } from './clients.ts'
 import { randomSchedule } from '../support/random.ts'
 
 const random = randomSchedule()
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let agentId: string
   beforeAll(async () => {

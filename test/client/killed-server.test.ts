@@ -1,27 +1,20 @@
 /** kill -9 of the server while a client follows a generation and runs its tools: nothing lost, nothing twice. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../client/index.ts'
 import { mutate } from '../support/ask.ts'
 import { buildServer } from '../support/build.ts'
-import { embeddedDatabase, hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, embeddedDatabase, postgresDatabase } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { drawn } from '../support/random.ts'
+import { folderForFile } from '../support/for-file.ts'
 
-const kinds = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-let entry: string
-let folder: string
-beforeAll(async () => {
-  entry = (await buildServer()).entry
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-client-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const entry: string = (await buildServer()).entry
+const folder = await folderForFile()
 
-describe.each(drawn(kinds))('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   test(
     'a run with client tools ends well through two kills and a rolling restart',
     { timeout: 720_000 },

@@ -1,6 +1,6 @@
 /** Requests of the client: typed errors, and repeats of exactly what is safe to repeat. */
 import { parse } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   ConflictError,
   createClient,
@@ -15,14 +15,11 @@ import {
 import { objectSchema } from '../support/fixtures.ts'
 import { adminKey } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
-import { openShop, type Shop } from '../support/web-fixtures.ts'
+import { openShop } from '../support/web-fixtures.ts'
 import { clientOf } from './clients.ts'
+import { forFile } from '../support/for-file.ts'
 
-let shop: Shop
-beforeAll(async () => {
-  shop = await openShop()
-})
-afterAll(() => shop.close())
+const shop = await forFile(openShop())
 
 /** A fetch that really sends, and loses the first answers to requests with this text. */
 function losing(text: string, times: number) {

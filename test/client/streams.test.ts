@@ -1,6 +1,6 @@
 /** Streams of the client: every event once, in order, whatever happens to the connections and however slowly they are read. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { followProject, isLastEvent } from '../../client/core.ts'
 import * as documents from '../../client/documents.ts'
@@ -9,26 +9,18 @@ import { CursorExpiredError, UnauthenticatedError, type ProjectEvent } from '../
 import { serverOf } from '../../client/server.ts'
 import { socketTransport } from '../../client/socket.ts'
 import { startCuttable } from '../support/cuttable.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
 import { startFreezable } from './freezable.ts'
 import { clientOf, durable, logOf, transports, watchedCore } from './clients.ts'
 import { randomSchedule } from '../support/random.ts'
+import { forFile } from '../support/for-file.ts'
 
 const random = randomSchedule()
 
-let h: Harness
-let fixtures: Fixtures
-let agentId: string
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  agentId = await fixtures.agent()
-})
-afterAll(async () => {
-  await fixtures.close()
-  await h.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const agentId = await fixtures.agent()
 
 /** What is followed on this server. */
 const topics = () => h.app.services.broadcaster.topicCount()

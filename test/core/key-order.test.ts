@@ -12,7 +12,7 @@ import {
 import { connect } from '../../src/store/db/connect.ts'
 import { jsonb, query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
-import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, memoryDatabase, postgresDatabase } from '../support/databases.ts'
 
 const names = ['b', 'a', 'aa', 'note', 'é', 'zz', '😀', '__proto__', 'constructor', '', 'ﬀ', 'Z', '10', '9']
 
@@ -34,25 +34,22 @@ const open = {
   },
 }
 
-test.each(hasPostgres ? (['PGlite', 'PostgreSQL'] as const) : (['PGlite'] as const))(
-  '%s loses the order, and it comes back',
-  async (kind) => {
-    const { db, close } = await open[kind]()
-    try {
-      await fc.assert(
-        fc.asyncProperty(fc.array(value, { minLength: 1 }), async (sent) => {
-          const [row] = await query<{ back: Json; order: KeyOrder | null }>(
-            db,
-            sql`select ${jsonb(sent)} as back, ${jsonb(keyOrderOf(sent))} as "order"`,
-          )
-          expect(writeJson(inKeyOrder(row!.back, row!.order))).toBe(writeJson(sent))
-        }),
-      )
-    } finally {
-      await close()
-    }
-  },
-)
+test.each(databaseKinds)('%s loses the order, and it comes back', async (kind) => {
+  const { db, close } = await open[kind]()
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.array(value, { minLength: 1 }), async (sent) => {
+        const [row] = await query<{ back: Json; order: KeyOrder | null }>(
+          db,
+          sql`select ${jsonb(sent)} as back, ${jsonb(keyOrderOf(sent))} as "order"`,
+        )
+        expect(writeJson(inKeyOrder(row!.back, row!.order))).toBe(writeJson(sent))
+      }),
+    )
+  } finally {
+    await close()
+  }
+})
 
 test('nothing is stored where the database keeps the order', () => {
   expect(keyOrderOf({ a: 1, b: [{ c: 1, dd: 2 }], aa: { x: 1 } })).toBeNull()

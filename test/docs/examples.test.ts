@@ -5,11 +5,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSchema, parse, validate } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startExampleHosts, type ExampleHosts } from './example-hosts.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startExampleHosts } from './example-hosts.ts'
 import { examplesOf } from './blocks.ts'
 import { filesBelow, read, root } from './documents.ts'
-import { arrive, type Newcomer } from './newcomer.ts'
+import { arrive } from './newcomer.ts'
+import { forFile } from '../support/for-file.ts'
 
 /** README, then the quickstart, then the other guides in the order in which README and the list of clients name them. */
 const linksOf = (file: string, pattern: RegExp) => [...read(file).matchAll(pattern)].map((match) => match[1]!)
@@ -22,16 +23,10 @@ const examples = files.map((file) => ({ file, found: examplesOf(file, read(file)
 const all = examples.flatMap(({ found }) => found)
 const runnable = ['graphql', 'sh', 'js', 'json']
 
-let hosts: ExampleHosts
-let newcomer: Newcomer
-
-beforeAll(async () => {
-  hosts = await startExampleHosts()
-  newcomer = await arrive(hosts)
-})
+const hosts = await forFile(startExampleHosts())
+const newcomer = await arrive(hosts)
 afterAll(async () => {
   await newcomer?.leave()
-  await hosts?.close()
   const ran = all.filter((one) => one.excuse === null).length
   console.log(`examples of the documents: ${ran} ran, ${all.length - ran} excused`)
 })

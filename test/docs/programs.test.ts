@@ -9,27 +9,20 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildServer } from '../support/build.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { copilotKitPackages, describeWithPeers, hasPeers, importPeer, peerFile } from '../support/peers.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider, type StrictProvider } from '../support/strict-provider.ts'
 import { servePage } from '../support/vite-page.ts'
 import { examplesOf, type Example } from './blocks.ts'
 import { read } from './documents.ts'
 import { installCommand } from './newcomer.ts'
 import { openShell } from './shell.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 /** The one example of a guide with this text in it. Its answers stay in the guide. */
 function exampleOf(guide: string, part: string): Example {
@@ -100,10 +93,7 @@ describeWithPeers('programs that ask the agent `support` for a refund', () => {
   let count = 0
   beforeAll(async () => {
     provider = await startStrictProvider()
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const { baseUrl } = provider.settings('compatible')
-    const record = { name: 'scripted', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', record, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'scripted')
     const config = {
       http: {
         url: `${fixtures.upstream.url}/refund`,

@@ -1,11 +1,8 @@
 /**
  * The command after a restore: calls in flight become UNKNOWN, once, and cursors of the lost incarnation are refused.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { afterRestore } from '../../src/after-restore.ts'
 import { createApp } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
@@ -14,15 +11,12 @@ import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey, harnessOf, type Harness } from '../support/harness.ts'
 import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { folderForFile } from '../support/for-file.ts'
 
 /** What each run of the command adds to the epoch of every open row: epochs of the lost future are not given out again. */
 const leap = 2 ** 16
-let dataDir: string
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-restored-'))
-  await embeddedDatabase(dataDir)
-})
-afterAll(() => rm(dataDir, { recursive: true, force: true }))
+const dataDir = await folderForFile()
+await embeddedDatabase(dataDir)
 
 const configOf = (): Config => ({
   ...loadConfig({

@@ -1,34 +1,15 @@
 /** Every field of an agent has an effect, and counts keep counting across pauses. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { afterEach, expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: StrictProvider
-
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-  const record = {
-    name: 'wire',
-    kind: 'COMPATIBLE',
-    baseUrl: `${provider.url}/v1`,
-    secretName: 'MODEL_KEY',
-    defaultModel: 'm',
-  }
-  const made = await h.mutate('setProvider', record, 'provider { name }')
-  expect(made['provider']).toEqual({ name: 'wire' })
-})
+const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await addProvider(h, provider, 'compatible', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await fixtures?.close()
-  await provider?.close()
-})
 
 const json = JSON.stringify
 const done = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']

@@ -1,27 +1,17 @@
 /** An idempotent call whose worker dies each time is not repeated for ever. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { callFields, gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { callFields, gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let deadly: Loopback
-
-beforeAll(async () => {
-  deadly = await startLoopback(() => {})
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), deadly?.close()])
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const deadly = await forFile(startLoopback(() => {}))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 const refused = { status: 'ERRORED', errorCode: 'too_many_attempts', attempt: 5 }
 

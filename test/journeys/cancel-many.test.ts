@@ -1,13 +1,11 @@
 /** Cancelling all runs that a filter finds: those that wait end with their questions, others stay, and nobody reaches what is not theirs. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
 import type { Harness } from '../support/harness.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   let gate: GateFixtures

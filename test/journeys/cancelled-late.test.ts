@@ -1,26 +1,20 @@
 /** A call that its caller cancels while it runs: the result says what happened. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { rpc } from '../support/bridge.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let slow: Loopback
 let answer: () => void
 
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { taskAfterMs: 20 } })
-  fixtures = await makeFixtures(h)
-  slow = await startLoopback((_request, response) => {
+const h = await forFile(openHarness({}, { mcp: { taskAfterMs: 20 } }))
+const fixtures = await forFile(makeFixtures(h))
+const slow = await forFile(
+  startLoopback((_request, response) => {
     answer = () => response.end('it was done')
-  })
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
-  await h?.stop()
-})
+  }),
+)
 
 async function startedTask(name: string, more: object = {}) {
   const http = { url: `${slow.url}/${name}`, inputSchema: objectSchema({}) }

@@ -3,30 +3,25 @@
  * remembers saves reads. Here are the races that this could lose.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { holdResponse, loseResponse, watchStatements } from '../support/held-statement.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 let made = 0
 
-beforeAll(async () => {
-  upstream = await startLoopback((request, response) =>
+const upstream = await forFile(
+  startLoopback((request, response) =>
     response.writeHead(200, { 'content-type': 'text/plain' }).end(request.url),
-  )
-  // A lease that is longer than any test: nothing here may be saved by its end.
-  h = await openHarness({ leaseMs: 300_000 })
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  ),
+)
+// A lease that is longer than any test: nothing here may be saved by its end.
+const h = await forFile(openHarness({ leaseMs: 300_000 }))
 
 const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
 const ends = ['COMPLETED', 'FAILED', 'CANCELLED']

@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startDemoUpstream, type DemoUpstream } from '../../src/demo/upstream.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { expect, test } from 'vitest'
+import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { openHarness } from '../support/harness.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: DemoUpstream
-
-beforeAll(async () => {
-  upstream = await startDemoUpstream({ port: 0 })
-  h = await openHarness()
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+const upstream = await forFile(startDemoUpstream({ port: 0 }))
+const h = await forFile(openHarness())
 
 const object = (properties: object, required: string[]) => ({
   type: 'object',

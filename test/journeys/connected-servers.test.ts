@@ -2,23 +2,19 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { command } from '../cli/command.ts'
 import type { Fixtures } from '../support/fixtures.ts'
 import { gateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { peerFile, peerTest } from '../support/peers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let folder: string
 const closers: (() => unknown)[] = []
-beforeAll(async () => {
-  h = await openHarness()
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'gatehouse-connected-')))
-})
+const h = await forFile(openHarness())
+const folder: string = await realpath(await mkdtemp(join(tmpdir(), 'gatehouse-connected-')))
 afterAll(async () => {
   for (const close of closers) await close()
-  await h.stop()
   await rm(folder, { recursive: true })
 })
 

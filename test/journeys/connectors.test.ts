@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { connectorFetch } from '../../src/domain/upstream/connector/fetch.ts'
 import { nowPlus, query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
@@ -18,31 +18,12 @@ import { openHarness, type Harness } from '../support/harness.ts'
 /** Longer than a test: what ends before has ended by what it is about. */
 const toolTimeoutMs = 600_000
 const program = resolve(import.meta.dirname, '../support/stdio-server.mjs')
-let replicas: { h: Harness; gates: GateFixtures }[]
-let folder: string
-let key: string
 const closers: (() => unknown)[] = []
 
 /** The replica that connectors dial, and the one that clients ask. On PostgreSQL they are two. */
 const dialled = () => replicas[0]!
 const asked = () => replicas.at(-1)!
 
-beforeAll(async () => {
-  const database = hasPostgres ? await postgresDatabase() : null
-  if (database) closers.push(() => database.drop())
-  replicas = []
-  for (const _ of database ? [1, 2] : [1]) {
-    const h = await openHarness({
-      toolTimeoutMs,
-      ...(database ? { databaseUrl: database.url } : {}),
-    })
-    closers.push(() => h.stop())
-    replicas.push({ h, gates: gateFixtures(h, null as unknown as Fixtures) })
-  }
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-connect-'))
-  closers.push(() => rm(folder, { recursive: true, force: true }))
-  key = (await asked().gates.key({ policy: policyFor('*') })).secret
-})
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
@@ -50,6 +31,21 @@ afterAll(async () => {
 const policyFor = (name: string) => ({
   statement: [{ effect: 'Allow', action: ['connectors:Serve'], resource: [`connector/${name}`] }],
 })
+
+const database = hasPostgres ? await postgresDatabase() : null
+if (database) closers.push(() => database.drop())
+const replicas: { h: Harness; gates: GateFixtures }[] = []
+for (const _ of database ? [1, 2] : [1]) {
+  const h = await openHarness({
+    toolTimeoutMs,
+    ...(database ? { databaseUrl: database.url } : {}),
+  })
+  closers.push(() => h.stop())
+  replicas.push({ h, gates: gateFixtures(h, null as unknown as Fixtures) })
+}
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-connect-'))
+closers.push(() => rm(folder, { recursive: true, force: true }))
+const key: string = (await asked().gates.key({ policy: policyFor('*') })).secret
 
 interface Connected {
   connector: Running

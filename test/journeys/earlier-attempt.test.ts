@@ -4,54 +4,47 @@
  */
 import { getTableName, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let slow: Loopback
 let count = 0
 /** How many of the next reads of secrets fail: they come between the commit of an attempt and its request. */
 let failing = 0
 /** Called when the first attempt has arrived, which gets no response. */
 let arrived: () => void
 
-beforeAll(async () => {
-  h = await openHarness({ leaseMs: 3000 })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  const seen = new Set<string>()
-  slow = await startLoopback((request, response) => {
+const h = await forFile(openHarness({ leaseMs: 3000 }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const seen = new Set<string>()
+const slow = await forFile(
+  startLoopback((request, response) => {
     if (seen.has(request.url)) return void response.writeHead(200).end('paid')
     seen.add(request.url)
     arrived()
-  })
-  await h.mutate('setSecret', { name: 'PIN', value: 'a secret of eight' }, 'secret { name }')
-  const { db } = h.app.services
-  const select = db.select.bind(db)
-  db.select = (() => {
-    const start = select()
-    const from = start.from.bind(start)
-    start.from = ((table: Parameters<typeof from>[0]) => {
-      if (failing === 0 || getTableName(table as PgTable) !== 'secrets') return from(table)
-      failing -= 1
-      throw new ConnectionLostError()
-    }) as typeof start.from
-    return start
-  }) as typeof db.select
-})
+  }),
+)
+await h.mutate('setSecret', { name: 'PIN', value: 'a secret of eight' }, 'secret { name }')
+const { db } = h.app.services
+const select = db.select.bind(db)
+db.select = (() => {
+  const start = select()
+  const from = start.from.bind(start)
+  start.from = ((table: Parameters<typeof from>[0]) => {
+    if (failing === 0 || getTableName(table as PgTable) !== 'secrets') return from(table)
+    failing -= 1
+    throw new ConnectionLostError()
+  }) as typeof start.from
+  return start
+}) as typeof db.select
 beforeEach(() => {
   failing = 0
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
-  await h?.stop()
 })
 
 /** A direct call, idempotent or not, whose first attempt is under way and has lost its worker when this resolves. */

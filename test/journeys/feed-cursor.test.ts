@@ -1,21 +1,17 @@
 /** Clients of the log: a snapshot joined to the feed, a run that has ended, two replicas, and the metrics. */
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { followFeed } from '../support/feed-readers.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let projectId: string
 const closers: (() => unknown)[] = []
-beforeAll(async () => {
-  h = await openHarness({ role: 'api' })
-  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-})
+const h = await forFile(openHarness({ role: 'api' }))
+const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 afterAll(async () => {
   for (const close of closers.toReversed()) await close()
-  await h?.stop()
 })
 
 /** The generation and seq that a cursor contains. */

@@ -1,41 +1,27 @@
 /** Files in a bucket: uploaded straight to it, used and downloaded, with the same promises as on the disk. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { sql } from '../../src/store/db/sql.ts'
 import { query } from '../../src/store/db/database.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startS3Server, type S3Server } from '../support/s3-server.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: StrictProvider
-let s3: S3Server
-let blobDir: string
 const maxFileBytes = 100_000
 
-beforeAll(async () => {
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-bucket-'))
-  s3 = await startS3Server()
-  provider = await startStrictProvider()
-  h = await openHarness({ blobDir, maxFileBytes, maxProjectFileBytes: 250_000, s3: s3.settings() })
-  fixtures = await makeFixtures(h)
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  const { baseUrl } = provider.settings('openai')
-  const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', input, 'provider { name }')
-})
+const blobDir = await folderForFile()
+const s3 = await forFile(startS3Server())
+const provider = await forFile(startStrictProvider())
+const h = await forFile(
+  openHarness({ blobDir, maxFileBytes, maxProjectFileBytes: 250_000, s3: s3.settings() }),
+)
+const fixtures = await forFile(makeFixtures(h))
+await addProvider(h, provider, 'openai', 'files')
 afterEach(() => {
   s3.fault = () => null
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close()])
-  await h?.stop()
-  await s3?.close()
-  await rm(blobDir, { recursive: true, force: true })
 })
 
 const fileFields = 'id status size sha256 downloadUrl'

@@ -9,28 +9,18 @@ import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: StrictProvider
-let blobDir: string
 /** The limit for one file, in bytes. */
 const maxFileBytes = 100_000
 let now = Date.now()
 
-beforeAll(async () => {
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
-  provider = await startStrictProvider()
-  h = await openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never)
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close()])
-  await h?.stop()
-  await rm(blobDir, { recursive: true, force: true })
-})
+const blobDir = await folderForFile()
+const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness({ blobDir, maxFileBytes }, { clock: { now: () => now } } as never))
+const fixtures = await forFile(makeFixtures(h))
 
 const fileFields = 'id status size sha256 filename contentType downloadUrl'
 const announce = (input: object, key?: string) =>
@@ -230,10 +220,7 @@ test('files of another project, without bytes, unknown, or for a tool without at
 })
 
 test("the agent's model gets the files of a message, and a note for a deleted one", async () => {
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  const { baseUrl } = provider.settings('openai')
-  const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', input, 'provider { name }')
+  await addProvider(h, provider, 'openai', 'files')
   const agentId = await fixtures.agent({ model: 'files/m' })
   const [kept, gone] = [await uploaded('the words in it'), await uploaded('soon gone', 'gone.txt')]
   await h.mutate('deleteFile', { fileId: gone }, 'file { id }')

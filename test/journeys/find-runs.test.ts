@@ -1,12 +1,10 @@
 /** Finding runs: by the words of what was asked and of the agent, by ids and by errors, on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import type { Harness } from '../support/harness.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   beforeAll(async () => {

@@ -4,19 +4,17 @@
  */
 import type { ServerResponse } from 'node:http'
 import { isSpecType } from '@modelcontextprotocol/client'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { completeArgument, getPrompt, readResource } from '../../src/domain/upstream/index.ts'
 import { loadRows } from '../../src/domain/upstream/state.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
 import { respond, startScriptedMcp, type Scripted, type ScriptedMcp } from '../support/scripted-mcp.ts'
+import { forFile } from '../support/for-file.ts'
 
 type Answering = (response: ServerResponse, id: unknown) => void
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
 const servers: ScriptedMcp[] = []
 /** How the server answers now, by era. */
 let answer: Answering
@@ -36,9 +34,6 @@ const modernOthers: Record<string, Scripted> = {
     }),
 }
 const toolOf: Record<string, string> = {}
-let typedTool: string
-let lists: string
-let projectId: string
 const listing = { name: 'pay', inputSchema: { type: 'object' } }
 const outputSchema = {
   type: 'object',
@@ -62,25 +57,22 @@ const refresh = async (toolId: string) => {
   return (await h.mutate('refreshUpstream', { toolId }, selection))['tool'].upstream
 }
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  const answered: Parameters<typeof startScriptedMcp>[0] = (response, id) => answer(response, id)
-  toolOf['legacy'] = await mcpTool('legacy', await server(startScriptedMcp(answered)))
-  toolOf['modern'] = await mcpTool('modern', await server(startScriptedMcp(answered, modernOthers)))
-  const typed: Record<string, Scripted> = {
-    'tools/list': (response, id) =>
-      respond(response, 200, { jsonrpc: '2.0', id, result: { tools: [{ ...listing, outputSchema }] } }),
-  }
-  typedTool = await mcpTool('typed', await server(startScriptedMcp(answered, typed)))
-  const relay = { resources: ['*'], prompts: ['*'] }
-  lists = await mcpTool('lists', await server(startScriptedMcp(answered, others)), { relay })
-  projectId = (await loadRows(h.app.services.db, [lists]))[0]!.projectId
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const answered: Parameters<typeof startScriptedMcp>[0] = (response, id) => answer(response, id)
+toolOf['legacy'] = await mcpTool('legacy', await server(startScriptedMcp(answered)))
+toolOf['modern'] = await mcpTool('modern', await server(startScriptedMcp(answered, modernOthers)))
+const typed: Record<string, Scripted> = {
+  'tools/list': (response, id) =>
+    respond(response, 200, { jsonrpc: '2.0', id, result: { tools: [{ ...listing, outputSchema }] } }),
+}
+const typedTool: string = await mcpTool('typed', await server(startScriptedMcp(answered, typed)))
+const relay = { resources: ['*'], prompts: ['*'] }
+const lists: string = await mcpTool('lists', await server(startScriptedMcp(answered, others)), { relay })
+const projectId: string = (await loadRows(h.app.services.db, [lists]))[0]!.projectId
 afterAll(async () => {
-  await Promise.all([fixtures?.close(), ...servers.map((one) => one.close())])
-  await h?.stop()
+  await Promise.all(servers.map((one) => one.close()))
 })
 beforeEach(() => {
   for (const name of Object.keys(others)) delete others[name]

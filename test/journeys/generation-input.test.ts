@@ -1,19 +1,11 @@
 /** What a generation was started with can be read afterwards, whatever became of its agent. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 const fields = `{ generation(id: $id) { input { agentVersion
   messages { role content attachments { filename mediaType file { id } } }

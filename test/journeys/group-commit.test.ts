@@ -21,7 +21,7 @@ import type { Basis } from '../../src/domain/basis/proof.ts'
 import { query, type Database } from '../../src/store/db/database.ts'
 import { ConnectionLostError } from '../../src/store/db/storage-error.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { databaseKinds, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { loseResponse } from '../support/held-statement.ts'
 import { holdRow } from '../support/held-row.ts'
@@ -30,7 +30,7 @@ import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
 const begins = 'with g as (insert into tool_calls'
 const ends = 'with o as (select t.id from (select * from jsonb_to_recordset'
 
-describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let h: Harness
   let fixtures: Fixtures
   let ctx: Ctx

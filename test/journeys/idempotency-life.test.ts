@@ -1,27 +1,18 @@
 /** How long an idempotency key is stored: at least a day after its call or run is settled. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { forgetExpiredKeys } from '../../src/domain/access/index.ts'
 import { query } from '../../src/store/db/database.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { leaveBehind } from '../support/left-behind.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 50 } }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 

@@ -1,19 +1,15 @@
 /** Calls that were sent and whose response was lost: UNKNOWN, unless a repeat does no harm (decision 15). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { freePort, startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { freePort, startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let faulty: Loopback
-let modern: ModernServer
 let count = 0
 
 /** The server's behaviour, by the path of the request. */
@@ -35,28 +31,24 @@ const faults: Record<string, Parameters<typeof startLoopback>[0]> = {
 }
 const lost = ['hang', 'reset', 'cut', '408', '502', '503', '504', '524']
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  faulty = await startLoopback((request, response, raw) => faults[request.url]!(request, response, raw))
-  modern = await startModern()
-  for (const name of ['hang', 'silent', 'die', '502'])
-    modern.tools.set(name, { tool: { name }, run: () => new Promise(() => {}) })
-  modern.tools.set('look', { tool: { name: 'look' }, run: () => new Promise(() => {}) })
-  modern.guard = (request, response, body) => {
-    if (!body.includes('"tools/call"')) return false
-    if (body.includes('"silent"')) return true
-    if (body.includes('"die"')) request.socket.destroy()
-    else if (body.includes('"502"')) response.writeHead(502).end('bad gateway')
-    else return false
-    return true
-  }
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), faulty?.close(), modern?.kill()])
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const faulty = await forFile(
+  startLoopback((request, response, raw) => faults[request.url]!(request, response, raw)),
+)
+const modern = await forFile(startModern())
+for (const name of ['hang', 'silent', 'die', '502'])
+  modern.tools.set(name, { tool: { name }, run: () => new Promise(() => {}) })
+modern.tools.set('look', { tool: { name: 'look' }, run: () => new Promise(() => {}) })
+modern.guard = (request, response, body) => {
+  if (!body.includes('"tools/call"')) return false
+  if (body.includes('"silent"')) return true
+  if (body.includes('"die"')) request.socket.destroy()
+  else if (body.includes('"502"')) response.writeHead(502).end('bad gateway')
+  else return false
+  return true
+}
 
 async function httpTool(path: string, more: object = {}, http: object = {}) {
   const name = `met_${path}_${++count}`

@@ -3,31 +3,24 @@
  * attempt of the same number and sends it: the first one, which has sent nothing, says nothing about it.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
 import { holdResponse, holdStatement } from '../support/held-statement.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let upstream: Loopback
 /** Called with the response of the next request, which gets none until the test gives it. */
 let arrived: (answer: () => void) => void
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  upstream = await startLoopback((_request, response) => arrived(() => response.writeHead(200).end('paid')))
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), upstream?.close()])
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const upstream = await forFile(
+  startLoopback((_request, response) => arrived(() => response.writeHead(200).end('paid'))),
+)
 
 /** Ends the lease: the row is due again and the next claim raises the epoch. */
 async function takeAway(generationId: string): Promise<void> {

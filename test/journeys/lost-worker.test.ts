@@ -1,29 +1,24 @@
 /** A worker dies in the middle: what it sent is repeated only where that is safe, and the run continues. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 /** Releases the requests that are held back, by path. */
 const held = new Map<string, () => void>()
 
-beforeAll(async () => {
-  upstream = await startLoopback((request, response) => {
+const upstream = await forFile(
+  startLoopback((request, response) => {
     const answer = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('late')
     // The first request of each path gets no response until the test releases it.
     if (upstream.seen.filter((seen) => seen.url === request.url).length === 1) held.set(request.url, answer)
     else answer()
-  })
-  h = await openHarness()
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness())
 
 /** Ends the lease: the row is due again and the next claim raises the epoch. */
 async function takeAway(generationId: string): Promise<void> {

@@ -1,31 +1,22 @@
 /** Hundreds of callers that wait for calls cost the database as much as one. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { aroundStatements } from '../support/around-statements.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
 import { watchPlaces } from '../support/held-places.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let slow: Loopback
 let answers: (() => void)[] = []
 
-beforeAll(async () => {
-  slow = await startLoopback(
-    (request, response) => void answers.push(() => response.end(`did ${request.body}`)),
-  )
-  h = await openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), slow?.close()])
-  await h?.stop()
-})
+const h = await forFile(openHarness({ databaseUrl: null }, { mcp: { inlineHoldMs: 60_000 } }))
+const slow = await forFile(
+  startLoopback((request, response) => void answers.push(() => response.end(`did ${request.body}`))),
+)
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 /**
  * Counts the statements that read calls for their callers; the returned function gives the count so far. The poll of the

@@ -1,44 +1,35 @@
 /** JSON nested ten thousand levels deep, from everybody whose bytes become values: nothing breaks, and nothing is sent twice. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { describe, expect, test } from 'vitest'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 const deep = nested(10_000)
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let upstream: Loopback
-let modern: ModernServer
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  upstream = await startLoopback((_request, response) => {
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const upstream = await forFile(
+  startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(deep)
-  })
-  modern = await startModern()
-  modern.tools.set('dig', { tool: { name: 'dig' }, run: () => ({ content: [] }) })
-  modern.guard = (_request, response, body) => {
-    if (!body.includes('"tools/call"')) return false
-    const { id } = JSON.parse(body) as { id: number }
-    const isStream = body.includes('"as":"stream"')
-    const answer = `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"a":${deep}}}}`
-    response
-      .writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
-      .end(isStream ? `event: message\ndata: ${answer}\n\n` : answer)
-    return true
-  }
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), upstream?.close(), modern?.kill()])
-  await h?.stop()
-})
+  }),
+)
+const modern = await forFile(startModern())
+modern.tools.set('dig', { tool: { name: 'dig' }, run: () => ({ content: [] }) })
+modern.guard = (_request, response, body) => {
+  if (!body.includes('"tools/call"')) return false
+  const { id } = JSON.parse(body) as { id: number }
+  const isStream = body.includes('"as":"stream"')
+  const answer = `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"a":${deep}}}}`
+  response
+    .writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+    .end(isStream ? `event: message\ndata: ${answer}\n\n` : answer)
+  return true
+}
 
 let count = 0
 async function made(config: object, more: object = {}): Promise<{ id: string; name: string }> {

@@ -1,35 +1,24 @@
 /** What a model or a tool said cannot be stored: it is paid for once, and everybody is told. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { refuseWrites } from '../support/refusing-tables.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
-const kinds = hasPostgres ? (['PGlite', 'PostgreSQL'] as const) : (['PGlite'] as const)
 const answer = { text: 'paid for', usage: { input: 60, output: 7 } }
 const ended = ['COMPLETED', 'FAILED']
 const notOurs = /trigger|refused by the test|insert into|SQLSTATE|steps|\bat \//i
 
-let provider: StrictProvider
-beforeAll(async () => {
-  provider = await startStrictProvider()
-})
+const provider = await forFile(startStrictProvider())
 afterEach(() => void provider.clear())
-afterAll(() => provider?.close())
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   const closers: (() => Promise<void>)[] = []
   beforeAll(async () => {
     deployment = await openDeployment(kind, { leaseMs: 1000 }, 1)
-    const [h] = deployment.replicas
-    await h!.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const { baseUrl } = provider.settings('compatible')
-    await h!.mutate(
-      'setProvider',
-      { name: 'paid', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' },
-      'provider { name }',
-    )
+    await addProvider(deployment.replicas[0]!, provider, 'compatible', 'paid')
   })
   afterEach(async () => {
     for (const close of closers.splice(0)) await close()

@@ -1,33 +1,24 @@
 /** The events of a caller that reaches only its own: whose an event is stands in it, whatever becomes of rows and keys. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eventKinds } from '../../src/domain/events/index.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql, type SQL } from '../../src/store/db/sql.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { forFile } from '../support/for-file.ts'
 
 interface Key {
   id: string
   secret: string
 }
 
-let h: Harness
-let fixtures: Fixtures
-let agentId: string
-let gated: string
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  agentId = await fixtures.agent()
-  const inputSchema = objectSchema({ word: { type: 'string' } })
-  const config = { http: { url: `${fixtures.upstream.url}/pay`, inputSchema } }
-  const gate = { autoApprove: false }
-  gated = (await h.mutate('createTool', { name: 'pay', config, gate }, 'tool { id }'))['tool'].id
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const agentId = await fixtures.agent()
+const inputSchema = objectSchema({ word: { type: 'string' } })
+const config = { http: { url: `${fixtures.upstream.url}/pay`, inputSchema } }
+const gate = { autoApprove: false }
+const gated: string = (await h.mutate('createTool', { name: 'pay', config, gate }, 'tool { id }'))['tool'].id
 
 const actions = [
   '*:Get',

@@ -1,6 +1,6 @@
 /** A caller's trace context reaches tools, upstreams and webhooks, also over a pause; no SDK is loaded here. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { adminKey, type Harness } from '../support/harness.ts'
@@ -12,7 +12,7 @@ import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
 const traceOf = (n: number) => `00-${String(n).padStart(32, 'a')}-00f067aa0ba902b7-01`
 const state = 'vendor=one,other=two'
 
-describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let d: Deployment
   let h: Harness
   let server: ModernServer

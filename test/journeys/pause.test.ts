@@ -5,15 +5,13 @@ import { loadApprovals } from '../../src/domain/approvals/index.ts'
 import { outcomeOf, voteOf } from '../../src/domain/approvals/judge-verdict.ts'
 import { writeVerdict } from '../../src/domain/approvals/write-verdict.ts'
 import { ownerOf } from '../../src/store/work/owner.ts'
-import { hasPostgres } from '../support/databases.ts'
-import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { databaseKinds } from '../support/databases.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import { adminKey } from '../support/harness.ts'
 
 const untilTrue = (isSo: () => Promise<boolean>) => expect.poll(isSo).toBe(true)
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let toolId: string
   let agentId: string

@@ -1,24 +1,16 @@
 /** Platform tools: operations of Gatehouse as tools of agents, with presets, the gate and the caller's rights. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
 let count = 0
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 const shownTool = `tool { id name version ... on PlatformTool { inputSchema actions { action runtimeName inputSchema
   annotations { readOnlyHint destructiveHint } gate { mode source } } } }`

@@ -1,33 +1,26 @@
 /** Which providers agents can name, and what a test of one says: over the wire of each kind, without keys and addresses. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { startStrictProvider, testKey } from '../support/strict-provider.ts'
 import { tryModel } from '../../src/domain/generations/usable-providers.ts'
 import { openModel } from '../../src/domain/models/providers/open-model.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let provider: StrictProvider
-let silent: Loopback
-
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  // It accepts requests and never answers.
-  silent = await startLoopback(() => {})
-  const none = { apiKey: null, baseUrl: null }
-  const google = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
-  // The only process of its database counts exactly.
-  h = await openHarness({
+const provider = await forFile(startStrictProvider())
+const none = { apiKey: null, baseUrl: null }
+const ofGoogle = { apiKey: testKey, baseUrl: provider.settings('google').baseUrl }
+// The only process of its database counts exactly.
+const h = await forFile(
+  openHarness({
     databaseUrl: null,
-    models: { openai: none, anthropic: none, google, compatible: none },
-  })
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-})
+    models: { openai: none, anthropic: none, google: ofGoogle, compatible: none },
+  }),
+)
+// It accepts requests and never answers.
+const silent = await forFile(startLoopback(() => {}))
+await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([provider?.close(), silent?.close()])
-  await h?.stop()
-})
 
 const set = (name: string, kind: string, more: object = {}) =>
   h.mutate(

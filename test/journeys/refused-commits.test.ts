@@ -4,12 +4,9 @@ import { expect, test } from 'vitest'
 import { voidApprovals } from '../../src/domain/approvals/index.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
-import { useGateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import type { Harness } from '../support/harness.ts'
+import { useGateFixtures } from '../support/gate-fixtures.ts'
 
-let h: Harness
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, gate } = opened))
+const { h, gate } = await useGateFixtures()
 
 test('the approval of a call is not voided by a worker that no longer holds its generation', async () => {
   const tool = await gate.gated({ autoApprove: false })

@@ -1,44 +1,22 @@
 /** Tools that a provider refuses are left out of the request to the model; the run goes on, and so do direct calls. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
 import { refusing, sentNames, sentTools } from '../support/tool-refusals.ts'
 import type { Wire } from '../support/wire-frames.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let provider: StrictProvider
-let upstream: Loopback
-let directory: string
 let h: Harness
 
 const open = () => openHarness({ leaseMs: 1000 }, { database: { kind: 'pglite', directory } })
 const done = ['COMPLETED', 'FAILED']
 const ids: Record<string, string> = {}
 
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  upstream = await startLoopback((_request, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
-  )
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-refused-tools-'))
-  directory = join(folder, 'db')
-  await embeddedDatabase(folder)
-  h = await open()
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
-  await make('ask', { client: { inputSchema } })
-})
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await Promise.all([provider?.close(), upstream?.close()])
-  await rm(join(directory, '..'), { recursive: true, force: true })
-})
 
 const inputSchema = objectSchema({ value: { type: 'string' } })
 
@@ -49,11 +27,24 @@ async function make(name: string, config: object, more: object = {}): Promise<vo
 const makeHttp = (name: string, more?: object) =>
   make(name, { http: { url: upstream.url, method: 'GET', inputSchema } }, more)
 
+const provider = await forFile(startStrictProvider())
+const upstream = await forFile(
+  startLoopback((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+  ),
+)
+const folder = await folderForFile()
+const directory: string = join(folder, 'db')
+await embeddedDatabase(folder)
+h = await open()
+// Each restart opens another one.
+afterAll(() => h.stop())
+for (const name of ['good', 'bad', 'worse']) await makeHttp(name)
+await make('ask', { client: { inputSchema } })
+
 /** A provider and an agent of their own, so that no test knows what another one's model has refused. */
 async function agentOn(kind: Wire, name: string, tools: string[], more: object = {}): Promise<string> {
-  const baseUrl = provider.settings(kind).baseUrl
-  const record = { name, kind: kind.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', record, 'provider { name }')
+  await addProvider(h, provider, kind, name)
   const toolIds = tools.map((tool) => ids[tool])
   const input = { name, model: `${name}/m`, toolIds, ...more }
   return (await h.mutate('createAgent', input, 'agent { id }'))['agent'].id

@@ -3,41 +3,32 @@
  * the changes that it must not overlook: made without any hint, as by another process whose hint was lost.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
 import { oneLine } from '../support/one-line.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let upstream: ModernServer
 let reached: unknown[]
 
-beforeAll(async () => {
-  h = await openHarness({ databaseUrl: null })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  upstream = await startModern()
-  upstream.tools.set('echo', {
-    tool: { name: 'echo', description: 'Says it again.' },
-    run: (args: object) => {
-      reached.push(args)
-      return { content: [{ type: 'text', text: 'again' }] }
-    },
-  })
-})
-afterAll(async () => {
-  await upstream?.kill()
-  await fixtures?.close()
-  await h?.stop()
-})
 beforeEach(() => void (reached = []))
 
 const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
+
+const h = await forFile(openHarness({ databaseUrl: null }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const upstream = await forFile(startModern())
+upstream.tools.set('echo', {
+  tool: { name: 'echo', description: 'Says it again.' },
+  run: (args: object) => {
+    reached.push(args)
+    return { content: [{ type: 'text', text: 'again' }] }
+  },
+})
 
 /** Statements over tools, calls, approvals and upstreams, without those of workers and of the poll. */
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {

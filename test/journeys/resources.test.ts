@@ -1,25 +1,17 @@
 /** What operators see of keys, secrets, providers and files: when they are used, by what, and events when they change. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createKeyUses, loadKeyUses } from '../../src/domain/access/index.ts'
 import { query } from '../../src/store/db/database.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { watchStatements } from '../support/held-statement.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-
-beforeAll(async () => {
-  h = await openHarness()
-  upstream = await startLoopback((_request, response) => void response.end('ok'))
-})
-afterAll(async () => {
-  await upstream?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const upstream = await forFile(startLoopback((_request, response) => void response.end('ok')))
 
 const newKey = async (name: string, role = 'VIEWER') => {
   const made = await h.mutate('createApiKey', { name, role }, 'secret apiKey { id createdBy }')

@@ -1,13 +1,11 @@
 /** Retries: a new run begins with the history of another one, whose calls are not run again, and both name each other. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../support/databases.ts'
-import { openDeployment, type DatabaseKind, type Deployment } from '../support/deployment.ts'
+import { databaseKinds } from '../support/databases.ts'
+import { openDeployment, type Deployment } from '../support/deployment.ts'
 import type { Harness } from '../support/harness.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { addProvider, startStrictProvider, type StrictProvider } from '../support/strict-provider.ts'
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let provider: StrictProvider
   let h: Harness
@@ -15,10 +13,7 @@ describe.each(kinds)('on %s', (kind) => {
     deployment = await openDeployment(kind)
     h = deployment.replicas[0]!
     provider = await startStrictProvider()
-    await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-    const baseUrl = `${provider.url}/v1`
-    const record = { name: 'wire', kind: 'COMPATIBLE', baseUrl, secretName: 'MODEL_KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', record, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'wire')
   })
   afterEach(() => expect(provider.clear()).toBe(0))
   afterAll(async () => {

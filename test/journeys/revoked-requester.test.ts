@@ -1,32 +1,23 @@
 /** A call acts for its requester: when that key is no longer valid, nothing is sent. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { callRaw } from '../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { startModern } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let modern: ModernServer
 let count = 0
 
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  modern = await startModern()
-  modern.tools.set('pay', {
-    tool: { name: 'pay', inputSchema: objectSchema({ amount: { type: 'number' } }) },
-    run: () => ({ content: [] }),
-  })
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), modern?.kill()])
-  await h?.stop()
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 50 } }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const modern = await forFile(startModern())
+modern.tools.set('pay', {
+  tool: { name: 'pay', inputSchema: objectSchema({ amount: { type: 'number' } }) },
+  run: () => ({ content: [] }),
 })
 
 const revoke = (id: string) => h.mutate('revokeApiKey', { id }, 'apiKey { id }')

@@ -1,8 +1,7 @@
 /** Rotating the master key: everything encrypted under the old one opens under the new one, or nothing has changed. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createApp } from '../../src/app.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
 import { rotateKey } from '../../src/rotate-key.ts'
@@ -10,22 +9,15 @@ import { query } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
 import { embeddedDatabase } from '../support/databases.ts'
 import { adminKey, harnessOf } from '../support/harness.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let dataDir: string
-let upstream: Loopback
 let toolId: string
 
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-rotate-'))
-  await embeddedDatabase(dataDir)
-  upstream = await startLoopback((_request, response) => void response.end('{}'))
-})
-afterAll(async () => {
-  await upstream?.close()
-  await rm(dataDir, { recursive: true, force: true })
-})
+const dataDir = await folderForFile()
+await embeddedDatabase(dataDir)
+const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
 
 const configOf = (more: Record<string, string> = {}): Config => ({
   ...loadConfig({

@@ -3,15 +3,13 @@ import { sql } from 'drizzle-orm'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { query } from '../../src/store/db/database.ts'
+import { atomically, query } from '../../src/store/db/database.ts'
 import { openTab, type Tab } from '../support/cookie-jar.ts'
-import { hasPostgres } from '../support/databases.ts'
+import { databaseKinds } from '../support/databases.ts'
 import { adminKey } from '../support/harness.ts'
 import { openDeployment, type Deployment } from '../support/deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   /** The replica that signs in, and the one that is asked. */
   let first: string
@@ -75,6 +73,25 @@ describe.each(kinds)('on %s', (kind) => {
     const token = /=(ghs_[^;]+)/.exec(cookie)![1]!
     expect(JSON.stringify(await deployment.rows('select * from sessions'))).not.toContain(token)
     expect(await response.text()).not.toContain(token)
+  })
+
+  test.skipIf(kind === 'PGlite')('a session that ends while it is looked up is not remembered', async () => {
+    const key = await newKey()
+    const { tab } = await signedIn(key.secret)
+    const { db, pubsub } = deployment.replicas[0]!.app.services
+    // Then its use is written, which waits for the row.
+    await deployment.rows(`update sessions set used_at = now() - interval '1 hour'`)
+    const asking = await atomically(db, async (tx) => {
+      await query(tx, sql`delete from sessions where principal_id = ${key.id}`)
+      const asked = tab.gql(viewer)
+      const waiting = `select 1 as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      await expect.poll(() => deployment.rows(waiting)).toEqual([{ n: 1 }])
+      pubsub.publish([{ kind: 'signal', name: 'revoked', id: key.id }])
+      return { asked }
+    })
+    await asking.asked
+    expect(codeOf(await tab.gql(viewer))).toBe('UNAUTHENTICATED')
   })
 
   test('a session that is ended is over on every replica at once, and so are its sockets', async () => {

@@ -1,14 +1,10 @@
 /** Many sockets that ask the same: each gets every event once and in order, whatever the others do meanwhile. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openAcknowledged, type RawSocket } from '../api/graphql/raw-socket.ts'
-import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness } from '../support/harness.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 
 const names =
   'subscription($after: String) { projectEvents(types: [AGENT_CREATED], after: $after) { cursor ... on AgentEvent { name } } }'

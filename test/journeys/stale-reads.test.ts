@@ -1,31 +1,26 @@
 /** A worker reads its rows while its own calls end: what it reads may be older than what it has done. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inGeneration, startCall } from '../../src/domain/tool-calls/index.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { aroundStatements } from '../support/around-statements.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { holdResponse } from '../support/held-statement.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/fixtures.ts'
 import { oneLine } from '../support/one-line.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 let answerPay: (() => void) | null = null
 
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => {
+const upstream = await forFile(
+  startLoopback((_request, response) => {
     answerPay = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('paid')
-  })
-  h = await openHarness({ databaseUrl: null })
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness({ databaseUrl: null }))
 
 /** Delays the next statement with this text and value before the database gets it. */
 function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {

@@ -1,31 +1,22 @@
 /** Statistics of a project: what is counted, in which bucket, and where counting ends. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { countStatistics } from '../../src/domain/statistics/statistics.ts'
 import { connect } from '../../src/store/db/connect.ts'
 import { query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
 import { startRawProvider } from '../support/raw-provider.ts'
-import { testKey } from '../support/strict-provider.ts'
+import { addProvider } from '../support/strict-provider.ts'
 import { framesOf } from '../support/wire-frames.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 const figures = `complete from to verdictP50 verdictP90 tools { name calls errors unknown }
   buckets { start completed failed cancelled expired open inputTokens outputTokens approvals approvalsExpired
@@ -252,10 +243,7 @@ test('a step costs the tools that it called in equal parts, and a run costs what
 test('tokens that a provider read from its cache are counted apart', async () => {
   const provider = await startRawProvider()
   try {
-    const { baseUrl } = provider.settings('compatible')
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const input = { name: 'cheap', kind: 'COMPATIBLE', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-    await h.mutate('setProvider', input, 'provider { name }')
+    await addProvider(h, provider, 'compatible', 'cheap')
     const { agent } = await h.mutate('createAgent', { name: 'cacher', model: 'cheap/m' }, 'agent { id }')
     const usage = { input: 1000, output: 10, cached: 800 }
     provider.script({ chunks: framesOf('compatible', { text: 'Hello.', usage }) })

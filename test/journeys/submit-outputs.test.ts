@@ -1,5 +1,7 @@
 /** submitToolOutputs: partial, repeated, conflicting, late, and twenty at once on two replicas. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
@@ -81,6 +83,20 @@ describe.each(servers)('on $name', ({ name, open }) => {
       ],
     })
   })
+
+  test.skipIf(skipped)(
+    'an output after its time is refused, also before the call has timed out',
+    async () => {
+      const { id, calls } = await waiting()
+      await query(h.app.services.db, sql`update tool_calls set deadline_at = now() where id = ${calls[0]}`)
+      const outputs = calls.map((toolCallId) => ({ toolCallId, output: 'late' }))
+      const { outcomes } = await submit(id, outputs)
+      expect(outcomes.map((one: any) => [one.status, one.error?.code ?? null])).toEqual([
+        ['REFUSED', 'EXPIRED'],
+        ['ACCEPTED', null],
+      ])
+    },
+  )
 
   test.skipIf(skipped)(
     'an identical repeat changes nothing, a different value is a conflict, an unknown id is an error for that id',

@@ -1,33 +1,15 @@
 /** Threads: named by a client, opened before their first run, read page by page, and nobody else's. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openHarness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let provider: StrictProvider
-
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await h.mutate('setSecret', { name: 'MODEL_KEY', value: testKey }, 'secret { name }')
-  const record = {
-    name: 'wire',
-    kind: 'COMPATIBLE',
-    baseUrl: `${provider.url}/v1`,
-    secretName: 'MODEL_KEY',
-    defaultModel: 'm',
-  }
-  await h.mutate('setProvider', record, 'provider { name }')
-})
+const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await addProvider(h, provider, 'compatible', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await fixtures?.close()
-  await provider?.close()
-})
 
 const said = () =>
   provider.journal.at(-1)!.body['messages'].map(({ role, content }: any) => [role, content] as const)

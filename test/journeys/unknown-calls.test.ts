@@ -1,27 +1,23 @@
 /** Calls whose outcome is unknown: listed, settled by a person, or sent once more under the same key. */
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import { callFields, gateFixtures, type GateFixtures } from '../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { callFields, gateFixtures } from '../support/gate-fixtures.ts'
+import { openHarness } from '../support/harness.ts'
 import { leaveBehind } from '../support/left-behind.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
 import { respond, startScriptedMcp } from '../support/scripted-mcp.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
-
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let provider: StrictProvider
-let hanging: Loopback
+import { makeFixtures, objectSchema } from '../support/fixtures.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { forFile } from '../support/for-file.ts'
 
 const held: { destroy(): void }[] = []
 
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  // The first request of each path never gets a response.
-  hanging = await startLoopback((request, response) => {
+const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness())
+// The first request of each path never gets a response.
+const hanging = await forFile(
+  startLoopback((request, response) => {
     if (request.url === '/cut') return void response.destroy()
     if (request.url === '/cut-together') {
       held.push(response)
@@ -29,20 +25,12 @@ beforeAll(async () => {
       return
     }
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
-  })
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-  const { baseUrl } = provider.settings('anthropic')
-  const input = { name: 'wire', kind: 'ANTHROPIC', baseUrl, secretName: 'KEY', defaultModel: 'm' }
-  await h.mutate('setProvider', input, 'provider { name }')
-})
+  }),
+)
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+await addProvider(h, provider, 'anthropic', 'wire')
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close(), hanging?.close()])
-  await h?.stop()
-})
 
 const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: string) =>
   h.mutate('resolveUnknownCall', { toolCallId, outcome, ...more }, `toolCall { ${callFields} }`, key)

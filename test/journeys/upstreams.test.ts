@@ -1,20 +1,17 @@
 /** An upstream through the public API: tested, made a tool, followed, connected by a person. */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { protect, startAuthorizationServer } from '../support/authorization-server.ts'
 import { browse } from '../support/browser.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+import { forFile } from '../support/for-file.ts'
 
 /** Generous, for a busy machine. */
 const patience = { timeout: 90_000 }
 
-let h: Harness
 let server: ModernServer
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 beforeEach(async () => {
   server = await startModern()
   server.tools.set('echo', {

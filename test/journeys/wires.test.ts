@@ -1,50 +1,36 @@
 /** The four wire formats end to end: parallel calls, a pause, a restart in between, and seals that come back. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { embeddedDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { objectSchema } from '../support/fixtures.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { addProvider, startStrictProvider } from '../support/strict-provider.ts'
+import { folderForFile, forFile } from '../support/for-file.ts'
 
-let provider: StrictProvider
-let upstream: Loopback
-let directory: string
 let h: Harness
 
 const open = () => openHarness({ leaseMs: 1000 }, { database: { kind: 'pglite', directory } })
 const done = ['COMPLETED', 'FAILED']
 
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  upstream = await startLoopback((_request, response) =>
+const provider = await forFile(startStrictProvider())
+const upstream = await forFile(
+  startLoopback((_request, response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"t":21}'),
-  )
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-wires-'))
-  directory = join(folder, 'db')
-  await embeddedDatabase(folder)
-  h = await open()
-})
+  ),
+)
+const folder = await folderForFile()
+const directory: string = join(folder, 'db')
+await embeddedDatabase(folder)
+h = await open()
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await h?.stop()
-  await Promise.all([provider?.close(), upstream?.close()])
-  await rm(join(directory, '..'), { recursive: true, force: true })
-})
+afterAll(() => h.stop())
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
   let agentId: string
 
   beforeAll(async () => {
-    await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-    const baseUrl = provider.settings(kind).baseUrl
-    await h.mutate(
-      'setProvider',
-      { name: `my-${kind}`, kind: kind.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' },
-      'provider { name }',
-    )
+    await addProvider(h, provider, kind, `my-${kind}`)
     const schema = objectSchema({ city: { type: 'string' } }, ['city'])
     const make = async (name: string, config: object) =>
       (await h.mutate('createTool', { name: `${name}_${kind}`, config }, 'tool { id }'))['tool'].id

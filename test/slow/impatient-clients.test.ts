@@ -4,34 +4,22 @@
  */
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { allPeers } from '../support/all-peers.ts'
-import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { makeGatedAgent } from '../support/gated-agent.ts'
+import { openHarness } from '../support/harness.ts'
 import { callThrough, connectV1, textOf, type McpResult } from '../support/mcp-clients.ts'
 import { hasPeers, importPeer, peerFile } from '../support/peers.ts'
+import { forFile } from '../support/for-file.ts'
 
 /** Longer than each of the limits. */
 const thinkingMs = 75_000
 
-let h: Harness
+const h = await forFile(openHarness())
 /** Of the clients that give up, and of those that wait. */
-let agent: GatedAgent
-let patientAgent: GatedAgent
-let patientServer: Harness
-
-beforeAll(async () => {
-  h = await openHarness()
-  agent = await makeGatedAgent(h)
-  patientServer = await openHarness()
-  patientAgent = await makeGatedAgent(patientServer)
-})
-afterAll(async () => {
-  await agent?.close()
-  await patientAgent?.close()
-  await h?.stop()
-  await patientServer?.stop()
-})
+const agent = await forFile(makeGatedAgent(h))
+const patientServer = await forFile(openHarness())
+const patientAgent = await forFile(makeGatedAgent(patientServer))
 
 /** Makes one call; the text of its result. Rejects when the client gives up. */
 type Ask = (word: string) => Promise<string>

@@ -2,23 +2,17 @@
 import { PGlite } from '@electric-sql/pglite'
 import { drizzle } from 'drizzle-orm/pglite'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { atomically, query, sqlState, type Database } from '../../src/store/db/database.ts'
 import { databaseOverPglite } from '../../src/store/db/pglite/connect.ts'
 import { preparedStatements } from '../../src/store/db/pglite/statements.ts'
 import { memoryDatabase } from '../support/databases.ts'
+import { forFile } from '../support/for-file.ts'
 
-let client: PGlite
-let db: Database
+const client = await forFile(PGlite.create({ loadDataDir: (await memoryDatabase()).dump }))
+const db = databaseOverPglite(client, () => {})
 /** The same database without prepared statements. */
-let plain: Database
-
-beforeAll(async () => {
-  client = await PGlite.create({ loadDataDir: (await memoryDatabase()).dump })
-  db = databaseOverPglite(client, () => {})
-  plain = drizzle(client) as never
-})
-afterAll(() => client?.close())
+const plain: Database = drizzle(client) as never
 beforeEach(async () => {
   await client.exec(`drop table if exists t; create table t (id int primary key, data jsonb);
     insert into t values (1, '{"a":1}'), (2, null)`)

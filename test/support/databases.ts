@@ -44,6 +44,11 @@ export const emptyPostgresDatabase = (): Promise<TestDatabase> => createDatabase
 /** Whether PostgreSQL is reachable; where it is not, suites that need it are skipped with a message. */
 export const hasPostgres = await answersPostgres()
 
+export type DatabaseKind = 'PGlite' | 'PostgreSQL'
+
+/** The databases that are here. */
+export const databaseKinds: readonly DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+
 export const hasRedis = await answersRedis()
 
 async function answersRedis(): Promise<boolean> {

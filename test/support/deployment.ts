@@ -3,7 +3,7 @@ import { query, type Database } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../../src/config.ts'
 import { adminKey, openHarness, type Harness } from './harness.ts'
-import { postgresDatabase } from './databases.ts'
+import { postgresDatabase, type DatabaseKind } from './databases.ts'
 import { makeFixtures, objectSchema, type Fixtures } from './fixtures.ts'
 
 export interface Deployment {
@@ -16,8 +16,6 @@ export interface Deployment {
   payer(gate: object, more?: object): Promise<{ toolId: string; agentId: string }>
   close(): Promise<void>
 }
-
-export type DatabaseKind = 'PGlite' | 'PostgreSQL'
 
 /** PGlite: one server on an embedded database. PostgreSQL: two servers, or so many, on a database of their own. */
 export async function openDeployment(

@@ -1,7 +1,7 @@
 /** Helpers for tests of the gate: gated tools, pending approvals, decisions, and deadlines. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
+import { forFile } from './for-file.ts'
 import { openHarness, type Harness } from './harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from './fixtures.ts'
 
@@ -46,21 +46,11 @@ const payment = objectSchema(
   ['amount'],
 )
 
-/** Opens a server with fixtures for gates before the tests of this file, and closes them after the last. */
-export function useGateFixtures(
-  opened: (all: { h: Harness; fixtures: Fixtures; gate: GateFixtures }) => void,
-): void {
-  let h: Harness | undefined
-  let fixtures: Fixtures | undefined
-  beforeAll(async () => {
-    h = await openHarness()
-    fixtures = await makeFixtures(h)
-    opened({ h, fixtures, gate: gateFixtures(h, fixtures) })
-  })
-  afterAll(async () => {
-    await fixtures?.close()
-    await h?.stop()
-  })
+/** A server with fixtures for gates, for all tests of a file. */
+export async function useGateFixtures(): Promise<{ h: Harness; fixtures: Fixtures; gate: GateFixtures }> {
+  const h = await forFile(openHarness())
+  const fixtures = await forFile(makeFixtures(h))
+  return { h, fixtures, gate: gateFixtures(h, fixtures) }
 }
 
 /** Uses a harness and its fixtures. */

@@ -1,6 +1,6 @@
 /** An agent for MCP clients with a tool that works, one that fails and one that needs approval, and its approver. */
-import { afterAll, beforeAll } from 'vitest'
 import type { McpTimings } from '../../src/api/mcp/http/mcp-runtime.ts'
+import { forFile } from './for-file.ts'
 import { openHarness, type Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
 import { objectSchema } from './fixtures.ts'
@@ -19,22 +19,10 @@ export interface GatedAgent {
   close(): Promise<void>
 }
 
-/** Opens a server with a gated agent before the tests of this file, and closes both after them. */
-export function useGatedAgent(
-  mcp: Partial<McpTimings>,
-  opened: (parts: { h: Harness; agent: GatedAgent }) => void,
-): void {
-  let h: Harness | undefined
-  let agent: GatedAgent | undefined
-  beforeAll(async () => {
-    h = await openHarness({}, { mcp })
-    agent = await makeGatedAgent(h)
-    opened({ h, agent })
-  })
-  afterAll(async () => {
-    await agent?.close()
-    await h?.stop()
-  })
+/** A server with a gated agent, for all tests of a file. */
+export async function useGatedAgent(mcp: Partial<McpTimings>): Promise<{ h: Harness; agent: GatedAgent }> {
+  const h = await forFile(openHarness({}, { mcp }))
+  return { h, agent: await forFile(makeGatedAgent(h)) }
 }
 
 export async function makeGatedAgent(h: Harness, settings: object = {}): Promise<GatedAgent> {

@@ -1,7 +1,6 @@
 /** Helpers for tests of grants: tools behind a gate, approvals that give a grant, and the grants of a tool. */
 import { useGateFixtures, type GateFixtures } from './gate-fixtures.ts'
 import type { Harness } from './harness.ts'
-import type { Fixtures } from './fixtures.ts'
 
 export type GatedTool = { id: string; name: string }
 
@@ -22,11 +21,10 @@ export const grantFields = `id toolName toolVersion scope schema agentId threadI
 
 const five = { amount: 5 }
 
-/** Opens a server with fixtures for gates and grants before the tests of this file, and closes them after. */
-export function useGrantFixtures(
-  opened: (all: { h: Harness; fixtures: Fixtures; gate: GateFixtures; grants: GrantFixtures }) => void,
-): void {
-  useGateFixtures((all) => opened({ ...all, grants: grantFixtures(all.h, all.gate) }))
+/** A server with fixtures for gates and grants, for all tests of a file. */
+export async function useGrantFixtures() {
+  const all = await useGateFixtures()
+  return { ...all, grants: grantFixtures(all.h, all.gate) }
 }
 
 function grantFixtures(h: Harness, gate: GateFixtures): GrantFixtures {

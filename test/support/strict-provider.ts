@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Harness } from './harness.ts'
 import { LLMock } from '@copilotkit/aimock'
 import type { ProviderSettings } from '../../src/domain/models/providers/open-model.ts'
 import { faultOf, type Issued } from './strict-rules.ts'
@@ -105,6 +106,20 @@ export async function startStrictProvider(): Promise<StrictProvider> {
       await peer.stop()
     },
   }
+}
+
+/** Makes it a provider of the project under this name, in one of the wire formats, with its key as a secret. */
+export async function addProvider(
+  h: Harness,
+  { settings }: Pick<StrictProvider, 'settings'>,
+  kind: Wire,
+  name: string,
+): Promise<void> {
+  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
+  const { baseUrl } = settings(kind)
+  const record = { name, kind: kind.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' }
+  const made = await h.mutate('setProvider', record, 'provider { name }')
+  if (!made['provider']) throw new Error(JSON.stringify(made))
 }
 
 /** Settings for a provider at `url`, whatever server runs there. */

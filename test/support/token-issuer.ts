@@ -1,9 +1,12 @@
 /** An identity provider on loopback: keys, a discovery document, and tokens with any claims. */
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
+import type { Config } from '../../src/config.ts'
 import { startLoopback } from './loopback.ts'
 
 export interface TokenIssuer {
   issuer: string
+  /** The settings of a server that takes its tokens. */
+  oidc: NonNullable<Config['oidc']>
   /** A token with these claims over valid ones; `null` leaves a claim out. */
   token(claims?: Record<string, unknown>, by?: CryptoKey): Promise<string>
   /** A key that the provider does not publish. */
@@ -22,6 +25,14 @@ export async function startTokenIssuer(sound: Record<string, unknown>): Promise<
   })
   return {
     issuer: server.url,
+    oidc: {
+      issuer: server.url,
+      audiences: ['gatehouse'],
+      jwksUrl: null,
+      projectClaim: 'gatehouse_project',
+      roleClaim: 'gatehouse_role',
+      client: null,
+    },
     unpublishedKey: otherPair.privateKey,
     token(claims = {}, by = own.privateKey) {
       const now = Math.floor(Date.now() / 1000)

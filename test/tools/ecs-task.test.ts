@@ -6,10 +6,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { startLoopback } from '../support/loopback.ts'
+import { forFile } from '../support/for-file.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -103,14 +104,12 @@ test('it has the 30 seconds that the guide asks for, which are more than stoppin
   expect(container.stopTimeout * 1000).toBeGreaterThan(drainMs + graceMs + 5000)
 })
 
-let server: Loopback
 let status = 200
-beforeAll(async () => {
-  server = await startLoopback(({ url }, response) => {
+const server = await forFile(
+  startLoopback(({ url }, response) => {
     response.writeHead(url === '/healthz' ? status : 404).end()
-  })
-})
-afterAll(() => server?.close())
+  }),
+)
 
 test('its health check asks whether the process is alive, not whether the database answers', async () => {
   const [, program, ...args] = container.healthCheck.command

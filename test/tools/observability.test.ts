@@ -3,12 +3,13 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
+import { expect, test } from 'vitest'
+import { makeGatedAgent } from '../support/gated-agent.ts'
 import { callRaw } from '../support/bridge.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { openHarness } from '../support/harness.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
+import { forFile } from '../support/for-file.ts'
 
 const promtool = '/usr/bin/promtool'
 if (!existsSync(promtool))
@@ -33,16 +34,8 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
 ]
 
-let h: Harness
-let agent: GatedAgent
-beforeAll(async () => {
-  h = await openHarness()
-  agent = await makeGatedAgent(h)
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const agent = await forFile(makeGatedAgent(h))
 
 async function metrics(): Promise<{ names: Set<string>; text: string }> {
   const text = await (await fetch(`${h.url}/metrics`)).text()

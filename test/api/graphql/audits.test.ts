@@ -1,14 +1,10 @@
 /** The audits of the graphql-http package (GraphQL over HTTP), run against the production configuration. */
 import { serverAudits } from 'graphql-http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-
-beforeAll(async () => {
-  h = await openHarness({ production: true, graphiql: false })
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness({ production: true, graphiql: false }))
 
 const audits = serverAudits({
   url: () => `${h.url}/graphql`,

@@ -1,10 +1,10 @@
 /** Invalid inputs of every mutation: each error names the path and never the value, and nothing is written in part. */
 import { sql, type SQL } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
+import { openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
+import { extrasOf, furnish } from './furnished-project.ts'
 import {
   argumentsWith,
   documentOf,
@@ -13,23 +13,9 @@ import {
   rootFields,
   type RootField,
 } from './minimal-input.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-let home: FurnishedProject
-let before: string
 let countRows: SQL | undefined
-
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => void response.end('{}'))
-  h = await openHarness()
-  home = await furnish(h, 'home', upstream.url)
-  before = await rows()
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
 
 // A test that fails leaves rows behind; the others still pass.
 afterEach(async ({ task }) => {
@@ -48,6 +34,11 @@ const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) }
  * and the use of a key is written some seconds after its request.
  */
 const ofWorkers = ['webhook_deliveries', 'key_uses']
+
+const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
+const h = await forFile(openHarness())
+const home = await furnish(h, 'home', upstream.url)
+let before = await rows()
 
 /** The number of rows of every table but those of workers: a refused mutation must not leave one. */
 async function rows(): Promise<string> {

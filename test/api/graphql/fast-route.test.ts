@@ -1,25 +1,17 @@
 /** The JSON path without web requests responds as Yoga does, and both give the fields in the order of their selection. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let small: Harness
-
-beforeAll(async () => {
-  h = await openHarness({ production: true })
-  small = await openHarness({ maxAnswerBytes: 64 * 1024, requestsPerMinute: 1_000_000 })
-  const input = { name: 'ask', config: { client: { inputSchema: { type: 'object' } } } }
-  for (const one of [h, small]) {
-    await one.mutate('createTool', input, 'tool { id }')
-    for (const name of ['a', 'b', 'c'])
-      await one.mutate('createAgent', { name, instructions: 'x'.repeat(40_000) }, 'agent { id }')
-  }
-})
-afterAll(async () => {
-  await h.stop()
-  await small.stop()
-})
+const h = await forFile(openHarness({ production: true }))
+const small = await forFile(openHarness({ maxAnswerBytes: 64 * 1024, requestsPerMinute: 1_000_000 }))
+const input = { name: 'ask', config: { client: { inputSchema: { type: 'object' } } } }
+for (const one of [h, small]) {
+  await one.mutate('createTool', input, 'tool { id }')
+  for (const name of ['a', 'b', 'c'])
+    await one.mutate('createAgent', { name, instructions: 'x'.repeat(40_000) }, 'agent { id }')
+}
 
 interface Answer {
   status: number

@@ -1,18 +1,14 @@
 /** Untrusted HTTP requests: other content types and origins, huge, deep and costly documents, no key. */
 import { request as httpRequest } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { getIntrospectionQuery } from 'graphql'
 import { operationLimits } from '../../../src/api/graphql/builder/builder.ts'
 import { silentLog, type Log } from '../../../src/core/log.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
 import { openAcknowledged, openRaw } from './raw-socket.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-
-beforeAll(async () => {
-  h = await openHarness({ production: true, graphiql: false })
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness({ production: true, graphiql: false }))
 
 const bearer = { authorization: `Bearer ${adminKey}` }
 const json = { 'content-type': 'application/json' }

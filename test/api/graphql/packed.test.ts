@@ -1,17 +1,14 @@
 /** Answers of GraphQL over the wire: compressed for clients that accept it, on both paths, and never a stream. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness({ corsOrigins: ['https://app.example', 'https://b.example'] })
-  await h.mutate('createAgent', { name: 'long', instructions: 'tell '.repeat(4000) }, 'agent { id }')
-})
-afterAll(() => h?.stop())
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const long = '{ agents(first: 1) { nodes { name instructions } } }'
+
+const h = await forFile(openHarness({ corsOrigins: ['https://app.example', 'https://b.example'] }))
+await h.mutate('createAgent', { name: 'long', instructions: 'tell '.repeat(4000) }, 'agent { id }')
 
 /** The bytes as they are on the wire. */
 function raw(headers: Record<string, string>, query = long) {

@@ -1,29 +1,20 @@
 /** Permissions: the action that every root field requires, the roles, and API keys that create API keys. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { ExecutionResult } from 'graphql'
 import { roles } from '../../../src/domain/access/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
 import { hides, isOnRequested, lineOf, matrix, refusedTo } from './role-matrix.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-let home: FurnishedProject
-
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => void response.end('{}'))
-  h = await openHarness()
-  home = await furnish(h, 'home', upstream.url)
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
+const h = await forFile(openHarness())
+const home = await furnish(h, 'home', upstream.url)
 
 interface Refusal {
   message: string

@@ -1,19 +1,14 @@
 /** GraphQL over WebSocket, tested with raw frames: close codes, and the isolation of clients from each other. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
 import { openAcknowledged, openRaw, upgradeStatus } from './raw-socket.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-
-beforeAll(async () => {
-  h = await openHarness(
-    { corsOrigins: ['https://app.example'] },
-    { sockets: { initTimeoutMs: 1500, operations: 3 } },
-  )
-})
-afterAll(() => h.stop())
+const h = await forFile(
+  openHarness({ corsOrigins: ['https://app.example'] }, { sockets: { initTimeoutMs: 1500, operations: 3 } }),
+)
 
 const init = { type: 'connection_init', payload: { authorization: `Bearer ${adminKey}` } }
 const subscribe = (id: string, query: string, variables?: object) => ({

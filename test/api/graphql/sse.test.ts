@@ -1,22 +1,17 @@
 /** Subscriptions over SSE: they resume after a cursor, and a client that disconnects frees its stream. */
 import { createClient, type Client } from 'graphql-sse'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let agentId: string
-
-beforeAll(async () => {
-  h = await openHarness()
-  const { tool } = await h.mutate(
-    'createTool',
-    { name: 'look', config: { client: { inputSchema: { type: 'object' } } } },
-    'tool { id }',
-  )
-  const { agent } = await h.mutate('createAgent', { name: 'teller', toolIds: [tool.id] }, 'agent { id }')
-  agentId = agent.id
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
+const { tool } = await h.mutate(
+  'createTool',
+  { name: 'look', config: { client: { inputSchema: { type: 'object' } } } },
+  'tool { id }',
+)
+const { agent } = await h.mutate('createAgent', { name: 'teller', toolIds: [tool.id] }, 'agent { id }')
+const agentId: string = agent.id
 
 function sse(key = adminKey): Client {
   return createClient({

@@ -1,11 +1,12 @@
 /** A stream has a place from its first moment, for every client: also one that heard nothing before it was cut. */
 import { createClient as createSseClient } from 'graphql-sse'
 import { createClient } from 'graphql-ws'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { startCuttable } from '../../support/cuttable.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
 interface Item {
   type: string
@@ -16,16 +17,8 @@ interface Told {
   data?: { projectEvents: Item } | null
 }
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 const makeFile = async (key: string = adminKey): Promise<string> => {
   const upload = { filename: 'a.txt', contentType: 'text/plain' }

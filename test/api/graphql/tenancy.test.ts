@@ -1,13 +1,13 @@
 /** Objects of another project do not exist: a foreign id at any path of the schema gives the result of a missing one. */
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { isInterfaceType, isRequiredArgument } from 'graphql'
 import { idPrefixes } from '../../../src/core/ids.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { dose } from '../../support/dose.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import {
@@ -20,22 +20,12 @@ import {
   schema,
   type RootField,
 } from './minimal-input.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-let own: FurnishedProject
-let foreign: FurnishedProject
-
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => void response.end('{}'))
-  h = await openHarness()
-  own = await furnish(h, 'mine', upstream.url)
-  foreign = await furnish(h, 'theirs', upstream.url)
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+const upstream = await forFile(startLoopback((_request, response) => void response.end('{}')))
+const h = await forFile(openHarness())
+const own = await furnish(h, 'mine', upstream.url)
+const foreign = await furnish(h, 'theirs', upstream.url)
 
 /** The whole response as text, over SSE for subscriptions, which end because they are refused. */
 async function answer(root: RootField, variables: object, key = own.key): Promise<string> {

@@ -1,13 +1,10 @@
 /** Browsers of configured origins: every API answers their preflights and shows its headers, without cookies. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const origin = 'https://app.example'
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness({ corsOrigins: [origin] })
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness({ corsOrigins: [origin] }))
 
 const paths = [
   '/graphql',

@@ -1,33 +1,12 @@
 /** The dashboard's files over HTTP: headers, codings, caching, deep links, and what stays with other routes. */
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, request as ask, type Server } from 'node:http'
+import { createServer, request as ask } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { makeWeb } from '../../../src/api/http/web.ts'
-
-let folder: string
-let server: Server
-let port: number
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'gatehouse-web-'))
-  mkdirSync(join(folder, 'assets'))
-  writeFileSync(join(folder, 'index.html'), '<!doctype html><title>page</title>')
-  writeFileSync(join(folder, 'assets/app-abc.js'), 'export const a = 1')
-  writeFileSync(join(folder, 'assets/app-abc.js.gz'), gzipSync('export const a = 1'))
-  writeFileSync(join(folder, 'assets/notes.txt'), 'not served')
-  const web = makeWeb(folder)!
-  server = createServer((request, response) => {
-    const path = request.url!.split('?')[0]!
-    if (web.serves(path, request)) void web.serve(request, response, async () => null)
-    else response.writeHead(404).end('none')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  port = (server.address() as AddressInfo).port
-})
 
 afterAll(async () => {
   await new Promise((resolve) => server.close(resolve))
@@ -52,6 +31,21 @@ function raw(path: string, headers: Record<string, string> = {}, method = 'GET')
 }
 
 const page = { accept: 'text/html,application/xhtml+xml' }
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-web-'))
+mkdirSync(join(folder, 'assets'))
+writeFileSync(join(folder, 'index.html'), '<!doctype html><title>page</title>')
+writeFileSync(join(folder, 'assets/app-abc.js'), 'export const a = 1')
+writeFileSync(join(folder, 'assets/app-abc.js.gz'), gzipSync('export const a = 1'))
+writeFileSync(join(folder, 'assets/notes.txt'), 'not served')
+const web = makeWeb(folder)!
+const server = createServer((request, response) => {
+  const path = request.url!.split('?')[0]!
+  if (web.serves(path, request)) void web.serve(request, response, async () => null)
+  else response.writeHead(404).end('none')
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+const port = (server.address() as AddressInfo).port
 
 test('the page allows no inline code, no other origin and no frame, and is asked for anew each time', async () => {
   const { status, headers, bytes } = await raw('/', page)

@@ -2,43 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
-
-let h: Harness
-let agent: GatedAgent
-let provider: TokenIssuer
-let projectId: string
+import { makeGatedAgent } from '../../support/gated-agent.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { startTokenIssuer } from '../../support/token-issuer.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 const publicUrl = 'https://gate.example.com'
 
-beforeAll(async () => {
-  const claims: Record<string, unknown> = {}
-  provider = await startTokenIssuer(claims)
-  h = await openHarness({
-    publicUrl,
-    oidc: {
-      issuer: provider.issuer,
-      audiences: ['gatehouse'],
-      jwksUrl: null,
-      projectClaim: 'gatehouse_project',
-      roleClaim: 'gatehouse_role',
-      client: null,
-    },
-  })
-  agent = await makeGatedAgent(h)
-  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-  Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId })
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-  await provider?.close()
-})
+const claims: Record<string, unknown> = {}
+const provider = await forFile(startTokenIssuer(claims))
+const h = await forFile(openHarness({ publicUrl, oidc: provider.oidc }))
+const agent = await forFile(makeGatedAgent(h))
+const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+Object.assign(claims, { aud: 'gatehouse', gatehouse_project: projectId })
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

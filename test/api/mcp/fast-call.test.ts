@@ -1,53 +1,17 @@
 /** A plain tools/call is served without the SDK's server: its response is the one that the SDK gives, whatever was asked. */
 import { inputRequired } from '@modelcontextprotocol/server'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { plainCallOf, plainReply } from '../../../src/api/mcp/delivery/fast-reply.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeGatedAgent } from '../../support/gated-agent.ts'
+import { openHarness } from '../../support/harness.ts'
 import { acceptStream, envelope, modernProtocol, tasksCapability } from '../../support/mcp-wire.ts'
 import { objectSchema } from '../../support/fixtures.ts'
-import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let agent: GatedAgent
-let far: ModernServer
 /** An agent with the tools of `far` and others, and one with each profile of errors. */
 const paths: Record<string, string> = {}
-
-beforeAll(async () => {
-  const mcp = { inlineHoldMs: 30, roundHoldMs: 30, taskAfterMs: 10_000 }
-  h = await openHarness({ toolTimeoutMs: 1500 } as never, { mcp })
-  agent = await makeGatedAgent(h)
-  far = await startModern()
-  for (const [name, run] of Object.entries(behaviours)) far.tools.set(name, { tool: { name }, run })
-  const make = async (name: string, config: object, more: object = {}) =>
-    (await h.mutate('createTool', { name, config, ...more }, 'tool { id }'))['tool'].id as string
-  const http = { url: 'http://127.0.0.1:9/x', method: 'POST', inputSchema: { type: 'object' } }
-  const headed = objectSchema({ word: { type: 'string', 'x-mcp-header': 'Word' } })
-  const toolIds = [
-    ...Object.values(agent.tools),
-    await make('far', { mcp: { url: far.url } }),
-    await make('closed', { http }),
-    await make('headed', { http: { ...http, url: `${agent.upstream.url}/headed`, inputSchema: headed } }),
-    await make(
-      'strict',
-      { http: { ...http, url: `${agent.upstream.url}/strict` } },
-      {
-        outputSchema: objectSchema({ a: { type: 'string' } }, ['a']),
-      },
-    ),
-  ]
-  for (const errorProfile of ['AUTO', 'SPEC', 'SEED']) {
-    const input = { name: `all ${errorProfile}`, toolIds, mcp: { enabled: true, errorProfile } }
-    paths[errorProfile] = `/mcp/${(await h.mutate('createAgent', input, 'agent { id }'))['agent'].id}`
-  }
-})
-afterAll(async () => {
-  await agent?.close()
-  await far?.kill()
-  await h?.stop()
-})
 
 const text = (said: string, more: object = {}) => ({ content: [{ type: 'text', text: said, ...more }] })
 const refuses = (code: number, data?: object) => () => {
@@ -281,6 +245,33 @@ const whole = (more: object, leave?: string) => {
   return { headers, body: changed }
 }
 const meta = (more: object) => modern('echo', { word: 'w' }, { meta: more })
+const mcp = { inlineHoldMs: 30, roundHoldMs: 30, taskAfterMs: 10_000 }
+const h = await forFile(openHarness({ toolTimeoutMs: 1500 } as never, { mcp }))
+const agent = await forFile(makeGatedAgent(h))
+const far = await forFile(startModern())
+for (const [name, run] of Object.entries(behaviours)) far.tools.set(name, { tool: { name }, run })
+const make = async (name: string, config: object, more: object = {}) =>
+  (await h.mutate('createTool', { name, config, ...more }, 'tool { id }'))['tool'].id as string
+const http = { url: 'http://127.0.0.1:9/x', method: 'POST', inputSchema: { type: 'object' } }
+const headed = objectSchema({ word: { type: 'string', 'x-mcp-header': 'Word' } })
+const toolIds = [
+  ...Object.values(agent.tools),
+  await make('far', { mcp: { url: far.url } }),
+  await make('closed', { http }),
+  await make('headed', { http: { ...http, url: `${agent.upstream.url}/headed`, inputSchema: headed } }),
+  await make(
+    'strict',
+    { http: { ...http, url: `${agent.upstream.url}/strict` } },
+    {
+      outputSchema: objectSchema({ a: { type: 'string' } }, ['a']),
+    },
+  ),
+]
+for (const errorProfile of ['AUTO', 'SPEC', 'SEED']) {
+  const input = { name: `all ${errorProfile}`, toolIds, mcp: { enabled: true, errorProfile } }
+  paths[errorProfile] = `/mcp/${(await h.mutate('createAgent', input, 'agent { id }'))['agent'].id}`
+}
+
 const key = (name: string) => `io.modelcontextprotocol/${name}`
 
 test.each<[string, CallRequest]>([

@@ -1,24 +1,18 @@
 /** Repeated lists: the bytes of the SDK with another id, and only for a request that differs in nothing else. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../support/harness.ts'
 import { objectSchema } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let toolIds: string[]
-let agentId: string
-
-beforeAll(async () => {
-  h = await openHarness()
-  toolIds = []
-  for (const name of ['one', 'two']) {
-    const inputSchema = objectSchema({ id: { type: 'number', default: 7 }, n: { type: 'string' } })
-    const config = { http: { url: `http://127.0.0.1:9/${name}`, inputSchema } }
-    toolIds.push((await h.mutate('createTool', { name, config }, 'tool { id }'))['tool'].id)
-  }
-  const input = { name: 'lister', toolIds, mcp: { enabled: true } }
-  agentId = (await h.mutate('createAgent', input, 'agent { id }'))['agent'].id
-})
-afterAll(() => h?.stop())
+const h = await forFile(openHarness())
+const toolIds: string[] = []
+for (const name of ['one', 'two']) {
+  const inputSchema = objectSchema({ id: { type: 'number', default: 7 }, n: { type: 'string' } })
+  const config = { http: { url: `http://127.0.0.1:9/${name}`, inputSchema } }
+  toolIds.push((await h.mutate('createTool', { name, config }, 'tool { id }'))['tool'].id)
+}
+const input = { name: 'lister', toolIds, mcp: { enabled: true } }
+const agentId: string = (await h.mutate('createAgent', input, 'agent { id }'))['agent'].id
 
 const version = '2026-07-28'
 

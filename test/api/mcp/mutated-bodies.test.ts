@@ -2,15 +2,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { rpc } from '../../support/bridge.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 import { acceptStream, envelope, tasksCapability } from '../../support/mcp-wire.ts'
 import { changesOf, fuzzCases, mutate, odd } from '../../support/mutations.ts'
 
-let h: Harness
-let agent: GatedAgent
-
-useGatedAgent({ inlineHoldMs: 10, roundHoldMs: 10, taskAfterMs: 10 }, (parts) => ({ h, agent } = parts))
+const { h, agent } = await useGatedAgent({ inlineHoldMs: 10, roundHoldMs: 10, taskAfterMs: 10 })
 
 const modernMeta = envelope(tasksCapability)
 const sound: Record<string, any>[] = [

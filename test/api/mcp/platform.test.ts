@@ -1,32 +1,25 @@
 /** /mcp: the platform actions, derived from the GraphQL schema, with the caller's permissions. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../../../src/core/json-schema.ts'
 import { isToolName } from '../../../src/domain/tools/index.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
 import { connectV2 } from '../../support/mcp-clients.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 import { schema } from '../graphql/minimal-input.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let url: string
-let upstream: Loopback
-let actions: { name: string; description: string; inputSchema: any; annotations: any }[]
-
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => {
+const upstream = await forFile(
+  startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
-  })
-  h = await openHarness()
-  url = `${h.url}/mcp`
-  const { body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  actions = body['result'].tools
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness())
+const url: string = `${h.url}/mcp`
+const { body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+const actions: { name: string; description: string; inputSchema: any; annotations: any }[] =
+  body['result'].tools
 
 async function act(name: string, args: object, key = adminKey): Promise<Record<string, any>> {
   return (await callRaw(url, key, name, args)).body

@@ -1,19 +1,12 @@
 /** A wrong input is named as its protocol names it, by every protocol: the client that wrote it finds it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
 
 const long = 'x'.repeat(1_048_000)
 const wrong = { type: 'object', properties: { a: { type: 'nothing' } } }

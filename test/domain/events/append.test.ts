@@ -1,6 +1,6 @@
 /** Events that a statement builds in SQL equal those that the constructors make. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   approvalExpired,
   eventColumns,
@@ -10,15 +10,12 @@ import {
   toolCallSettled,
 } from '../../../src/domain/events/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { connect, type Connection } from '../../../src/store/db/connect.ts'
+import { connect } from '../../../src/store/db/connect.ts'
 import { memoryDatabase } from '../../support/databases.ts'
 import { eventTypes } from './samples.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let connection: Connection
-beforeAll(async () => {
-  connection = await connect(await memoryDatabase())
-})
-afterAll(() => connection?.close())
+const connection = await forFile(connect(await memoryDatabase()))
 
 test('eventColumns gives the type and data of the constructor', async () => {
   const call = { toolCallId: 'call_1', name: "o'clock" }

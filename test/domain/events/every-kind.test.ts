@@ -1,7 +1,7 @@
 /** Every kind of event from its constructor through the log to every field of its GraphQL type. */
 import { sql } from 'drizzle-orm'
 import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { schemaOf } from '../../../src/api/graphql/types/schema.ts'
 import {
   appendProjectEvents,
@@ -12,20 +12,16 @@ import {
 } from '../../../src/domain/events/index.ts'
 import { insertGenerationEvents } from '../../../src/store/events/log.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { append, makeGenerations } from '../../support/log-writer.ts'
 import { eventTypes, generationSamples, sampleOf, samples } from './samples.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const ofEveryEvent = new Set(['cursor', 'generationId', 'projectId', 'type', 'at'])
 const schema = schemaOf()
 
-let h: Harness
-let projectId: string
-beforeAll(async () => {
-  h = await openHarness({ role: 'api' })
-  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-})
-afterAll(() => h?.stop())
+const h = await forFile(openHarness({ role: 'api' }))
+const projectId: string = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 
 /** TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
 function nameOf(type: string): string {

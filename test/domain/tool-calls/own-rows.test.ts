@@ -1,5 +1,5 @@
 /** Calls that are their own work rows: when one is due is moved by no renewal of a lease that comes late. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { errorResult } from '../../../src/core/content.ts'
 import {
   approveCall,
@@ -14,14 +14,11 @@ import {
 import { query } from '../../../src/store/db/database.ts'
 import { sql, type SQL } from '../../../src/store/db/sql.ts'
 import { heartbeat } from '../../../src/store/work/work.ts'
-import { openGateOn, type GateOn } from '../../support/gate-on.ts'
+import { openGateOn } from '../../support/gate-on.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let opened: GateOn
-beforeAll(async () => {
-  // Nobody claims them here.
-  opened = await openGateOn('the embedded database', { role: 'api' })
-})
-afterAll(() => opened.close())
+// Nobody claims them here.
+const opened = await forFile(openGateOn('the embedded database', { role: 'api' }))
 
 const asked = { inputRequests: {}, requestState: null, answers: {}, round: 1 }
 const said = { resolution: 'RUN_AGAIN', by: 'key_ada', result: null } as const

@@ -1,6 +1,7 @@
 /** The transition table of tool calls, compared with the statuses and with a real database. */
 import { expect, test } from 'vitest'
 import {
+  isNewest,
   isOpen,
   toolCallStatuses,
   transitions,
@@ -42,4 +43,10 @@ test('every open status has a way to be settled', () => {
     )
   for (const status of toolCallStatuses)
     if (isOpen({ status, settledAt: null })) expect(settles(status), status).toBe(true)
+})
+
+test('an attempt of the same number is not the newest when another process has begun it', () => {
+  const own = { id: 'call_1', attempt: 2, token: 'own' }
+  const callOf = (token: string) => ({ id: 'call_1', attempt: 2, attempts: [{ token: 'first' }, { token }] })
+  expect([isNewest(own, callOf('own')), isNewest(own, callOf('other'))]).toEqual([true, false])
 })

@@ -1,22 +1,17 @@
 /** Placeholders in the URL of an http tool: those without a property are refused, and tools from before that rule keep working. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { sql } from '../../../src/store/db/sql.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-beforeAll(async () => {
-  upstream = await startLoopback((_request, response) => {
+const upstream = await forFile(
+  startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  })
-  h = await openHarness()
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const h = await forFile(openHarness())
 
 const schema = { type: 'object', properties: { id: { type: 'string' } } }
 const http = (path: string, inputSchema: object = schema) => ({

@@ -1,19 +1,16 @@
 /** How a server refuses a call: what its HTTP status and its JSON-RPC error say about whether it has acted. */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { afterEach, expect, it } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import { respond, startScriptedMcp, type ScriptedMcp } from '../../support/scripted-mcp.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
 let server: ScriptedMcp | null = null
-beforeAll(async () => {
-  h = await openHarness()
-})
+const h = await forFile(openHarness())
 afterEach(async () => {
   await server?.close()
   server = null
 })
-afterAll(() => h.stop())
 
 async function serverThat(answers: Parameters<typeof startScriptedMcp>[0]): Promise<Saved> {
   server = await startScriptedMcp(answers)

@@ -1,15 +1,12 @@
 /** The reference server over both legacy transports: discovered, listed, called, killed and recovered. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startEverything, type RunningServer } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 
 describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
   'server-everything over %s',

@@ -1,32 +1,27 @@
 /** Authorization servers as people have found them: nulls, slashes, no registration, and no `resource`. */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { policyOfRole, type Ctx, type Services } from '../../../src/domain/access/index.ts'
+import { policyOfRole, type Ctx } from '../../../src/domain/access/index.ts'
 import { connectUpstream, type UpstreamAuth } from '../../../src/domain/upstream/index.ts'
 import { databaseTokenStore } from '../../../src/domain/upstream/oauth/tokens.ts'
 import { loadRows } from '../../../src/domain/upstream/state.ts'
 import { confirmLogin, type Jar } from '../../support/browser.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { respond } from '../../support/scripted-mcp.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let services: Services
-let ctx: Ctx
 let server: Loopback | null = null
-beforeAll(async () => {
-  h = await openHarness()
-  services = h.app.services
-  const policy = policyOfRole('admin')
-  const ada = { id: 'key_ada', name: 'Ada', projectId, installation: false, role: 'admin' as const, policy }
-  ctx = h.app.ctxOf({ ...ada, expiresAt: null, agentId: null, votes: true })
-})
+const h = await forFile(openHarness())
+const services = h.app.services
+const policy = policyOfRole('admin')
+const ada = { id: 'key_ada', name: 'Ada', projectId, installation: false, role: 'admin' as const, policy }
+const ctx: Ctx = h.app.ctxOf({ ...ada, expiresAt: null, agentId: null, votes: true })
 afterEach(async () => {
   await server?.close()
   server = null
 })
-afterAll(() => h.stop())
 
 /** What the server says of itself, and its answers to requests for tokens. */
 interface Said {

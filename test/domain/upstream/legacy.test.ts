@@ -1,16 +1,13 @@
 /** A legacy server with sessions: it reports changes, sends requests during a call, and loses sessions. */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import { startLegacy, type LegacyServer } from '../../support/legacy-server.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
 let server: LegacyServer
 let one: Saved
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 beforeEach(async () => {
   server = await startLegacy()
   one = await saveTo(h.app.services, server.url, { ring: true })

@@ -1,28 +1,25 @@
 /** A modern server: discovered, followed, called, cancelled, with input requests, and with hostile lists. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { inputRequired } from '@modelcontextprotocol/server'
 import { refreshHeld } from '../../../src/domain/upstream/catalog/refresh.ts'
 import { noticeChange } from '../../../src/domain/upstream/changes.ts'
 import { claim, heartbeat, LeaseLostError } from '../../../src/store/work/work.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 import { completeArgument, getPrompt, readResource } from '../../../src/domain/upstream/index.ts'
 import { projectId } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
 /** Generous, for a busy machine. */
 const patience = { timeout: 90_000 }
 const leaseMs = 60_000
 
-let h: Harness
 let server: ModernServer
 let one: Saved
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] })
 
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 beforeEach(async () => {
   server = await startModern()
   server.tools.set('echo', {

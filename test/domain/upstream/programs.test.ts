@@ -2,20 +2,17 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { afterAll, expect, it } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
 import { saveTo } from '../../support/upstream-services.ts'
 import { startFastMcp, startFilesystem, type RunningServer } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
 const servers: RunningServer[] = []
-beforeAll(async () => {
-  h = await openHarness()
-})
+const h = await forFile(openHarness())
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.kill()))
-  await h.stop()
 })
 
 it.skipIf(!hasPeers)('server-filesystem behind a proxy lists its tools and reads a file', async () => {

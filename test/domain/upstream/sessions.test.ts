@@ -1,20 +1,17 @@
 /** Sessions that servers lose, and streams of notifications that they do not keep open. */
 import type { ServerResponse } from 'node:http'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { afterEach, expect, it } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import { respond, startScriptedMcp, type Scripted, type ScriptedMcp } from '../../support/scripted-mcp.ts'
 import { saveTo } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
 let server: ScriptedMcp | null = null
-beforeAll(async () => {
-  h = await openHarness()
-})
+const h = await forFile(openHarness())
 afterEach(async () => {
   await server?.close()
   server = null
 })
-afterAll(() => h.stop())
 
 type Refusing = (response: ServerResponse, id: unknown) => void
 const status = (code: number) => (response: ServerResponse) => void response.writeHead(code).end('gone')

@@ -1,14 +1,15 @@
 /** Upstreams that name private addresses, in every place where they can name one: refused, without any connection. */
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { checkUpstreamConfig, tryConfig, type UpstreamAuth } from '../../../src/domain/upstream/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { seal } from '../../../src/domain/secrets/index.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { projectId } from '../../support/upstream-services.ts'
+import { forFile } from '../../support/for-file.ts'
 
 /** Every spelling of a private address that a URL can contain. */
 const spellings = [
@@ -49,8 +50,6 @@ const names: Record<string, string[]> = {
   'nat64.test': ['64:ff9b::a00:7'],
 }
 
-let h: Harness
-let site: Loopback
 /** The upstream's response to a request without a token. */
 let answer: (url: string) => { status: number; headers?: Record<string, string>; body?: unknown }
 const asked: string[] = []
@@ -61,14 +60,16 @@ subscribe('net.client.socket', (message) => {
   socket.on('connectionAttempt', (address, port) => dialled.add(`${address}:${port}`))
 })
 
-beforeAll(async () => {
-  site = await startLoopback(({ method, url }, response) => {
+const site = await forFile(
+  startLoopback(({ method, url }, response) => {
     asked.push(`${method} ${url}`)
     const { status, headers = {}, body } = answer(url)
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
     response.end(body === undefined ? '' : JSON.stringify(body))
-  })
-  h = await openHarness(
+  }),
+)
+const h = await forFile(
+  openHarness(
     // Only the hostile upstream itself may be reached: there is no other socket, to a database either.
     { databaseUrl: null, egressAllowPrivate: false, egressAllow: [`upstream.test:${site.port}`] },
     {
@@ -81,18 +82,14 @@ beforeAll(async () => {
         },
       },
     },
-  )
-  const { services } = h.app
-  const sealed = seal(services.masterKey, 'the client secret', `${projectId}/SECRET`)
-  await query(
-    services.db,
-    sql`insert into secrets (id, project_id, name, sealed) values ('sec_1', ${projectId}, 'SECRET', ${sealed})`,
-  )
-})
-afterAll(async () => {
-  await h.stop()
-  await site.close()
-})
+  ),
+)
+const { services } = h.app
+const sealed = seal(services.masterKey, 'the client secret', `${projectId}/SECRET`)
+await query(
+  services.db,
+  sql`insert into secrets (id, project_id, name, sealed) values ('sec_1', ${projectId}, 'SECRET', ${sealed})`,
+)
 beforeEach(() => {
   asked.length = 0
 })

@@ -1,5 +1,5 @@
 /** Upstreams in the database: saved, changed, deleted, read often, and their secrets. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { check } from '../../../src/core/check.ts'
 import type { AppError } from '../../../src/core/errors.ts'
@@ -14,16 +14,13 @@ import {
   saveUpstream,
 } from '../../../src/domain/upstream/index.ts'
 import { heartbeat } from '../../../src/store/work/work.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
 let server: ModernServer
-beforeAll(async () => {
-  h = await openHarness()
-})
-afterAll(() => h.stop())
+const h = await forFile(openHarness())
 beforeEach(async () => {
   server = await startModern()
   server.tools.set('echo', { tool: { name: 'echo' }, run: () => ({ content: [] }) })

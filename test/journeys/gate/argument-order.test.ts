@@ -1,14 +1,10 @@
 /** The order in which people read arguments: the schema's, then the caller's, though jsonb keeps neither. */
 import { expect, test } from 'vitest'
 import { createClient } from '../../../client/index.ts'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
-import { adminKey, type Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { adminKey } from '../../support/harness.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const place = { type: 'object', properties: { street: { type: 'string' }, zip: { type: 'string' } } }
 const inputSchema = {

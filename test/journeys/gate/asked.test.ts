@@ -1,15 +1,10 @@
 /** What led to a question: agents and messages, for whom may read the run, and never a masked value. */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 import { asking, makeAgent } from '../../support/nested-fixtures.ts'
 import { statementsDuring } from '../../support/statements.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((all) => ({ h, fixtures, gate } = all))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const askedFields = 'asked { agents { id name } messages { role text isCut } }'
 const askedOf = async (id: string, key?: string): Promise<any> => {

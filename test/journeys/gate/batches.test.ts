@@ -1,13 +1,8 @@
 /** Several verdicts in one request: all or none, in their order, each fault with its index. */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 /** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object): Promise<{ id: string; callId: string; name: string }> {

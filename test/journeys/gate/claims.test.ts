@@ -1,30 +1,20 @@
 /** Claims of approvals ("I am on it") and longer time for them: what they show, whom they bind, and when they end. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let keys: Record<'one' | 'two' | 'caller', { secret: string; id: string }>
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  keys = {
-    one: await gate.key({ name: 'Ann', role: 'APPROVER' }),
-    two: await gate.key({ name: 'Bob', role: 'APPROVER' }),
-    caller: await gate.key({ role: 'CALLER' }),
-  }
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const keys: Record<'one' | 'two' | 'caller', { secret: string; id: string }> = {
+  one: await gate.key({ name: 'Ann', role: 'APPROVER' }),
+  two: await gate.key({ name: 'Bob', role: 'APPROVER' }),
+  caller: await gate.key({ role: 'CALLER' }),
+}
 
 const shown = 'approval { id status expiresAt extendableUntil claim { by byName at until } }'
 const claim = (approvalId: string, key?: string) => h.mutate('claimApproval', { approvalId }, shown, key)

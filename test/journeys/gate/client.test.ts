@@ -3,14 +3,9 @@
  * answer.
  */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const stopped = { autoApprove: false }
 const submit = (generationId: string, toolCallId: string, output: unknown = 'answered') =>

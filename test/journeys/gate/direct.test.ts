@@ -1,11 +1,8 @@
 /** Direct calls at the gate: returned as pending, found again by their key, run once after the verdict. */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, gate } = opened))
+const { h, gate } = await useGateFixtures()
 
 const stopped = { autoApprove: false }
 

@@ -1,13 +1,9 @@
-/** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls. */
+/** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls, and stays so. */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const secret = { type: 'string', writeOnly: true }
 const change = (tool: { id: string; name: string }, properties: object) =>
@@ -57,4 +53,14 @@ test('when a call of a run is asked about again', async () => {
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { arguments } } }', { id })
   expect(data['generation'].toolCalls).toEqual([{ arguments: { amount: 5, to: '[masked]' } }])
   expect(JSON.stringify(await gate.approval(approval!['id']))).not.toContain('account 7')
+})
+
+test('what was hidden when the call was asked for stays so when the tool does not mark it any more', async () => {
+  const tool = await gate.gated({ autoApprove: false })
+  const { id, approval } = await gate.call(tool.id, { amount: 5, pin: '7321' })
+  await change(tool, { amount: { type: 'number' }, pin: { type: 'string' } })
+  await gate.decide(approval.id, 'APPROVE')
+  await expect.poll(() => gate.approval(approval.id)).toMatchObject({ voidReason: 'TOOL_CHANGED' })
+  expect((await gate.approval(approval.id))['arguments']).toEqual({ amount: 5, pin: '[masked]' })
+  expect((await gate.toolCall(id))['arguments']).toEqual({ amount: 5, pin: '[masked]' })
 })

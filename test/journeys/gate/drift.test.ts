@@ -1,14 +1,10 @@
 /** Drift: an approval does not cover what was changed between the request and the run. */
 import { describe, expect, test } from 'vitest'
-import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { callFields, useGateFixtures } from '../../support/gate-fixtures.ts'
 import { holdStatement, watchStatements } from '../../support/held-statement.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const stopped = { autoApprove: false }
 type Tool = { id: string; name: string }

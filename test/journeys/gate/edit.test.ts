@@ -1,11 +1,8 @@
 /** Edit, then approve: the call runs with the approver's arguments, and the model is informed. */
 import { expect, test } from 'vitest'
-import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { callFields, useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, gate } = opened))
+const { h, gate } = await useGateFixtures()
 
 const stopped = { autoApprove: false }
 

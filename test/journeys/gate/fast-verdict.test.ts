@@ -1,16 +1,11 @@
 /** A verdict alone is written at once, one of several under the locks: on the same cases both come to the same. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
 
 type Shown = Record<string, any>
-interface Approver {
-  secret: string
-  id: string
-}
 interface Case {
   gate?: object
   verdict?: 'APPROVE' | 'REJECT'
@@ -22,20 +17,13 @@ interface Case {
   comesTo: string
 }
 
-let h: Harness
-let gate: GateFixtures
-let one: Approver
-let two: Approver
-useGateFixtures((opened) => ({ h, gate } = opened))
+const { h, gate } = await useGateFixtures()
 const fast: string[] = []
-let stop = () => {}
-beforeAll(async () => {
-  one = await gate.key({ role: 'APPROVER' })
-  two = await gate.key({ role: 'APPROVER' })
-  stop = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
-    if (text.startsWith('with o as') && text.includes('update approvals')) fast.push(...params.map(String))
-    return execute()
-  })
+const one = await gate.key({ role: 'APPROVER' })
+const two = await gate.key({ role: 'APPROVER' })
+const stop = aroundStatements(h.app.services.db, ({ text, params, execute }) => {
+  if (text.startsWith('with o as') && text.includes('update approvals')) fast.push(...params.map(String))
+  return execute()
 })
 afterAll(() => stop())
 

@@ -3,12 +3,9 @@
  * the run's own log.
  */
 import { expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, gate } = opened))
+const { h, gate } = await useGateFixtures()
 
 const kinds = [
   'APPROVAL_REQUESTED',

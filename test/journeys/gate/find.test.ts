@@ -1,13 +1,11 @@
 /** Finding approvals: what their filter and their search find, for whom, in which order, and how many there are. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
 import type { Harness } from '../../support/harness.ts'
-
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 
 const order = objectSchema({
   to: { type: 'string' },
@@ -27,7 +25,7 @@ const asking = {
   ],
 }
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   let fixtures: Fixtures

@@ -2,14 +2,9 @@
  * The gate: a call stops, a person decides, and it runs in place, once; over GraphQL, as reviewers and agents see it.
  */
 import { expect, test } from 'vitest'
-import { callFields, useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
+import { callFields, useGateFixtures } from '../../support/gate-fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const stopped = { autoApprove: false }
 

@@ -2,14 +2,9 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import type { GateFixtures } from '../../support/gate-fixtures.ts'
-import { grantFields, useGrantFixtures, type GrantFixtures } from '../../support/grant-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { grantFields, useGrantFixtures } from '../../support/grant-fixtures.ts'
 
-let h: Harness
-let gate: GateFixtures
-let grants: GrantFixtures
-useGrantFixtures((opened) => ({ h, gate, grants } = opened))
+const { h, gate, grants } = await useGrantFixtures()
 
 test('a grant ends after so many uses, each recorded on the call it let through', async () => {
   const tool = await grants.newTool()

@@ -1,20 +1,8 @@
 /** Grants: a verdict that lets some later calls pass, always with an end and a maximum number of uses. */
 import { describe, expect, test } from 'vitest'
-import type { GateFixtures } from '../../support/gate-fixtures.ts'
-import {
-  plainGrant,
-  useGrantFixtures,
-  type GatedTool,
-  type GrantFixtures,
-} from '../../support/grant-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
+import { plainGrant, useGrantFixtures, type GatedTool } from '../../support/grant-fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let grants: GrantFixtures
-useGrantFixtures((opened) => ({ h, fixtures, gate, grants } = opened))
+const { h, fixtures, gate, grants } = await useGrantFixtures()
 
 describe('the scope', () => {
   test('EXACT covers the same arguments only, in any order of keys', async () => {

@@ -1,13 +1,11 @@
 /** The inbox of an approver: which questions it lists, in which order, and who may decide them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import type { Harness } from '../../support/harness.ts'
 import { watchStatements } from '../../support/held-statement.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   beforeAll(async () => {

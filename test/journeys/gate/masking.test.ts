@@ -3,29 +3,21 @@
  * calls, events, audit, logs.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { Log } from '../../../src/core/log.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { approvalFields, callFields, gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { approvalFields, callFields, gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
 const logged: string[] = []
 const keep = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }))
 const log: Log = { debug: keep, info: keep, warn: keep, error: keep }
 
-beforeAll(async () => {
-  h = await openHarness({}, { log })
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { log }))
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 
 /** Part of every value that must not be visible. */
 const secret = 'hunter2'

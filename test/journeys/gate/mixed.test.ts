@@ -3,33 +3,22 @@
  * approvals.
  */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
+import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let slow: Loopback
+const held: (() => void)[] = []
 /** Releases the pending responses of the upstream. */
-let release: () => void
-
-beforeAll(async () => {
-  const held: (() => void)[] = []
-  release = () => held.splice(0).forEach((answer) => answer())
-  slow = await startLoopback((_request, response) => void held.push(() => response.end('late')))
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-})
-afterAll(async () => {
-  release()
-  await Promise.all([fixtures?.close(), slow?.close()])
-  await h?.stop()
-})
+const release = () => held.splice(0).forEach((answer) => answer())
+const slow = await forFile(startLoopback((_request, response) => void held.push(() => response.end('late'))))
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+afterAll(() => release())
 
 const stopped = { autoApprove: false }
 let made = 0

@@ -1,32 +1,22 @@
 /** Who may decide: quorums, the requester, roles, escalation, and what is recorded of every verdict. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const everything = { statement: [{ effect: 'Allow', action: ['*'], resource: ['*'] }] }
 /** Two approvers, a developer, an admin of the project, and a key with a policy of its own. */
-let keys: Record<'one' | 'two' | 'developer' | 'admin' | 'custom', { secret: string; id: string }>
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  const everything = { statement: [{ effect: 'Allow', action: ['*'], resource: ['*'] }] }
-  keys = {
-    one: await gate.key({ role: 'APPROVER' }),
-    two: await gate.key({ role: 'APPROVER' }),
-    developer: await gate.key({ role: 'DEVELOPER' }),
-    admin: await gate.key({ role: 'ADMIN' }),
-    custom: await gate.key({ policy: everything }),
-  }
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const keys: Record<'one' | 'two' | 'developer' | 'admin' | 'custom', { secret: string; id: string }> = {
+  one: await gate.key({ role: 'APPROVER' }),
+  two: await gate.key({ role: 'APPROVER' }),
+  developer: await gate.key({ role: 'DEVELOPER' }),
+  admin: await gate.key({ role: 'ADMIN' }),
+  custom: await gate.key({ policy: everything }),
+}
 
 /** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object, key?: string): Promise<{ id: string; callId: string; name: string }> {

@@ -3,21 +3,10 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw } from '../../support/bridge.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
-import type { GateFixtures } from '../../support/gate-fixtures.ts'
-import {
-  plainGrant,
-  useGrantFixtures,
-  type GatedTool,
-  type GrantFixtures,
-} from '../../support/grant-fixtures.ts'
-import { adminKey, type Harness } from '../../support/harness.ts'
+import { plainGrant, useGrantFixtures, type GatedTool } from '../../support/grant-fixtures.ts'
+import { adminKey } from '../../support/harness.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let grants: GrantFixtures
-useGrantFixtures((opened) => ({ h, fixtures, gate, grants } = opened))
+const { h, fixtures, gate, grants } = await useGrantFixtures()
 
 const { maxUses: _maxUses, ...plainRefusal } = plainGrant
 

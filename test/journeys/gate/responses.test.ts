@@ -1,14 +1,11 @@
 /** A person answers a call with text in place of its tool, where every gate that stops it allows that. */
 import { describe, expect, test } from 'vitest'
 import { callRaw } from '../../support/bridge.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { adminKey, type Harness } from '../../support/harness.ts'
+import { objectSchema } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { adminKey } from '../../support/harness.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const open = { autoApprove: false, responses: true }
 const mark = 'A person answered this call in place of the tool, which was not run:'

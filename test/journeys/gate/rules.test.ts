@@ -1,13 +1,9 @@
 /** What a gate may contain, which calls it stops, and that the stricter of tool and agent applies. */
 import { describe, expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const policy = `gate { autoApprove mode when timeoutSeconds quorum excludeRequester approvers escalateAfterSeconds source }`
 const schema = objectSchema({ amount: { type: 'number' } })

@@ -2,15 +2,11 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { objectSchema, type Fixtures } from '../../support/fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { objectSchema } from '../../support/fixtures.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((all) => ({ h, fixtures, gate } = all))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const titled = (title: string) => ({ autoApprove: false, title })
 const issues = (refused: Record<string, any>) =>

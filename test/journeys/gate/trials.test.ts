@@ -1,13 +1,9 @@
 /** Gates evaluated without side effects, and the approvers' inbox: filters, pages and counts. */
 import { describe, expect, test } from 'vitest'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { adminKey, type Harness } from '../../support/harness.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
+import { adminKey } from '../../support/harness.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const over100 = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
 

@@ -1,42 +1,21 @@
 /**
  * The gate over a real provider protocol: rejections, expiry and edits reach the model, and its history stays valid.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../../support/strict-provider.ts'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { addProvider, startStrictProvider } from '../../support/strict-provider.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let provider: StrictProvider
-
-beforeAll(async () => {
-  provider = await startStrictProvider()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
-})
+const provider = await forFile(startStrictProvider())
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
 afterEach(() => expect(provider.clear()).toBe(0))
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), provider?.close()])
-  await h?.stop()
-})
 
 describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
-  beforeAll(async () => {
-    const { baseUrl } = provider.settings(kind)
-    const input = {
-      name: `my-${kind}`,
-      kind: kind.toUpperCase(),
-      baseUrl,
-      secretName: 'KEY',
-      defaultModel: 'm',
-    }
-    await h.mutate('setProvider', input, 'provider { name }')
-  })
+  beforeAll(() => addProvider(h, provider, kind, `my-${kind}`))
 
   /** A step with two gated calls. Returns the generation and both approvals, in call order. */
   async function twoCalls() {

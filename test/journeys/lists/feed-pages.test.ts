@@ -1,17 +1,13 @@
 /** The feed as pages: what matches a filter, in order, and a subscription that goes on where a page ends. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { followFeed } from '../../support/feed-readers.ts'
 import { adminKey } from '../../support/harness.ts'
-import { openDeployment, type Deployment } from '../../support/deployment.ts'
+import { openDeployment } from '../../support/deployment.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deployment: Deployment
-let projectId: string
-
-beforeAll(async () => {
-  deployment = await openDeployment('PGlite')
-  projectId = (await deployment.replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-})
-afterAll(() => deployment?.close())
+const deployment = await forFile(openDeployment('PGlite'))
+const projectId: string = (await deployment.replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer']
+  .project.id
 
 interface FeedPage {
   edges: { cursor: string; node: { cursor: string; type: string } }[]

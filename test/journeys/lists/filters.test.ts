@@ -1,52 +1,11 @@
 /** Lists with a filter have exactly what matches it, of this project only, and pages of the feed join the subscription. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callRaw } from '../../support/bridge.ts'
-import { openDeployment, type Deployment } from '../../support/deployment.ts'
+import { openDeployment } from '../../support/deployment.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deployment: Deployment
-let own: { secret: string; keyId: string }
 /** Names of what the test made, to ids. */
 const ids: Record<string, any> = {}
-
-beforeAll(async () => {
-  deployment = await openDeployment('PGlite')
-  const h = deployment.replicas[0]!
-  const { fixtures } = deployment
-  const made = await h.mutate('createApiKey', { name: 'k', role: 'ADMIN' }, 'apiKey { id } secret')
-  own = { secret: made['secret'], keyId: made['apiKey'].id }
-  ids['helper'] = await fixtures.agent({ name: 'returns_helper', toolIds: [fixtures.tools.look] })
-  ids['desk'] = await fixtures.agent({ name: 'Refund 100%', agentIds: [ids['helper']] })
-  ids['done'] = await fixtures.start(ids['helper'], 'call look {"word":"a"}')
-  await h.until(ids['done'], ['COMPLETED'])
-  ids['asks'] = await fixtures.start(ids['desk'], 'call ask {"word":"a"}')
-  await h.until(ids['asks'], ['REQUIRES_ACTION'])
-  const input = { agentId: ids['desk'], prompt: 'call returns_helper {"message":"say a"}' }
-  const started = await h.mutate('startGeneration', input, 'generation { id }', own.secret)
-  ids['nested'] = started['generation'].id
-  await h.until(ids['nested'], ['COMPLETED'])
-  const { generation } = (
-    await h.gql('query($id: ID!) { generation(id: $id) { children { nodes { id } } } }', {
-      id: ids['nested'],
-    })
-  ).data
-  ids['child'] = generation.children.nodes[0].id
-  ids['cancelled'] = await fixtures.start(ids['desk'], 'call ask {"word":"b"}')
-  await h.until(ids['cancelled'], ['REQUIRES_ACTION'])
-  await h.mutate('cancelGeneration', { generationId: ids['cancelled'] }, 'generation { id }')
-  await h.until(ids['cancelled'], ['CANCELLED'])
-  // Each generation begins in a minute of its own, in this order.
-  for (const [i, name] of ['done', 'asks', 'nested', 'child', 'cancelled'].entries())
-    await deployment.rows(
-      `update generations set created_at = '2026-01-01T00:0${i}:00Z' where id = '${ids[name]}'`,
-    )
-  const direct = await h.mutate(
-    'callTool',
-    { toolId: fixtures.tools.act, arguments: { word: 'd' } },
-    'toolCall { id }',
-  )
-  ids['direct'] = direct['toolCall'].id
-})
-afterAll(() => deployment?.close())
 
 async function list(
   field: string,
@@ -72,6 +31,43 @@ async function runs(filter: object): Promise<string[]> {
 }
 
 const minute = (n: number) => `2026-01-01T00:0${n}:00.000Z`
+
+const deployment = await forFile(openDeployment('PGlite'))
+const h = deployment.replicas[0]!
+const { fixtures } = deployment
+const adminKey = await h.mutate('createApiKey', { name: 'k', role: 'ADMIN' }, 'apiKey { id } secret')
+const own = { secret: adminKey['secret'], keyId: adminKey['apiKey'].id }
+ids['helper'] = await fixtures.agent({ name: 'returns_helper', toolIds: [fixtures.tools.look] })
+ids['desk'] = await fixtures.agent({ name: 'Refund 100%', agentIds: [ids['helper']] })
+ids['done'] = await fixtures.start(ids['helper'], 'call look {"word":"a"}')
+await h.until(ids['done'], ['COMPLETED'])
+ids['asks'] = await fixtures.start(ids['desk'], 'call ask {"word":"a"}')
+await h.until(ids['asks'], ['REQUIRES_ACTION'])
+const nesting = { agentId: ids['desk'], prompt: 'call returns_helper {"message":"say a"}' }
+const started = await h.mutate('startGeneration', nesting, 'generation { id }', own.secret)
+ids['nested'] = started['generation'].id
+await h.until(ids['nested'], ['COMPLETED'])
+const { generation } = (
+  await h.gql('query($id: ID!) { generation(id: $id) { children { nodes { id } } } }', {
+    id: ids['nested'],
+  })
+).data
+ids['child'] = generation.children.nodes[0].id
+ids['cancelled'] = await fixtures.start(ids['desk'], 'call ask {"word":"b"}')
+await h.until(ids['cancelled'], ['REQUIRES_ACTION'])
+await h.mutate('cancelGeneration', { generationId: ids['cancelled'] }, 'generation { id }')
+await h.until(ids['cancelled'], ['CANCELLED'])
+// Each generation begins in a minute of its own, in this order.
+for (const [i, name] of ['done', 'asks', 'nested', 'child', 'cancelled'].entries())
+  await deployment.rows(
+    `update generations set created_at = '2026-01-01T00:0${i}:00Z' where id = '${ids[name]}'`,
+  )
+const direct = await h.mutate(
+  'callTool',
+  { toolId: fixtures.tools.act, arguments: { word: 'd' } },
+  'toolCall { id }',
+)
+ids['direct'] = direct['toolCall'].id
 
 describe('generations', () => {
   test.each<[string, () => object, string[]]>([
@@ -122,7 +118,6 @@ describe('generations', () => {
   })
 
   test('agents of another project are not searched, and its generations are not listed', async () => {
-    const h = deployment.replicas[0]!
     const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
     const input = { name: 'k', role: 'ADMIN', projectId: project.id }
     const { secret } = await h.mutate('createApiKey', input, 'secret')
@@ -160,7 +155,6 @@ test('tool calls by generation, agent, tool, statuses and time', async () => {
 })
 
 test('calls that MCP clients made through an agent are calls of that agent', async () => {
-  const h = deployment.replicas[0]!
   await h.mutate('updateAgent', { id: ids['helper'], mcp: { enabled: true } }, 'agent { id }')
   const { body } = await callRaw(`${h.url}/mcp/${ids['helper']}`, own.secret, 'look', { word: 'm' })
   expect(body).toMatchObject({ result: { isError: false } })
@@ -169,7 +163,6 @@ test('calls that MCP clients made through an agent are calls of that agent', asy
 })
 
 test('the audit by action, principal, resource, outcome and time', async () => {
-  const h = deployment.replicas[0]!
   const entries = (filter: object) =>
     list('auditEntries', 'AuditFilter', filter, 'principalId action resource outcome createdAt')
   const { tool } = await h.mutate(

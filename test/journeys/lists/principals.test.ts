@@ -1,23 +1,18 @@
 /** Principals have names for those who may see them, whoever they are and whatever became of them. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { adminKey } from '../../support/harness.ts'
-import { openDeployment, type Deployment } from '../../support/deployment.ts'
+import { openDeployment } from '../../support/deployment.ts'
 import { statementsDuring } from '../../support/statements.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deployment: Deployment
-let admin: { id: string; secret: string }
-let operatorId: string
 const person = `usr_${'0a'.repeat(16)}`
 
-beforeAll(async () => {
-  deployment = await openDeployment('PGlite')
-  admin = await keyOf({ name: 'desk', role: 'ADMIN' })
-  const { viewer } = (await deployment.replicas[0]!.gql('{ viewer { id project { id } } }')).data
-  operatorId = viewer.id
-  await deployment.rows(`insert into subjects (id, project_id, issuer, subject, name, role, expires_at)
+const deployment = await forFile(openDeployment('PGlite'))
+const admin = await keyOf({ name: 'desk', role: 'ADMIN' })
+const { viewer } = (await deployment.replicas[0]!.gql('{ viewer { id project { id } } }')).data
+const operatorId: string = viewer.id
+await deployment.rows(`insert into subjects (id, project_id, issuer, subject, name, role, expires_at)
     values ('${person}', '${viewer.project.id}', 'https://issuer.example', 'ann', 'Ann', 'admin', now())`)
-})
-afterAll(() => deployment?.close())
 
 async function keyOf(input: object): Promise<{ id: string; secret: string }> {
   const made = await deployment.replicas[0]!.mutate('createApiKey', input, 'apiKey { id } secret')

@@ -1,13 +1,12 @@
 /** Every MCP client that people use: it lists and calls tools, gets errors, and waits for a slow approval. */
 import { describe, expect, test } from 'vitest'
 import { allPeers } from '../../support/all-peers.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 import { callThrough, textOf, type McpPeer, type OpenPeer } from '../../support/mcp-clients.ts'
 
-let agent: GatedAgent
 // Short for these clients, as minutes are for others: each must come back, or get progress, several times.
 const timings = { inlineHoldMs: 150, roundHoldMs: 150, progressMs: 50, taskAfterMs: 50, pollMs: 50 }
-useGatedAgent(timings, (parts) => ({ agent } = parts))
+const { agent } = await useGatedAgent(timings)
 
 async function using(open: OpenPeer, work: (peer: McpPeer) => Promise<void>, seen?: (m: string) => void) {
   const peer = await open(agent.url, agent.callerKey, seen)

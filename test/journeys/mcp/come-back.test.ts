@@ -1,25 +1,20 @@
 /** Clients over MCP that come back as they were told, after what stopped them is gone or their connection was: nothing runs twice. */
 import { sql } from 'drizzle-orm'
 import { inputRequired } from '@modelcontextprotocol/server'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
-import { makeGatedAgent, useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeGatedAgent, useGatedAgent } from '../../support/gated-agent.ts'
+import { openHarness } from '../../support/harness.ts'
 import { holdStatement } from '../../support/held-statement.ts'
 import { acceptStream, legacyProtocol, modernRpc, openModern, startSession } from '../../support/mcp-wire.ts'
 import { objectSchema } from '../../support/fixtures.ts'
-import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let agent: GatedAgent
-let far: ModernServer
-useGatedAgent({ inlineHoldMs: 50 }, (parts) => ({ h, agent } = parts))
-beforeAll(async () => {
-  far = await startModern()
-})
-afterAll(() => far?.kill())
+const { h, agent } = await useGatedAgent({ inlineHoldMs: 50 })
+const far = await forFile(startModern())
 let count = 0
 const fresh = () => ({ word: `w${++count}` })
 

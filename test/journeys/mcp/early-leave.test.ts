@@ -12,13 +12,9 @@ import {
   openModern,
   startSession,
 } from '../../support/mcp-wire.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 
-let h: Harness
-let agent: GatedAgent
-
-useGatedAgent({}, (parts) => ({ h, agent } = parts))
+const { h, agent } = await useGatedAgent({})
 
 /** Makes the next transaction wait: `reached` resolves when it begins, `release` lets it go on. */
 function holdNext(): { reached: Promise<void>; release(): void } {

@@ -5,15 +5,12 @@ import { forgetAwaited } from '../../../src/domain/generations/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { hasPostgres } from '../../support/databases.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 import { holdResponse } from '../../support/held-statement.ts'
-import type { Harness } from '../../support/harness.ts'
 import { modernRpc, startSession, tasksCapability } from '../../support/mcp-wire.ts'
 import { startModern } from '../../support/upstream-servers.ts'
 
-let h: Harness
-let agent: GatedAgent
-useGatedAgent({ inlineHoldMs: 50 }, (parts) => ({ h, agent } = parts))
+const { h, agent } = await useGatedAgent({ inlineHoldMs: 50 })
 let count = 0
 
 /** A message that no other test uses, which calls the gated tool. */

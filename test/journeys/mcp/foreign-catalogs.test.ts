@@ -11,16 +11,131 @@ import { compileSchema } from '../../../src/core/json-schema.ts'
 import { openModel } from '../../../src/domain/models/providers/open-model.ts'
 import { runtimeName } from '../../../src/domain/tools/fields.ts'
 import { attemptOf, requestOf } from '../../support/conversation.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { describeWithPeers } from '../../support/peers.ts'
-import { recordedCatalogs, type RecordedCatalog } from '../../support/recorded-catalogs.ts'
-import { samplesFor } from '../../support/schema-samples.ts'
-import { startScriptedMcp, type ScriptedMcp } from '../../support/scripted-mcp.ts'
+import { respond, type Scripted, type ScriptedMcp, startScriptedMcp } from '../../support/scripted-mcp.ts'
 import { secondOpinions } from '../../support/second-opinions.ts'
-import { startStrictProvider, type StrictProvider } from '../../support/strict-provider.ts'
-import { startEverything, startFilesystem, type RunningServer } from '../../support/upstream-servers.ts'
+import { startStrictProvider } from '../../support/strict-provider.ts'
+import { type RunningServer, startEverything, startFilesystem } from '../../support/upstream-servers.ts'
 import type { Wire } from '../../support/wire-frames.ts'
+import { forFile } from '../../support/for-file.ts'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Values for a JSON Schema of a tool: one with everything, one with as little as it may have, and variants that break rules. */
+type Schema = Record<string, any>
+
+const formats: Record<string, string> = {
+  date: '2026-01-31',
+  'date-time': '2026-01-31T10:00:00Z',
+  email: 'a@example.com',
+  uri: 'https://example.com/a',
+  uuid: '7d444840-9dc0-41d1-b245-5ffdce74fad2',
+}
+const wrong = [null, true, 7, -1.5, 'x', '', [], [1], {}, { a: 1 }]
+
+/** At most some hundreds. Whether they fit is for validators to say: not every rule of the schema is followed. */
+function samplesFor(schema: Schema): unknown[] {
+  const full = valueFor(schema, schema, true, 0)
+  const least = valueFor(schema, schema, false, 0)
+  const bases = [full, least, {}, ...variantsOf(full, 0), ...variantsOf(least, 0)]
+  return [...new Map(bases.map((one) => [JSON.stringify(one), one])).values(), ...wrong]
+}
+
+function valueFor(given: unknown, root: Schema, isFull: boolean, depth: number): unknown {
+  if (typeof given !== 'object' || given === null || depth > 6) return 'x'
+  const schema = given as Schema
+  if (typeof schema['$ref'] === 'string')
+    return valueFor(targetOf(root, schema['$ref']), root, isFull, depth + 1)
+  if (schema['const'] !== undefined) return schema['const']
+  if (schema['enum']) return schema['enum'].at(isFull ? -1 : 0)
+  const [first] = schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf'] ?? []
+  if (first !== undefined && schema['properties'] === undefined)
+    return valueFor(first, root, isFull, depth + 1)
+  const type = [schema['type'] ?? (schema['properties'] ? 'object' : 'string')].flat()[0]
+  if (type === 'object') return objectFor(schema, root, isFull, depth)
+  if (type === 'array') {
+    const count = Math.max(schema['minItems'] ?? 0, isFull ? 1 : 0)
+    const item = valueFor(schema['items'] ?? schema['prefixItems']?.[0] ?? {}, root, isFull, depth + 1)
+    return Array.from({ length: Math.min(count, 5) }, () => item)
+  }
+  if (type === 'integer' || type === 'number') return schema['minimum'] ?? schema['maximum'] ?? 1
+  if (type === 'boolean') return isFull
+  if (type === 'null') return null
+  return formats[schema['format']] ?? 'x'.repeat(Math.min(Math.max(schema['minLength'] ?? 1, 1), 100))
+}
+
+function objectFor(schema: Schema, root: Schema, isFull: boolean, depth: number): unknown {
+  const names = Object.keys(schema['properties'] ?? {})
+  const shown = isFull ? names : names.filter((name) => schema['required']?.includes(name))
+  return Object.fromEntries(
+    shown.map((name) => [name, valueFor(schema['properties'][name], root, isFull, depth + 1)]),
+  )
+}
+
+/** The value without each member, with each member of another type, and with one more; the same inside, down to a depth. */
+function variantsOf(value: unknown, depth: number): unknown[] {
+  if (typeof value !== 'object' || value === null || depth > 2) return []
+  if (Array.isArray(value)) return variantsOf(value[0], depth + 1).map((one) => [one])
+  const members = Object.entries(value)
+  return [
+    { ...value, unknown_member: 1 },
+    ...members.flatMap(([name, one]) => {
+      const { [name]: _out, ...rest } = value as Record<string, unknown>
+      const others = [...wrong.slice(depth, depth + 5), ...variantsOf(one, depth + 1)]
+      return [rest, ...others.map((other) => ({ ...value, [name]: other }))]
+    }),
+  ].slice(0, 300)
+}
+
+function targetOf(root: Schema, ref: string): unknown {
+  return ref
+    .split('/')
+    .slice(1)
+    .reduce(
+      (at: any, part) => at?.[decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')],
+      root,
+    )
+}
+
+/** What MCP servers of npm answered to tools/list: see tools/record-catalogs.mjs. */
+const catalogs = join(import.meta.dirname, '../../support/catalogs')
+
+interface RecordedTool {
+  name: string
+  inputSchema: object
+  outputSchema?: object
+}
+
+interface RecordedCatalog {
+  /** The package and its version, as `name@1.2.3`. */
+  name: string
+  tools: RecordedTool[]
+  /** Answers tools/list with what the server sent, byte for byte but for the id of the request. */
+  list: Scripted
+}
+
+const recordedCatalogs: RecordedCatalog[] = readdirSync(catalogs)
+  .toSorted()
+  .map((file) => {
+    const text = readFileSync(join(catalogs, file), 'utf8')
+    const { package: name, version, pages } = JSON.parse(text)
+    const lines = text
+      .split('\n')
+      .slice(1, -2)
+      .map((line) => line.replace(/,$/, ''))
+    return {
+      name: `${name}@${version}`,
+      tools: pages.flatMap((page: { result: { tools: RecordedTool[] } }) => page.result.tools),
+      list: (response, id) => {
+        // No server pages its list so far; one that does says so here.
+        if (lines.length !== 1) return respond(response, 500, { message: `${file} has several pages` })
+        const [line] = lines as [string]
+        const answer = line.replace(/("id":)\d+(?=\}$)/, `$1${JSON.stringify(id)}`)
+        return response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
+      },
+    }
+  })
 
 interface Shown {
   name: string
@@ -34,18 +149,9 @@ interface Client {
 }
 type Using = <Result>(url: string, work: (client: Client) => Promise<Result>) => Promise<Result>
 
-let h: Harness
-let key: string
-let provider: StrictProvider
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 100 } })
-  key = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
-  provider = await startStrictProvider()
-})
-afterAll(async () => {
-  await provider?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 100 } }))
+const key: string = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
+const provider = await forFile(startStrictProvider())
 
 const clients: Record<string, Using> = {
   'SDK v1': async (url, work) => {

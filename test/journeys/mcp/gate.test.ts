@@ -3,8 +3,8 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc, type RpcAnswer } from '../../support/bridge.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { adminKey, type Harness } from '../../support/harness.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
+import { adminKey } from '../../support/harness.ts'
 import {
   legacyProtocol,
   modernRpc,
@@ -13,10 +13,8 @@ import {
   tasksCapability,
 } from '../../support/mcp-wire.ts'
 
-let h: Harness
-let agent: GatedAgent
 const timings = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20 }
-useGatedAgent(timings, (parts) => ({ h, agent } = parts))
+const { h, agent } = await useGatedAgent(timings)
 let count = 0
 
 /** Arguments that no other test uses: the same request would find the other test's call. */

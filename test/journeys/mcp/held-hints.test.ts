@@ -2,30 +2,20 @@
  * What a server said about its tool holds until a person with gates:Update agrees to less: a hint that it takes back opens no
  * gate, and arguments that it changes unmask nothing, evade no condition and no preset.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
-import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
+import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let upstream: ModernServer
 let count = 0
 const reached: object[] = []
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  upstream = await startModern()
-})
-afterAll(async () => {
-  await upstream?.kill()
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const upstream = await forFile(startModern())
 beforeEach(() => void (reached.length = 0))
 
 /** What the server says about its tool `act` from now on; null: it has none. */

@@ -2,16 +2,10 @@
 import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
 import { defaultTimings } from '../../../src/api/mcp/http/mcp-runtime.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 import { connectV1, type McpResult } from '../../support/mcp-clients.ts'
 
-let h: Harness
-let agent: GatedAgent
-useGatedAgent(
-  { inlineHoldMs: 20_000, progressHoldMs: 600, progressMs: 50 },
-  (parts) => ({ h, agent } = parts),
-)
+const { h, agent } = await useGatedAgent({ inlineHoldMs: 20_000, progressHoldMs: 600, progressMs: 50 })
 
 type Calls = (name: string, args: object, timeout: number, onprogress?: () => void) => Promise<McpResult>
 

@@ -2,17 +2,12 @@
  * The output schemas that MCP clients get: the validators of official clients compile each, gated or not, and every result
  * passes them: a success, a failure, a refusal, a rejection and a pending one.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { describe, expect, test } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
 import { secondOpinions } from '../../support/second-opinions.ts'
-import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
-
-let h: Harness
-let modern: ModernServer
-let url: string
-let key: string
-let gatedId: string
+import { startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const leaf = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
@@ -94,33 +89,27 @@ function box(properties: object, more: object = {}) {
   return object(properties, { $id: 'https://example.com/box', ...more })
 }
 
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 100 } })
-  modern = await startModern()
-  const text = { type: 'text', text: 'said' }
-  for (const [name, [outputSchema, fits]] of Object.entries(kinds))
-    modern.tools.set(name, {
-      tool: { name, outputSchema, inputSchema: object({ fail: { type: 'boolean' } }) },
-      run: ({ fail }) =>
-        fail ? { content: [text], isError: true } : { content: [text], structuredContent: fits },
-    })
-  const make = async (name: string, more: object = {}) => {
-    const made = await h.mutate(
-      'createTool',
-      { name, config: { mcp: { url: modern.url } }, ...more },
-      'tool { id }',
-    )
-    return made['tool'].id as string
-  }
-  gatedId = await make('gated', { gate: { autoApprove: false } })
-  const input = { name: 'teller', toolIds: [await make('open'), gatedId], mcp: { enabled: true } }
-  url = `${h.url}/mcp/${(await h.mutate('createAgent', input, 'agent { id }'))['agent'].id}`
-  key = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
-})
-afterAll(async () => {
-  await modern?.kill()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 100 } }))
+const modern = await forFile(startModern())
+const text = { type: 'text', text: 'said' }
+for (const [name, [outputSchema, fits]] of Object.entries(kinds))
+  modern.tools.set(name, {
+    tool: { name, outputSchema, inputSchema: object({ fail: { type: 'boolean' } }) },
+    run: ({ fail }) =>
+      fail ? { content: [text], isError: true } : { content: [text], structuredContent: fits },
+  })
+const make = async (name: string, more: object = {}) => {
+  const made = await h.mutate(
+    'createTool',
+    { name, config: { mcp: { url: modern.url } }, ...more },
+    'tool { id }',
+  )
+  return made['tool'].id as string
+}
+const gatedId: string = await make('gated', { gate: { autoApprove: false } })
+const input = { name: 'teller', toolIds: [await make('open'), gatedId], mcp: { enabled: true } }
+const url: string = `${h.url}/mcp/${(await h.mutate('createAgent', input, 'agent { id }'))['agent'].id}`
+const key: string = (await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret'))['secret']
 
 interface Client {
   listTools(): Promise<{ tools: { name: string; outputSchema?: unknown }[] }>

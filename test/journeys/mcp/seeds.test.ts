@@ -1,28 +1,21 @@
 /** Published examples of plain JSON-RPC callers, verbatim except for host, id and key, against the demo agent. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { adminKey, openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { objectSchema } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
-let url: string
-
-beforeAll(async () => {
-  h = await openHarness({ demo: true })
-  upstream = await startLoopback((request, response) => {
+const h = await forFile(openHarness({ demo: true }))
+const upstream = await forFile(
+  startLoopback((request, response) => {
     if (request.url.startsWith('/never')) return
     response.writeHead(500, { 'content-type': 'text/plain' }).end('permission denied')
-  })
-  url = `${h.url}/${h.app.demo!.agentId}/mcp`
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+  }),
+)
+const url: string = `${h.url}/${h.app.demo!.agentId}/mcp`
 
 /** The commands of BeeOS's MCP tools reference, "Example: full flow". */
 const listLine = String.raw`curl -s -X POST "https://mcp.beeos.ai/${'${AGENT_ID}'}/mcp" \

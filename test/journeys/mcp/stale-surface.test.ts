@@ -1,26 +1,19 @@
 /** A call over the bridge is checked against cached rows; what commits it proves that they are still the same. */
 import { sql, type SQL } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { gateDefaults } from '../../../src/domain/gates/policy.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
 import { callRaw } from '../../support/bridge.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { openHarness } from '../../support/harness.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { objectSchema } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let upstream: Loopback
 let count = 0
 
-beforeAll(async () => {
-  upstream = await startLoopback((request, response) => response.end(`answered ${request.url}`))
-  h = await openHarness({ databaseUrl: null })
-})
-afterAll(async () => {
-  await h?.stop()
-  await upstream?.close()
-})
+const upstream = await forFile(startLoopback((request, response) => response.end(`answered ${request.url}`)))
+const h = await forFile(openHarness({ databaseUrl: null }))
 
 /** Changes rows as another replica does whose hints are lost. */
 const silently = (statement: SQL) => query(h.app.services.db, statement)

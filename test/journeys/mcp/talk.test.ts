@@ -1,15 +1,11 @@
 /** Running an agent over MCP: progress while it works, cancellation, conversations, and a timeout without the time for approvals. */
 import { expect, test } from 'vitest'
 import { callRaw, rpc, type RpcAnswer } from '../../support/bridge.ts'
-import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGatedAgent } from '../../support/gated-agent.ts'
 import { callThrough, connectV2, peers, textOf } from '../../support/mcp-clients.ts'
 import { openModern, startSession } from '../../support/mcp-wire.ts'
 
-let h: Harness
-let agent: GatedAgent
-
-useGatedAgent({ runMs: 1500, inlineHoldMs: 100, progressMs: 50 }, (parts) => ({ h, agent } = parts))
+const { h, agent } = await useGatedAgent({ runMs: 1500, inlineHoldMs: 100, progressMs: 50 })
 
 /** Calls the agent as a plain caller. */
 const ask = (args: object, headers?: Record<string, string>): Promise<RpcAnswer> =>

@@ -1,49 +1,16 @@
 /** Foreign MCP servers as tools: discovered, called by models, people and MCP clients, gated, and unreachable. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { gateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { gateFixtures } from '../../support/gate-fixtures.ts'
+import { openHarness } from '../../support/harness.ts'
 import { describeWithPeers, hasPeers, peerTest } from '../../support/peers.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../support/fixtures.ts'
-import {
-  startEverything,
-  startModern,
-  type ModernServer,
-  type RunningServer,
-} from '../../support/upstream-servers.ts'
+import { makeFixtures, objectSchema } from '../../support/fixtures.ts'
+import { startEverything, startModern } from '../../support/upstream-servers.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-let everything: RunningServer | null = null
-let modern: ModernServer
 let count = 0
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  gate = gateFixtures(h, fixtures)
-  ;[everything, modern] = await Promise.all([
-    hasPeers ? startEverything('streamableHttp') : null,
-    startModern(),
-  ])
-  modern.tools.set('pay', { tool: payTool('Pays.'), run: (args) => said(`paid ${JSON.stringify(args)}`) })
-  modern.tools.set('look', {
-    tool: { name: 'look', annotations: { readOnlyHint: true } },
-    run: () => said('looked'),
-  })
-  modern.tools.set('drop', {
-    tool: { name: 'drop', annotations: { destructiveHint: true } },
-    run: () => said('dropped'),
-  })
-  modern.tools.set('break', { tool: { name: 'break' }, run: () => ({ ...said('it broke'), isError: true }) })
-})
-afterAll(async () => {
-  await Promise.all([fixtures?.close(), everything?.kill(), modern?.kill()])
-  await h?.stop()
-})
 
 const payTool = (description: string, properties: object = {}) => ({
   name: 'pay',
@@ -55,6 +22,22 @@ const payTool = (description: string, properties: object = {}) => ({
   },
 })
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const gate = gateFixtures(h, fixtures)
+const everything = hasPeers ? await forFile(startEverything('streamableHttp')) : null
+const modern = await forFile(startModern())
+modern.tools.set('pay', { tool: payTool('Pays.'), run: (args) => said(`paid ${JSON.stringify(args)}`) })
+modern.tools.set('look', {
+  tool: { name: 'look', annotations: { readOnlyHint: true } },
+  run: () => said('looked'),
+})
+modern.tools.set('drop', {
+  tool: { name: 'drop', annotations: { destructiveHint: true } },
+  run: () => said('dropped'),
+})
+modern.tools.set('break', { tool: { name: 'break' }, run: () => ({ ...said('it broke'), isError: true }) })
+
 const callsOf = (name: string) =>
   modern.seen.filter((one) => one.method === 'tools/call' && one.params.name === name)
 

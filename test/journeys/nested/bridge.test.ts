@@ -1,21 +1,13 @@
 /** Child runs behind an MCP client: it talks to one agent, and a person decides about a call of another one. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeGatedAgent } from '../../support/gated-agent.ts'
+import { openHarness } from '../../support/harness.ts'
 import { asking, makeAgent } from '../../support/nested-fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let agent: GatedAgent
-
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
-  agent = await makeGatedAgent(h)
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness({}, { mcp: { inlineHoldMs: 50 } }))
+const agent = await forFile(makeGatedAgent(h))
 
 test('a stopped call of a child run is pending for the caller, and its approval leads to the answer of the whole chain', async () => {
   const front = await makeAgent(h, { name: 'front', agentIds: [agent.agentId], mcp: { enabled: true } })

@@ -5,15 +5,10 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { useGateFixtures, type GateFixtures } from '../../support/gate-fixtures.ts'
-import type { Harness } from '../../support/harness.ts'
+import { useGateFixtures } from '../../support/gate-fixtures.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-fixtures.ts'
-import type { Fixtures } from '../../support/fixtures.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let gate: GateFixtures
-useGateFixtures((opened) => ({ h, fixtures, gate } = opened))
+const { h, fixtures, gate } = await useGateFixtures()
 
 const feed = `subscription($id: ID!) { generationEvents(generationId: $id) { type cursor generationId
   ... on ApprovalRequestedEvent { approval { id } descendantId }

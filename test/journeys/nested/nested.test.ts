@@ -1,23 +1,15 @@
 /** Agents call agents: the answer is the result of a call, within the limits of nesting and the requester's rights. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-fixtures.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 test('a chain of five answers, and the sixth run is a tool error with which the fifth continues', async () => {
   const chain = await makeChain(h, 6)

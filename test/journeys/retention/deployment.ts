@@ -3,7 +3,8 @@ import type { Config } from '../../../src/config.ts'
 import { sweepProject } from '../../../src/domain/retention/worker.ts'
 import type { RemovedCounts } from '../../../src/domain/retention/lease.ts'
 import { adminKey, type Harness } from '../../support/harness.ts'
-import { openDeployment, type DatabaseKind, type Deployment } from '../../support/deployment.ts'
+import type { DatabaseKind } from '../../support/databases.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 

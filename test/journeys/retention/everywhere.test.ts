@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forgetOldDeliveries } from '../../../src/domain/followers/webhooks/endings.ts'
 import { tableTraits } from '../../../src/store/db/tables/all-traits.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { adminKey } from '../../support/harness.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
@@ -28,9 +28,7 @@ const unreached: Record<string, string> = {
   'sessions.remote_address': 'is an address, never the marker',
 }
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let r: Retained
   let blobDir: string
   let people: TokenIssuer

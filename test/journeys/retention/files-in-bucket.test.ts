@@ -1,24 +1,14 @@
 /** Retention removes files from a bucket as from the disk: the bytes after the row, and none is forgotten. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { join } from 'node:path'
-import { startS3Server, type S3Server } from '../../support/s3-server.ts'
-import { openRetained, type Retained } from './deployment.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startS3Server } from '../../support/s3-server.ts'
+import { openRetained } from './deployment.ts'
+import { folderForFile, forFile } from '../../support/for-file.ts'
 
-let s3: S3Server
-let r: Retained
-let blobDir: string
-
-beforeAll(async () => {
-  s3 = await startS3Server()
-  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-blobs-'))
-  r = await openRetained('PGlite', { blobDir, s3: s3.settings() })
-})
+const s3 = await forFile(startS3Server())
+const blobDir = await folderForFile()
+const r = await openRetained('PGlite', { blobDir, s3: s3.settings() })
 afterAll(async () => {
   await r?.deployment.close()
-  await s3?.close()
-  await rm(blobDir, { recursive: true, force: true })
 })
 
 async function uploaded(text: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** Runs that agents have started for each other, and followers other than webhooks, against retention. On both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { chainUnder, makeChain, type Chain } from '../../support/nested-fixtures.ts'
 import {
   botToken,
@@ -12,9 +12,7 @@ import {
 import { openReceiver } from '../../support/webhook-receiver.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let r: Retained
   let chain: Chain
   let slack: SlackServer

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeRuns } from '../../../src/domain/retention/remove-runs.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openReceiver } from '../../support/webhook-receiver.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let r: Retained
   let agentId: string
   let blobDir: string
@@ -455,6 +453,10 @@ describe.each(kinds)('on %s', (kind) => {
     const foreign = await hold({ projectId: other })
     const lifted = await r.h.mutate('liftLegalHold', { holdId: foreign.id }, 'hold { id }', developer.secret)
     expect(lifted['code']).toBe('NOT_FOUND')
+    const elsewhere = { name: 'elsewhere', role: 'ADMIN', projectId: other }
+    const { secret } = await r.h.mutate('createApiKey', elsewhere, 'secret')
+    const ofOurs = { generationId: await run(), reason: 'x' }
+    expect((await r.h.mutate('putLegalHold', ofOurs, 'hold { id }', secret))['code']).toBe('NOT_FOUND')
     const metrics = await (await fetch(`${r.h.url}/metrics`)).text()
     expect(metrics).toMatch(/gatehouse_retention_sweeps_total\{outcome="finished"\} [1-9]/)
   })

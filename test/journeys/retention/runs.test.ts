@@ -3,14 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeRuns } from '../../../src/domain/retention/remove-runs.ts'
 import { sweepProject } from '../../../src/domain/retention/worker.ts'
 import { LeaseLostError } from '../../../src/store/work/work.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { adminKey } from '../../support/harness.ts'
 import { openClient } from '../../support/openai-clients.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let r: Retained
   let agentId: string
   beforeAll(async () => {

@@ -7,10 +7,9 @@ import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { findRuns } from '../../../src/domain/retention/find-runs.ts'
 import { sweepProject } from '../../../src/domain/retention/worker.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openRetained, type Retained } from './deployment.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 const dayMs = 24 * 60 * 60 * 1000
 const rounds = 4
 const perRound = 750
@@ -60,7 +59,7 @@ const positionsOf = async (r: Retained): Promise<number[]> =>
     )
   ).map(({ at }) => at)
 
-test.each(kinds)(
+test.each(databaseKinds)(
   'on %s, what was removed is gone to the last row, and every reader has all or is told',
   async (kind) => {
     const r = await openRetained(kind)
@@ -130,26 +129,29 @@ test.each(kinds)(
   180_000,
 )
 
-test.each(kinds)('on %s, a live subscriber gets every event while what is before it goes', async (kind) => {
-  const r = await openRetained(kind)
-  try {
-    await r.set({ runDays: 1 })
-    await makeRuns(r, 'old', 300)
-    const after = await r.cursor()
-    const wanted = 400
-    const got = r.h.collect(
-      'subscription($after: String) { projectEvents(after: $after) { cursor type } }',
-      { after },
-      (events) => events.filter(({ type }) => type === 'MESSAGE_COMMITTED').length >= wanted * eventsOfRun,
-    )
-    const sweeping = r.sweep(5)
-    await makeRuns(r, 'new', wanted)
-    await sweeping
-    const positions = (await got).map(
-      ({ cursor }) => JSON.parse(Buffer.from(cursor, 'base64url').toString())[8] as number,
-    )
-    positions.forEach((at, i) => expect(at).toBe(positions[0]! + i))
-  } finally {
-    await r.deployment.close()
-  }
-})
+test.each(databaseKinds)(
+  'on %s, a live subscriber gets every event while what is before it goes',
+  async (kind) => {
+    const r = await openRetained(kind)
+    try {
+      await r.set({ runDays: 1 })
+      await makeRuns(r, 'old', 300)
+      const after = await r.cursor()
+      const wanted = 400
+      const got = r.h.collect(
+        'subscription($after: String) { projectEvents(after: $after) { cursor type } }',
+        { after },
+        (events) => events.filter(({ type }) => type === 'MESSAGE_COMMITTED').length >= wanted * eventsOfRun,
+      )
+      const sweeping = r.sweep(5)
+      await makeRuns(r, 'new', wanted)
+      await sweeping
+      const positions = (await got).map(
+        ({ cursor }) => JSON.parse(Buffer.from(cursor, 'base64url').toString())[8] as number,
+      )
+      positions.forEach((at, i) => expect(at).toBe(positions[0]! + i))
+    } finally {
+      await r.deployment.close()
+    }
+  },
+)

@@ -2,11 +2,9 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forgetOldStarts, resealTriggers } from '../../../src/domain/triggers/index.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import type { Harness } from '../../support/harness.ts'
-
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 
 /** The headers of Standard Webhooks, made without our code. */
 function signed(secret: string, id: string, body: string, atMs = Date.now()): Record<string, string> {
@@ -28,7 +26,7 @@ interface Hook {
   secret: string
 }
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   beforeAll(async () => {

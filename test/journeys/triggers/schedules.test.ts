@@ -3,18 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveTick } from '../../../src/domain/triggers/worker.ts'
 import type { Database } from '../../../src/store/db/database.ts'
 import { LeaseLostError } from '../../../src/store/work/work.ts'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { openDeployment, type Deployment } from '../../support/deployment.ts'
 import { objectSchema } from '../../support/fixtures.ts'
 import type { Harness } from '../../support/harness.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as const
 const fields =
   'id enabled nextTimes lastAt lastError missed version requestedBy { id } lastGeneration { id status requestedBy }'
 
 type Begin = () => Promise<unknown>
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let deployment: Deployment
   let h: Harness
   beforeAll(async () => {

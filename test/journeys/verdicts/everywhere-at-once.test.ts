@@ -4,17 +4,15 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres } from '../../support/databases.ts'
+import { databaseKinds } from '../../support/databases.ts'
 import { dose } from '../../support/dose.ts'
-import { randomSchedule } from '../../support/random.ts'
+import { drawn, randomSchedule } from '../../support/random.ts'
 import { openLinkFixtures, sendForm, type LinkFixtures } from '../../support/link-fixtures.ts'
 import { interact, openSlackServer, pressOf, type SlackServer } from '../../support/slack-server.ts'
 import { openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
-import { openDeployment, type Deployment, type DatabaseKind } from '../../support/deployment.ts'
+import { openDeployment, type Deployment } from '../../support/deployment.ts'
 
-const kinds: DatabaseKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let deployment: Deployment
   let slack: SlackServer
   let inSlack: SlackFixtures

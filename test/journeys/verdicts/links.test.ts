@@ -1,18 +1,11 @@
 /** Verdicts with a link and a one-time code, as a person with an e-mail gives them. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { openLinkFixtures, sendForm, type LinkFixtures } from '../../support/link-fixtures.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
+import { openLinkFixtures, sendForm } from '../../support/link-fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let linkFixtures: LinkFixtures
-beforeAll(async () => {
-  h = await openHarness()
-  linkFixtures = await openLinkFixtures(h)
-})
-afterAll(async () => {
-  await linkFixtures.close()
-  await h.stop()
-})
+const h = await forFile(openHarness())
+const linkFixtures = await forFile(openLinkFixtures(h))
 
 test('the code of the message approves: the call runs, and vote, event and audit name the recipient and the way', async () => {
   const { approvalId, callId, tool, links, data } = await linkFixtures.question()

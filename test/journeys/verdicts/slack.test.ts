@@ -1,6 +1,6 @@
 /** Verdicts in Slack, as a person in the channel gives them, over a server that is as strict as Slack's. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
 import {
   botToken,
   channel,
@@ -10,26 +10,15 @@ import {
   signingSecret,
   submissionOf,
   testPressOf,
-  type SlackServer,
 } from '../../support/slack-server.ts'
-import { headlineOf, openSlackFixtures, user, type SlackFixtures } from '../../support/slack-fixtures.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
+import { headlineOf, openSlackFixtures, user } from '../../support/slack-fixtures.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let slack: SlackServer
-let slackFixtures: SlackFixtures
-beforeAll(async () => {
-  slack = await openSlackServer()
-  h = await openHarness({ slackApiUrl: slack.url })
-  fixtures = await makeFixtures(h)
-  slackFixtures = await openSlackFixtures(h, fixtures, slack)
-})
-afterAll(async () => {
-  await fixtures.close()
-  await h.stop()
-  await slack.close()
-})
+const slack = await forFile(openSlackServer())
+const h = await forFile(openHarness({ slackApiUrl: slack.url }))
+const fixtures = await forFile(makeFixtures(h))
+const slackFixtures = await openSlackFixtures(h, fixtures, slack)
 
 const textOf = (message: unknown) => JSON.stringify(message)
 

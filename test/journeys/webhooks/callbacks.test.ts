@@ -1,30 +1,20 @@
 /** Callbacks: the events of one generation or one direct call, sent to a URL until the last one. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { forgetOldDeliveries } from '../../../src/domain/followers/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { accept, openReceiver } from '../../support/webhook-receiver.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let receiver: Receiver
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  receiver = await openReceiver()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const receiver = await forFile(openReceiver())
 beforeEach(() => {
   receiver.received.length = 0
   receiver.secret = null
   receiver.respond = accept
-})
-afterAll(async () => {
-  await h.stop()
-  await fixtures.close()
-  await receiver.close()
 })
 
 const count = async (table: string): Promise<number> =>

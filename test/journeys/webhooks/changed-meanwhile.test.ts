@@ -1,27 +1,20 @@
 /** What happens to a webhook between two statements of whoever holds its place: no event that follows is lost by it. */
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { aroundStatements } from '../../support/around-statements.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { holdRow } from '../../support/held-row.ts'
 import { holdResponse } from '../../support/held-statement.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { openHarness } from '../../support/harness.ts'
 import { openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let database: Awaited<ReturnType<typeof postgresDatabase>> | null = null
-let h: Harness
 let before: Receiver
 let after: Receiver
 let webhookId: string
-beforeAll(async () => {
-  database = hasPostgres ? await postgresDatabase() : null
-  h = await openHarness({ databaseUrl: database?.url ?? null })
-})
-afterAll(async () => {
-  await h.stop()
-  await database?.drop()
-})
+const database = hasPostgres ? await forFile(postgresDatabase()) : null
+const h = await forFile(openHarness({ databaseUrl: database?.url ?? null }))
 beforeEach(async () => {
   before = await openReceiver()
   after = await openReceiver()

@@ -3,9 +3,7 @@ import { sql } from 'drizzle-orm'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { dose } from '../../support/dose.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { randomSchedule } from '../../support/random.ts'
 import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
@@ -278,55 +276,6 @@ test('an ordered endpoint goes on after an event that is dead', async () => {
   const webhook = await until(id, ({ deliveries }) => deliveries.nodes[0].status === 'DEAD')
   expect(webhook['deliveries'].nodes).toHaveLength(1)
 })
-
-test(
-  'each event of an ordered endpoint has tries of its own, whatever is refused',
-  { timeout: 180_000 },
-  async () => {
-    const random = randomSchedule()
-    const names = numbered(dose(12, 200))
-    /** How often each is refused: mostly few times, and some more often than there are tries. */
-    const refusals = new Map(names.map((name) => [name, Math.floor(random() ** 2 * 9)]))
-    const attempts = new Map(names.map((name) => [name, 0]))
-    receiver.respond = (got, response) => {
-      const name = got.data['name'] as string
-      attempts.set(name, attempts.get(name)! + 1)
-      if (attempts.get(name)! <= refusals.get(name)!) response.writeHead(500).end()
-      else accept(got, response)
-    }
-    await create({ types: ['AGENT_CREATED'], ordered: true })
-    await agents(...names)
-    const rows = () =>
-      query<{ attempts: number; tries: number; status: string; name: string }>(
-        h.app.services.db,
-        sql`select d.attempts, d.tries, d.status, e.data->>'name' as name
-        from webhook_deliveries as d join events as e on e.id = d.event_id`,
-      )
-    const isOver = () => names.every((name) => attempts.get(name)! >= Math.min(refusals.get(name)! + 1, 7))
-    for (const start = performance.now(); !isOver() && performance.now() - start < 150_000; await pause(20))
-      await passTime()
-    const expected = names.filter((name) => refusals.get(name)! > 0)
-    await expect
-      .poll(async () =>
-        (await rows())
-          .map(({ name, status, ...counts }) => ({ name, status, ...counts }))
-          .toSorted((a, b) => a.name.localeCompare(b.name)),
-      )
-      .toEqual(
-        expected.map((name) => {
-          const refused = Math.min(refusals.get(name)!, 7)
-          const isDead = refused === 7
-          return {
-            name,
-            status: isDead ? 'DEAD' : 'DELIVERED',
-            attempts: refused + (isDead ? 0 : 1),
-            tries: refused,
-          }
-        }),
-      )
-    expect([...new Set(namesIn(receiver))]).toEqual(names)
-  },
-)
 
 test('an ordered endpoint that was stuck gets its event also when it wants other events now, and is asked for it', async () => {
   let fails = true

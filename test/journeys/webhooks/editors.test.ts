@@ -1,29 +1,17 @@
 /** Two people at once: a change of a webhook names the version that it was made of, and the last callback is taken once. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { holdWrites } from '../../support/held-row.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../support/fixtures.ts'
-import { openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { openHarness } from '../../support/harness.ts'
+import { makeFixtures } from '../../support/fixtures.ts'
+import { openReceiver } from '../../support/webhook-receiver.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let receiver: Receiver
+const receiver = await forFile(openReceiver((_got, response) => void response.writeHead(500).end()))
 /** Where there is PostgreSQL, requests are at once on connections of their own. */
-let database: Awaited<ReturnType<typeof postgresDatabase>> | null = null
-
-beforeAll(async () => {
-  receiver = await openReceiver((_got, response) => void response.writeHead(500).end())
-  database = hasPostgres ? await postgresDatabase() : null
-  h = await openHarness({ maxCallbacksPerProject: 2, ...(database ? { databaseUrl: database.url } : {}) })
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  await h.stop()
-  await fixtures.close()
-  await receiver.close()
-  await database?.drop()
-})
+const database = hasPostgres ? await forFile(postgresDatabase()) : null
+const h = await forFile(openHarness({ maxCallbacksPerProject: 2, databaseUrl: database?.url ?? null }))
+const fixtures = await forFile(makeFixtures(h))
 
 const fields = 'webhook { id version description ordered recipients { address } }'
 

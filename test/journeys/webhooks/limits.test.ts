@@ -1,19 +1,11 @@
 /** What webhooks refuse: addresses, sizes, numbers, other projects and missing rights. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { expect, test } from 'vitest'
+import { openHarness } from '../../support/harness.ts'
+import { openReceiver } from '../../support/webhook-receiver.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let h: Harness
-let receiver: Receiver
-
-beforeAll(async () => {
-  receiver = await openReceiver()
-  h = await openHarness({ egressAllowPrivate: false, maxWebhooksPerProject: 2 })
-})
-afterAll(async () => {
-  await h.stop()
-  await receiver.close()
-})
+const receiver = await forFile(openReceiver())
+const h = await forFile(openHarness({ egressAllowPrivate: false, maxWebhooksPerProject: 2 }))
 
 const create = (input: object, key?: string) =>
   h.mutate('createWebhook', { url: 'https://hooks.example/x', ...input }, 'secret webhook { id }', key)

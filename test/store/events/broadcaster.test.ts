@@ -1,36 +1,28 @@
 /** What one process owes its subscribers: bounded memory, nobody delayed, nothing left behind, and ten thousand of them. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { localPubSub, type PubSub, type Hint } from '../../../src/store/pubsub/pubsub.ts'
+import { afterAll, expect, test } from 'vitest'
+import { localPubSub, type Hint } from '../../../src/store/pubsub/pubsub.ts'
 import {
   feedSource,
   generationSource,
   startBroadcaster,
-  type EventBroadcaster,
   type Source,
 } from '../../../src/store/events/broadcaster.ts'
 import { appendProjectEvents } from '../../../src/store/events/log.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { beginning } from '../../../src/store/events/position.ts'
 import { openStream, type StreamItem } from '../../../src/store/events/stream.ts'
-import { connect, type Connection } from '../../../src/store/db/connect.ts'
+import { connect } from '../../../src/store/db/connect.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../../support/databases.ts'
 import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const projectId = 'proj_live'
-let connection: Connection
-let pubsub: PubSub
-let broadcaster: EventBroadcaster
 
-beforeAll(async () => {
-  connection = await connect(await memoryDatabase())
-  pubsub = localPubSub()
-  broadcaster = startBroadcaster(connection.db, pubsub)
-})
-afterAll(async () => {
-  broadcaster?.close()
-  await connection?.close()
-})
+const connection = await forFile(connect(await memoryDatabase()))
+const pubsub = localPubSub()
+const broadcaster = startBroadcaster(connection.db, pubsub)
+afterAll(() => broadcaster.close())
 
 function open(id: string, from = broadcaster, db = connection.db) {
   return openStream(from, {

@@ -1,10 +1,9 @@
 /** A2A judged by its official client: cards, text, streams, calls, questions, cancelling, coming back and refusals. */
 import type { ServerResponse } from 'node:http'
 import type { StreamResponse } from '@a2a-js/sdk'
-import type { Client } from '@a2a-js/sdk/client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
 import { startLoopback } from '../../../support/loopback.ts'
 import {
   collect,
@@ -20,25 +19,14 @@ import {
   text,
   textsOf,
 } from './clients.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let plain: string
-let client: Client
-let gated: Client
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  plain = await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-  client = await openClient(h.url, 'plain', adminKey)
-  gated = await openClient(h.url, 'gated', adminKey)
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const plain = await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
+const client = await openClient(h.url, 'plain', adminKey)
+const gated = await openClient(h.url, 'gated', adminKey)
 
 const pay = 'call act {"word": "a"}\nthen\nsay ok'
 const asks = 'call ask {"word": "a"}\nthen\nsay found'

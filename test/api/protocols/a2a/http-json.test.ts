@@ -1,8 +1,7 @@
 /** A2A's HTTP+JSON binding judged by the official client: the same tasks as over JSON-RPC, and refusals in its own form. */
-import type { Client } from '@a2a-js/sdk/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
 import {
   collect,
   data,
@@ -15,26 +14,15 @@ import {
   stateOf,
   textsOf,
 } from './clients.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let client: Client
-let rpc: Client
-let gated: Client
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-  client = await openClient(h.url, 'plain', adminKey, fetch, 'HTTP+JSON')
-  rpc = await openClient(h.url, 'plain', adminKey)
-  gated = await openClient(h.url, 'gated', adminKey, fetch, 'HTTP+JSON')
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
+const client = await openClient(h.url, 'plain', adminKey, fetch, 'HTTP+JSON')
+const rpc = await openClient(h.url, 'plain', adminKey)
+const gated = await openClient(h.url, 'gated', adminKey, fetch, 'HTTP+JSON')
 
 test('a task is answered, read, listed and streamed as over JSON-RPC', async () => {
   const done = await send(client, message('say hello there'))

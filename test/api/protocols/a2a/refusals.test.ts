@@ -1,24 +1,16 @@
 /** What strangers and broken clients send to /a2a: each is refused in the protocol's own form, and starts nothing. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { maxBodyBytes } from '../../../../src/api/http/bodies.ts'
 import { maxJsonValues } from '../../../../src/core/json.ts'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let waiting: string
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const id = await fixtures.agent({ name: 'plain' })
-  waiting = await fixtures.start(id, 'call ask {"word": "a"}\nthen\nsay ok')
-  await h.until(waiting, ['REQUIRES_ACTION'])
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const plainId = await fixtures.agent({ name: 'plain' })
+const waiting = await fixtures.start(plainId, 'call ask {"word": "a"}\nthen\nsay ok')
+await h.until(waiting, ['REQUIRES_ACTION'])
 
 interface Sent {
   method?: string

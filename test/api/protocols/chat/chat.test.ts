@@ -4,27 +4,19 @@ import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
 } from 'ai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
 import { watchPlaces } from '../../../support/held-places.ts'
 import { holdStatement } from '../../../support/held-statement.ts'
 import { startLoopback } from '../../../support/loopback.ts'
 import { openChat, partsOf, type ChatOptions, type FrontEnd } from './front-end.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 
 const open = (agent: string, options?: ChatOptions) => openChat(h.url, adminKey, agent, options)
 const locate = {

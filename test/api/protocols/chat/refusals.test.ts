@@ -1,21 +1,14 @@
 /** What a chat cannot be: every refusal has a status, a code and a sentence, and nothing is begun. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../../../src/store/db/database.ts'
 import { sql } from '../../../../src/store/db/sql.ts'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
 
 const user = (parts: unknown[], id: unknown = 'm1') => ({ id, role: 'user', parts })
 const say = [{ type: 'text', text: 'say x' }]

@@ -4,28 +4,19 @@ import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import type { OpenAI } from 'openai6'
 import { query } from '../../../../src/store/db/database.ts'
 import { sql } from '../../../../src/store/db/sql.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../../support/harness.ts'
 import { majors, openClient } from '../../../support/openai-clients.ts'
+import { forFile } from '../../../support/for-file.ts'
 
 type Messages = OpenAI.Chat.ChatCompletionMessageParam[]
 
-let h: Harness
-let fixtures: Fixtures
-let plain: string
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  plain = await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'short', maxSteps: 1, finalAnswerOnLimit: false })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const plain = await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'short', maxSteps: 1, finalAnswerOnLimit: false })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 
 const user = (content: string) => ({ role: 'user' as const, content })
 const parameters = objectSchema({ room: { type: 'string' } }, ['room'])

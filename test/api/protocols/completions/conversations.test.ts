@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generationResumed, insertGenerationEvents } from '../../../../src/domain/events/index.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { aroundStatements } from '../../../support/around-statements.ts'
-import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
+import { databaseKinds, postgresDatabase } from '../../../support/databases.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
 import { watchPlaces } from '../../../support/held-places.ts'
@@ -21,12 +21,11 @@ interface Made {
   message: Message
 }
 
-const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])]
 const user = (content: string) => ({ role: 'user' as const, content })
 const atOnce = { prefer: 'wait=0' }
 const soon = { prefer: 'wait=60' }
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let h: Harness
   let other: Harness
   let fixtures: Fixtures

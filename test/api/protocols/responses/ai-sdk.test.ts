@@ -1,25 +1,18 @@
 /** The Responses API, judged by the AI SDK as a caller: text, streams, tools, questions, endings, and who may not. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, jsonSchema, stepCountIs, streamText, tool, type ModelMessage } from 'ai'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
 const modelOf = (agent: string, apiKey = adminKey) =>
   createOpenAI({ apiKey, baseURL: `${h.url}/v1` }).responses(agent)
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 
 /** The page's tool `locate`, which records the rooms that it is asked for. */
 function locateTool() {

@@ -8,15 +8,13 @@ import { generateText, streamText } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../../src/config.ts'
 import { query } from '../../../../src/store/db/database.ts'
-import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
+import { databaseKinds, postgresDatabase } from '../../../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
 import { watchPlaces } from '../../../support/held-places.ts'
 import { openClient } from '../../../support/openai-clients.ts'
 
-const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])]
-
-describe.each(kinds)('on %s', (kind) => {
+describe.each(databaseKinds)('on %s', (kind) => {
   let h: Harness
   let other: Harness
   let fixtures: Fixtures

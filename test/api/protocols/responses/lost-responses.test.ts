@@ -1,21 +1,13 @@
 /** OpenAI's clients repeat a request whose response was lost. With an idempotency key of each request nothing runs twice. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
 import { majors, openClient } from '../../../support/openai-clients.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
 
 /** The first response is lost on its way: the request was served. */
 function losing(): { fetch: typeof fetch; keys: (string | null)[] } {

@@ -2,22 +2,15 @@
  * The cases that Open Responses asks of a server, as its compliance list names them (https://www.openresponses.org/compliance):
  * plain requests, and responses with every field that the specification requires.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
 
 const message = z.object({
   type: z.literal('message'),

@@ -1,24 +1,15 @@
 /** The Responses API, judged by OpenAI's own clients: text, streams, calls, questions, endings and refusals. */
 import type { OpenAI } from 'openai6'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
 import { majors, openClient } from '../../../support/openai-clients.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let plain: string
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  plain = await fixtures.agent({ name: 'plain' })
-  await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const plain = await fixtures.agent({ name: 'plain' })
+await fixtures.agent({ name: 'gated', gate: { mode: 'ALWAYS' } })
 
 const locate = {
   type: 'function' as const,

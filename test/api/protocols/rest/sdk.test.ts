@@ -1,26 +1,15 @@
 /** SOAT's own client, @soat/sdk, against a running server: every operation of /api/v1 that it knows. */
 import { SoatClient } from '@soat/sdk'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { judgeRest, type RestJudge } from '../../../support/rest-judge.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { judgeRest } from '../../../support/rest-judge.ts'
 import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let judge: RestJudge
-let soat: SoatClient
-
-beforeAll(async () => {
-  judge = await judgeRest()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  soat = new SoatClient({ baseUrl: h.url, token: adminKey })
-})
-afterAll(async () => {
-  judge.stop()
-  await fixtures?.close()
-  await h?.stop()
-})
+const judge = await forFile(judgeRest())
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const soat = new SoatClient({ baseUrl: h.url, token: adminKey })
 
 /** The data of an answer; fails with the error, as SOAT's snippets do. */
 async function dataOf<T>(

@@ -1,25 +1,15 @@
 /** /api/v1 on the wire: SOAT's curl lines as they are printed, streams, and what a stranger or a careless client sends. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { judgeRest, type RestJudge } from '../../../support/rest-judge.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { judgeRest } from '../../../support/rest-judge.ts'
+import { makeFixtures } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-let judge: RestJudge
-
-beforeAll(async () => {
-  judge = await judgeRest()
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-})
-afterAll(async () => {
-  judge.stop()
-  await fixtures?.close()
-  await h?.stop()
-})
+const judge = await forFile(judgeRest())
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
 
 const send = (method: string, path: string, body?: BodyInit, headers: Record<string, string> = {}) =>
   fetch(`${h.url}${path}`, {

@@ -4,13 +4,69 @@
  */
 import type { StreamResponse } from '@a2a-js/sdk'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
-import { cutAfter } from '../../../support/cut-stream.ts'
+import { adminKey, type Harness, openHarness } from '../../../support/harness.ts'
 import { peerTest } from '../../../support/peers.ts'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
+import { type Fixtures, makeFixtures } from '../../../support/fixtures.ts'
 import { openAgent, said, shown } from '../ag-ui/clients.ts'
 import { foldStream, message, ofTask, openClient, stateOf, textsOf } from '../a2a/clients.ts'
 import { openChat, partsOf } from '../chat/front-end.ts'
+
+/** Also while a test replaces that of the page. */
+const realFetch = globalThis.fetch
+
+interface CutFetch {
+  fetch: typeof fetch
+  /** Whether a stream was broken; else it had ended before. */
+  wasCut(): boolean
+}
+
+/**
+ * Breaks the first stream after `events` events; what is no stream of events, and later ones, come whole. `as`: whether the
+ * client sees an error, or an end that came too early, as behind some proxies.
+ */
+function cutAfter(events: number, as: 'error' | 'end' = 'error'): CutFetch {
+  let cut = false
+  let isFirst = true
+  return {
+    wasCut: () => cut,
+    async fetch(input, init) {
+      const response = await realFetch(input, init)
+      if (
+        !isFirst ||
+        !response.body ||
+        !response.headers.get('content-type')?.startsWith('text/event-stream')
+      )
+        return response
+      isFirst = false
+      let left = events
+      let rest = ''
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          for (;;) {
+            const end = rest.indexOf('\n\n') + 2
+            if (left === 0) {
+              cut = true
+              await reader.cancel()
+              return as === 'end' ? controller.close() : controller.error(new TypeError('terminated'))
+            }
+            if (end > 1) {
+              controller.enqueue(new TextEncoder().encode(rest.slice(0, end)))
+              rest = rest.slice(end)
+              left--
+              return
+            }
+            const { done, value } = await reader.read()
+            if (done) return controller.close()
+            rest += value
+          }
+        },
+      })
+      const { status, headers } = response
+      return new Response(body, { status, headers })
+    },
+  }
+}
 
 let h: Harness
 let fixtures: Fixtures

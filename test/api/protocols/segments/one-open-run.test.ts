@@ -1,20 +1,12 @@
 /** Two pages that send different messages of one conversation at the same moment: one begins a run, the other one is told. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeFixtures, type Fixtures } from '../../../support/fixtures.ts'
-import { adminKey, openHarness, type Harness } from '../../../support/harness.ts'
+import { expect, test } from 'vitest'
+import { makeFixtures } from '../../../support/fixtures.ts'
+import { adminKey, openHarness } from '../../../support/harness.ts'
+import { forFile } from '../../../support/for-file.ts'
 
-let h: Harness
-let fixtures: Fixtures
-
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  await fixtures.agent({ name: 'plain' })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
-})
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+await fixtures.agent({ name: 'plain' })
 
 interface Sent {
   status: number

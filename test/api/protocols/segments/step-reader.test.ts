@@ -1,38 +1,30 @@
 /** The steps of a long run are read a few at a time, whatever the run has in all. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createStepReader } from '../../../../src/api/protocols/segments/segment-log.ts'
 import type { Ctx } from '../../../../src/domain/access/index.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { aroundStatements } from '../../../support/around-statements.ts'
-import { openHarness, type Harness } from '../../../support/harness.ts'
-import { makeFixtures, objectSchema, type Fixtures } from '../../../support/fixtures.ts'
+import { openHarness } from '../../../support/harness.ts'
+import { makeFixtures, objectSchema } from '../../../support/fixtures.ts'
+import { forFile } from '../../../support/for-file.ts'
 
 const steps = 40
-let h: Harness
-let fixtures: Fixtures
-let id: string
 let statements = 0
 
-beforeAll(async () => {
-  h = await openHarness()
-  fixtures = await makeFixtures(h)
-  const config = { http: { url: `${fixtures.upstream.url}/echo`, inputSchema: objectSchema({}) } }
-  const { tool } = await h.mutate('createTool', { name: 'glance', config }, 'tool { id }')
-  const agentId = await fixtures.agent({ toolIds: [tool.id], maxSteps: steps + 1 })
-  const prompt = [...Array.from({ length: steps - 1 }, () => 'call glance {}'), 'say done'].join('\nthen\n')
-  const { generation } = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }')
-  id = generation.id
-  await h.until(id, ['COMPLETED'])
-  aroundStatements(h.app.services.db, ({ params, execute }) => {
-    // The server has work of its own meanwhile.
-    if (JSON.stringify(params).includes(id)) statements += 1
-    return execute()
-  })
-})
-afterAll(async () => {
-  await fixtures?.close()
-  await h?.stop()
+const h = await forFile(openHarness())
+const fixtures = await forFile(makeFixtures(h))
+const config = { http: { url: `${fixtures.upstream.url}/echo`, inputSchema: objectSchema({}) } }
+const { tool } = await h.mutate('createTool', { name: 'glance', config }, 'tool { id }')
+const agentId = await fixtures.agent({ toolIds: [tool.id], maxSteps: steps + 1 })
+const prompt = [...Array.from({ length: steps - 1 }, () => 'call glance {}'), 'say done'].join('\nthen\n')
+const { generation } = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }')
+const id: string = generation.id
+await h.until(id, ['COMPLETED'])
+aroundStatements(h.app.services.db, ({ params, execute }) => {
+  // The server has work of its own meanwhile.
+  if (JSON.stringify(params).includes(id)) statements += 1
+  return execute()
 })
 
 const readAll = async () => {

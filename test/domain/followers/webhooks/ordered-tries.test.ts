@@ -14,15 +14,13 @@ import { cursors, webhookFollower } from '../../../../src/domain/followers/webho
 import { retryDelayMs } from '../../../../src/domain/followers/webhooks/send.ts'
 import { query } from '../../../../src/store/db/database.ts'
 import { heartbeat } from '../../../../src/store/work/work.ts'
-import { hasPostgres, postgresDatabase } from '../../../support/databases.ts'
+import { databaseKinds, postgresDatabase } from '../../../support/databases.ts'
 import { dose } from '../../../support/dose.ts'
 import { openHarness, type Harness } from '../../../support/harness.ts'
 import { accept, openReceiver, type Receiver } from '../../../support/webhook-receiver.ts'
-import { chaosSeed } from '../../../support/random.ts'
+import { chaosSeed, drawn } from '../../../support/random.ts'
 
 const path = process.env['CHAOS_PATH']
-const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])]
-
 /** An answer that is no success. `askedMs`: what it asks for with Retry-After. */
 type Refusal = { is: 'status'; status: number } | { is: 'asked'; askedMs: number } | { is: 'cut' }
 
@@ -50,7 +48,7 @@ const mostTries = 7
 const isDead = ({ refusals }: Planned) => refusals.length >= mostTries
 const requestsFor = (one: Planned) => (isDead(one) ? mostTries : one.refusals.length + 1)
 
-describe.each(kinds)('on %s', (kind) => {
+describe.each(drawn(databaseKinds))('on %s', (kind) => {
   let h: Harness
   let receiver: Receiver
   let drop: () => Promise<void>

@@ -1,12 +1,13 @@
 /** Faults of a provider's stream: bytes cut anywhere, invalid frames, servers that stop or send wrong data. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callsOf, userMessage } from '../../../../src/domain/models/message.ts'
 import type { ModelPort } from '../../../../src/domain/models/port.ts'
 import { openModel } from '../../../../src/domain/models/providers/open-model.ts'
 import { answered, attemptOf, failureOf, requestOf } from '../../../support/conversation.ts'
-import { inPieces, startRawProvider, type RawProvider } from '../../../support/raw-provider.ts'
+import { inPieces, startRawProvider } from '../../../support/raw-provider.ts'
 import { settingsFor } from '../../../support/strict-provider.ts'
 import { framesOf, type Wire } from '../../../support/wire-frames.ts'
+import { forFile } from '../../../support/for-file.ts'
 
 const wires: [Wire, string][] = [
   ['openai', 'gpt-5'],
@@ -15,11 +16,7 @@ const wires: [Wire, string][] = [
   ['compatible', 'local'],
 ]
 
-let provider: RawProvider
-beforeAll(async () => {
-  provider = await startRawProvider()
-})
-afterAll(() => provider.close())
+const provider = await forFile(startRawProvider())
 
 function open(wire: Wire): Promise<ModelPort> {
   return openModel(provider.settings(wire), wires.find(([name]) => name === wire)![1])

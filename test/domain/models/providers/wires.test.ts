@@ -1,5 +1,5 @@
 /** The four provider protocols, each against a test server that refuses what the real provider refuses. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/core/json.ts'
 import { errorResult } from '../../../../src/core/content.ts'
 import { callsOf, userMessage, type Message } from '../../../../src/domain/models/message.ts'
@@ -13,8 +13,9 @@ import {
   restarted,
   weatherTool,
 } from '../../../support/conversation.ts'
-import { startStrictProvider, testKey, type StrictProvider } from '../../../support/strict-provider.ts'
+import { startStrictProvider, testKey } from '../../../support/strict-provider.ts'
 import type { Wire } from '../../../support/wire-frames.ts'
+import { forFile } from '../../../support/for-file.ts'
 
 const wires: [Wire, string][] = [
   ['openai', 'gpt-5'],
@@ -23,12 +24,8 @@ const wires: [Wire, string][] = [
   ['compatible', 'local'],
 ]
 
-let provider: StrictProvider
-beforeAll(async () => {
-  provider = await startStrictProvider()
-})
+const provider = await forFile(startStrictProvider())
 afterEach(() => void provider.clear())
-afterAll(() => provider.close())
 
 function open(wire: Wire, model: string, more: Partial<ProviderSettings> = {}): Promise<ModelPort> {
   return openModel(provider.settings(wire, more), model)
