@@ -342,7 +342,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await page.getByRole('button', { name: 'Remove this gate' }).click()
     const dialog = page.getByRole('dialog', { name: 'Remove this gate' })
     await check()
-    await dialog.getByRole('button', { name: 'Keep it' }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await modeOf()).toBe('ALWAYS')
     await page.getByRole('button', { name: 'Remove this gate' }).click()
     await dialog.getByRole('button', { name: 'Remove this gate' }).click()

@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
     const asked = await shop.ask('B-1', 900, { card: '4222 2222' })
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
     const { page } = tab
-    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    await page.locator('.danger:enabled').waitFor()
     await page.keyboard.press('e')
     const form = page.getByLabel('Edit the arguments')
     await form.getByRole('textbox', { name: 'amount' }).waitFor()
@@ -256,11 +256,11 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
       for (const top of [0, 100_000, 0]) await jump(top)
       expect(await count.innerText()).toBe('3 of 4 seen')
       await unseen.waitFor()
-      // As a reader goes through it.
+      // As a reader goes through it: what passes in less than half a second is not read.
       for (let i = 0; i < 12 && (await unseen.count()) > 0; i++) {
         await page.mouse.move(900, 400)
         await page.mouse.wheel(0, 200)
-        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60))))
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 700))))
       }
       await page.getByText('all 4 seen').waitFor()
       await tab.check()

@@ -371,4 +371,80 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     expect(await plain.approval(asked[0]!.approvalId)).toMatchObject({ votes: [{ byName: 'Ben' }] })
     await tab.close()
   })
+
+  test('a question that a search does not find is not chosen any more, and no key decides about it', async () => {
+    const [first, second] = [await plain.ask('quince'), await plain.ask('rhubarb')]
+    const tab = await visit(browser, plain.h, `/approvals/${first.approvalId}`)
+    const { page } = tab
+    const sent = verdictsOf(page)
+    await armed(page)
+    await page.keyboard.press('/')
+    await page.keyboard.type('rhubarb')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Choose a question').waitFor()
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.press('j')
+    await armed(page)
+    expect(shownId(page)).toBe(second.approvalId)
+    expect(sent).toEqual([])
+    expect((await plain.approval(first.approvalId))['status']).toBe('PENDING')
+    await tab.close()
+  })
+
+  test('what is typed in a dialog closes nothing, and is no shortcut behind it', async () => {
+    const asked = [await plain.ask('D-1'), await plain.ask('D-2')]
+    const tab = await visit(browser, plain.h, `/approvals/${asked[0]!.approvalId}`)
+    const { page } = tab
+    await armed(page)
+    await page.keyboard.press('*')
+    await page.getByRole('button', { name: 'Approve …' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
+    await page.keyboard.type('enough jokes, x e r *')
+    expect(await dialog.getByRole('textbox').inputValue()).toBe('enough jokes, x e r *')
+    // Elsewhere in the dialog keys are dead, too.
+    await dialog.getByRole('heading').focus()
+    await page.keyboard.type('jjex/')
+    expect(await dialog.isVisible()).toBe(true)
+    expect(shownId(page)).toBe(asked[0]!.approvalId)
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(async () => (await plain.approval(asked[1]!.approvalId))['status']).toBe('APPROVED')
+    await tab.close()
+  })
+
+  test('a dialog that takes something away begins at its Cancel', async () => {
+    const tab = await visit(browser, plain.h, '/operations/keys')
+    const { page } = tab
+    await page
+      .getByRole('button', { name: /^Revoke/ })
+      .first()
+      .click()
+    const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
+    await page.keyboard.press('Space')
+    await dialog.waitFor({ state: 'hidden' })
+    await tab.close()
+  })
+
+  test('nothing counts as seen before it has stood still, and what the user asked does not push it away', async () => {
+    const { approvalId } = await plain.ask('L-1')
+    const tab = await visit(browser, plain.h, '/agents', { width: 390, height: 844 })
+    const { page } = tab
+    // What was asked comes late, as over a slow line.
+    let release = () => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('query Asked')) await released
+      await route.continue()
+    })
+    await page.goto(`${plain.h.url}/approvals/${approvalId}`)
+    await page.getByRole('heading', { level: 1, name: /refund/i }).waitFor()
+    expect(await page.getByRole('button', { name: /^Approve/ }).count()).toBe(0)
+    release()
+    await page.getByText('What the user asked').waitFor()
+    await armed(page)
+    await tab.close()
+  })
 })

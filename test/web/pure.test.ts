@@ -13,7 +13,7 @@ import { valueFrom } from '../../web/src/parts/gate-properties.ts'
 import { objectFrom } from '../../web/src/screens/tools/tool-config.ts'
 import { createInputOf, newDraft } from '../../web/src/screens/agents/agent-draft.ts'
 import type { Issue } from '../../web/src/api/outcome.ts'
-import { isWhole, withSpan } from '../../web/src/parts/use-seen.ts'
+import { isWhole, readMs, readSpan, withSpan } from '../../web/src/parts/use-seen.ts'
 import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
 import { allOrNone, mostAtOnce, nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
@@ -184,6 +184,19 @@ test('an element was seen when what was seen of it adds up to all of it', () => 
   expect(seen([0, 400], [500, 900])).toBe(false)
   expect(seen([100, 900])).toBe(false)
   expect(seen()).toBe(false)
+})
+
+test('what stood still for half a second was read, in every place that it had meanwhile', () => {
+  const at = (since: number, from: number, to: number) => ({ since, span: [from, to] as const })
+  expect(readSpan([at(0, 0, 400)], readMs - 1).span).toBeNull()
+  expect(readSpan([at(0, 0, 400)], readMs).span).toEqual([0, 400])
+  // A slow hand has read what it never left; a fast one nothing.
+  expect(readSpan([at(0, 0, 400), at(300, 200, 600)], readMs).span).toEqual([200, 400])
+  expect(readSpan([at(0, 0, 400), at(300, 500, 900)], readMs).span).toBeNull()
+  expect(readSpan([at(0, 0, 400), at(300, 500, 900)], 300 + readMs)).toEqual({
+    span: [500, 900],
+    history: [at(300, 500, 900)],
+  })
 })
 
 test('a batch adds up the numbers that all calls of a tool have', () => {

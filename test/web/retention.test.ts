@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
     await open()
     await dialog.getByText('cannot be brought back', { exact: false }).waitFor()
     await dialog.getByLabel('Key or person').fill(id)
-    await dialog.getByRole('button', { name: 'Keep it' }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await rows('select 1 from data_removals')).toEqual([])
     await open()
     await dialog.getByLabel('Key or person').fill('key_nobody')

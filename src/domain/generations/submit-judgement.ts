@@ -32,7 +32,7 @@ export const submission = z
         }),
       )
       .min(1, 'must not be empty')
-      .max(100)
+      .max(1000)
       .describe('The outputs, 1 to 100, each for another tool call.'),
     atomic: optional(z.boolean().describe('Whether one refused output refuses all of them.'), 'false'),
     toolChoice: toolChoice

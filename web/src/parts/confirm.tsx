@@ -35,8 +35,8 @@ export function Confirm({ word, question, children, isBusy = false, onConfirm }:
               >
                 {word}
               </button>
-              <button type="button" onClick={() => setOpen(false)}>
-                {t('Keep it')}
+              <button type="button" data-cancel onClick={() => setOpen(false)}>
+                {t('Cancel')}
               </button>
             </div>
           </div>

@@ -64,7 +64,7 @@ export function FormDialog({
         ) : (
           <div className="row">
             {button}
-            <button type="button" onClick={onClose}>
+            <button type="button" data-cancel onClick={onClose}>
               {cancel}
             </button>
           </div>

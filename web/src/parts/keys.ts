@@ -1,5 +1,5 @@
 /** The keyboard: one listener, and whoever is on screen says which keys it answers. */
-import { useEffect, useRef, type RefObject } from 'react'
+import { createContext, useContext, useEffect, useRef, useState, type RefObject } from 'react'
 import { createStore } from '../api/store.ts'
 
 type Handlers = Record<string, (event: KeyboardEvent) => void>
@@ -9,13 +9,17 @@ export const singleKeys = createStore(true)
 
 interface Hearer {
   current: Handlers
+  /** The dialog that it is in; null: none. */
+  dialog: symbol | null
   /** What is typed into a field outside of this is not for it. */
   within?: RefObject<Element | null> | undefined
 }
 
 const stack: Hearer[] = []
-/** Stands in the stack for an open dialog: what was mounted before it hears no keys. */
-const barrier: Hearer = { current: {} }
+/** The open dialogs, the front one last: only what is in that one hears keys, whenever it was mounted. */
+const dialogs: symbol[] = []
+/** The dialog around a component. */
+export const KeyScope = createContext<symbol | null>(null)
 let prefix = ''
 let prefixTimer: number | undefined
 
@@ -55,7 +59,8 @@ function onKey(event: KeyboardEvent): void {
   const full = prefix ? `${prefix} ${name}` : name
   clearTimeout(prefixTimer)
   prefix = ''
-  const hearing = stack.slice(stack.lastIndexOf(barrier) + 1)
+  const front = dialogs.at(-1) ?? null
+  const hearing = stack.filter(({ dialog }) => dialog === front)
   for (const { current, within } of hearing.toReversed()) {
     const handler = current[full]
     if (!handler) continue
@@ -81,7 +86,8 @@ window.addEventListener('keydown', onKey)
  * into a field outside of `within` is left to others.
  */
 export function useKeys(handlers: Handlers, within?: RefObject<Element | null>): void {
-  const own = useRef<Hearer>({ current: handlers, within })
+  const dialog = useContext(KeyScope)
+  const own = useRef<Hearer>({ current: handlers, within, dialog })
   useEffect(() => {
     own.current.current = handlers
   })
@@ -92,12 +98,14 @@ export function useKeys(handlers: Handlers, within?: RefObject<Element | null>):
   }, [])
 }
 
-/** Keeps keys from everything behind a dialog while the component is on screen. */
-export function useKeyBarrier(): void {
+/** The scope of an open dialog, for `KeyScope`: while it is on screen, nothing outside of it hears keys. */
+export function useKeyScope(): symbol {
+  const [scope] = useState(() => Symbol('dialog'))
   useEffect(() => {
-    stack.push(barrier)
-    return () => void stack.splice(stack.lastIndexOf(barrier), 1)
-  }, [])
+    dialogs.push(scope)
+    return () => void dialogs.splice(dialogs.indexOf(scope), 1)
+  }, [scope])
+  return scope
 }
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)

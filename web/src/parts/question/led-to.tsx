@@ -26,13 +26,27 @@ const askedQuery = graphql(`
   }
 `)
 
-/** Undefined while it is read; null where there is nothing, or nothing that this person may read. */
-export function useAsked({ id, generation }: Question) {
-  const { data } = useQuery(askedQuery, { id }, { skip: generation === null })
-  return generation === null ? null : data?.approval?.asked
+/**
+ * What was asked and said before the call, as far as this person may read it. Until `isSettled` it is being read: what comes
+ * after it on the page waits, so that nothing moves under a person who reads or presses.
+ */
+export function useLedTo({ id, generation, toolCall }: Question) {
+  const stepIndex = toolCall?.stepIndex ?? null
+  const asked = useQuery(askedQuery, { id }, { skip: generation === null })
+  const isSaid = generation !== null && stepIndex !== null
+  const saidOf = { id: generation?.id ?? '', after: (stepIndex ?? 0) - 1 }
+  const said = useQuery(saidQuery, saidOf, { skip: !isSaid })
+  const isRead = ({ isLoading, error }: { isLoading: boolean; error: unknown }) =>
+    !isLoading || error !== null
+  return {
+    asked: asked.data?.approval?.asked,
+    step: said.data?.generation?.steps[0],
+    isSettled: generation === null || (isRead(asked) && (!isSaid || isRead(said))),
+  }
 }
 
-type Asked = NonNullable<ReturnType<typeof useAsked>>
+type LedTo = ReturnType<typeof useLedTo>
+type Asked = NonNullable<LedTo['asked']>
 
 /** Who asks: the agents from the first to the one that calls, else the key or person. */
 export function Chain({ question, asked }: { question: Question; asked: Asked | null | undefined }) {
@@ -82,9 +96,7 @@ export function UserRequest({ asked }: { asked: Asked }) {
 }
 
 /** What the model wrote before it asked. */
-export function ModelWords({ generationId, stepIndex }: { generationId: string; stepIndex: number }) {
-  const { data } = useQuery(saidQuery, { id: generationId, after: stepIndex - 1 })
-  const step = data?.generation?.steps[0]
+export function ModelWords({ step }: { step: LedTo['step'] }) {
   if (!step || step.text.trim() === '') return null
   return (
     <section aria-label={t('What the model said')}>

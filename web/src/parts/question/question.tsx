@@ -9,13 +9,14 @@ import { Icon } from '../icons.tsx'
 import { Ago, Countdown, Moment } from '../moments.tsx'
 import { Principal } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
+import { Skeleton } from '../states.tsx'
 import { Foreign, LongText } from '../text.tsx'
 import { useSeen } from '../use-seen.ts'
 import { ArgumentSheet } from './argument-sheet.tsx'
 import { ClaimState } from './claim.tsx'
 import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
-import { Chain, ModelWords, useAsked, UserRequest } from './led-to.tsx'
+import { Chain, ModelWords, useLedTo, UserRequest } from './led-to.tsx'
 import { noWords, VerdictForm } from './verdict-form.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
@@ -28,11 +29,20 @@ interface Props {
   back: ReactNode
   /** Whether it took the place of one that was decided: the button that was pressed is gone, and the focus with it. */
   takesFocus?: boolean
+  /** No verdict is taken: the list around it is about to change. */
+  isHeld?: boolean
 }
 
-export function QuestionPane({ question, onDecided, reload, back, takesFocus = false }: Props) {
+export function QuestionPane({
+  question,
+  onDecided,
+  reload,
+  back,
+  takesFocus = false,
+  isHeld = false,
+}: Props) {
   const { tool, question: asked, viewerCanDecide, status } = question
-  const led = useAsked(question)
+  const { asked: led, step, isSettled } = useLedTo(question)
   // What somebody writes stays when the arguments change under it; the verdict about them begins anew.
   const [words, setWords] = useState(noWords)
   const heading = useRef<HTMLHeadingElement>(null)
@@ -68,35 +78,38 @@ export function QuestionPane({ question, onDecided, reload, back, takesFocus = f
         </div>
       </header>
       {led && <UserRequest asked={led} />}
-      {question.generation && question.toolCall?.stepIndex != null && (
-        <ModelWords generationId={question.generation.id} stepIndex={question.toolCall.stepIndex} />
-      )}
+      <ModelWords step={step} />
       {asked?.description && (
         <section aria-label={t('What the tool does')}>
           <h2>{t('What the tool does')}</h2>
           <LongText text={asked.description} />
         </section>
       )}
-      <Sheet key={question.digest} question={question}>
-        {(isAllSeen) =>
-          status !== 'PENDING' ? (
-            <Outcome question={question} />
-          ) : viewerCanDecide.may ? (
-            <VerdictForm
-              question={question}
-              isAllSeen={isAllSeen}
-              words={words}
-              setWords={setWords}
-              onDecided={onDecided}
-              reload={reload}
-            />
-          ) : (
-            <p className="outcome" role="status">
-              {viewerCanDecide.why}
-            </p>
-          )
-        }
-      </Sheet>
+      {isSettled ? (
+        <Sheet key={question.digest} question={question}>
+          {(isAllSeen) =>
+            status !== 'PENDING' ? (
+              <Outcome question={question} />
+            ) : viewerCanDecide.may ? (
+              <VerdictForm
+                question={question}
+                isAllSeen={isAllSeen}
+                isHeld={isHeld}
+                words={words}
+                setWords={setWords}
+                onDecided={onDecided}
+                reload={reload}
+              />
+            ) : (
+              <p className="outcome" role="status">
+                {viewerCanDecide.why}
+              </p>
+            )
+          }
+        </Sheet>
+      ) : (
+        <Skeleton lines={6} />
+      )}
     </article>
   )
 }

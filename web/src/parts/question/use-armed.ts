@@ -1,8 +1,8 @@
 /** A verdict counts only when its question has stood still for a moment: nobody approves what has just slid up. */
 import { useEffect, useState } from 'react'
 
-/** How long a question must stand, in milliseconds. */
-export const armMs = 400
+/** How long a question must stand, in milliseconds: a little longer than it takes to be read (`readMs`). */
+export const armMs = 600
 
 /** Whether what `key` names has stood on a visible page for the time; another key begins anew. */
 export function useArmed(key: string): boolean {

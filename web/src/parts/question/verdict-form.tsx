@@ -29,6 +29,7 @@ interface Props {
   question: Question
   /** Whether every argument has been on the screen. */
   isAllSeen: boolean
+  isHeld: boolean
   words: Words
   setWords(words: Words): void
   onDecided(question: Question): void
@@ -40,12 +41,12 @@ const confirmMs = 6_000
 
 const openSchema = { type: 'object' }
 
-export function VerdictForm({ question, isAllSeen, words, setWords, onDecided, reload }: Props) {
+export function VerdictForm({ question, isAllSeen, isHeld, words, setWords, onDecided, reload }: Props) {
   const [form, setForm] = useState<FormState | null>(null)
   const [grant, setGrant] = useState<GrantChoice>(noGrant)
   const reasonField = useRef<HTMLTextAreaElement>(null)
   const section = useRef<HTMLElement>(null)
-  const isArmed = useArmed(`${question.id} ${question.digest}`)
+  const isArmed = useArmed(`${question.id} ${question.digest} ${isHeld}`) && !isHeld
   const before = editable(question)
   const edit: Edit = form === null ? { state: 'same' } : readEdit(before, form)
   const verdict = useVerdict(question, onDecided, reload)

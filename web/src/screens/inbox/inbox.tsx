@@ -66,6 +66,7 @@ function Waiting({ id }: { id: string | null }) {
     [run, open, go],
   )
   useFirst(id, questions, query, go)
+  useListed(id, questions, search, open)
   /** The question that took the place of the one that was decided last. */
   const [led, setLed] = useState<string | null>(null)
   const toggle = (one: string) =>
@@ -143,6 +144,19 @@ function useFirst(
     isEntered.current = true
     if (id === null && ids[0] && wide.matches) go(`/approvals/${ids[0]}${query}`, { replace: true })
   }, [id, ids, isLoading, query, go])
+}
+
+/** What a search does not find is not chosen any more: nobody decides about what the list does not show. */
+function useListed(
+  id: string | null,
+  { ids, isLoading, isLeaving }: Questions,
+  search: string,
+  open: (next: null) => void,
+) {
+  const isLost = id !== null && search !== '' && !isLoading && !isLeaving && !ids.includes(id)
+  useEffect(() => {
+    if (isLost) open(null)
+  }, [isLost, open])
 }
 
 function useListKeys(
@@ -226,7 +240,14 @@ function Chosen({ id, questions, leave, isLed, onLead }: ChosenProps) {
   return (
     <>
       {own.error !== null && <Failure error={own.error} retry={own.reload} />}
-      <QuestionPane question={question} onDecided={decided} reload={reload} back={back} takesFocus={isLed} />
+      <QuestionPane
+        question={question}
+        onDecided={decided}
+        reload={reload}
+        back={back}
+        takesFocus={isLed}
+        isHeld={questions.isLeaving}
+      />
     </>
   )
 }

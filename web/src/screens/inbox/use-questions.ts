@@ -18,6 +18,8 @@ export interface Questions {
   /** Why the newest read failed; null when it did not. */
   error: unknown
   isLoading: boolean
+  /** The list of the search before stands, until that of this one has been read. */
+  isLeaving: boolean
   showWaiting(): void
   showMore(): void
   reload(): void
@@ -71,6 +73,7 @@ export function useQuestions(chosen: string | null, isHeld: boolean, search: str
   return {
     ...pages,
     isLoading: pages.isLoading && !isLeaving,
+    isLeaving,
     rows,
     isOpen: (id) => open.has(id),
     ids: current.ids,

@@ -130,7 +130,7 @@ function RemoveData({ onClose }: { onClose(): void }) {
       form={form}
       onSubmit={save}
       onClose={onClose}
-      cancel={t('Keep it')}
+      cancel={t('Cancel')}
     >
       <p>
         {t(
