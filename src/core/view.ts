@@ -57,9 +57,15 @@ export const relationOf = (shape: z.core.$ZodType): Relation | undefined =>
 
 const shownNames = z.registry<{ as: string | null }>()
 
-/** A field that is shown under another name, or (null) not by itself. */
-export function withFieldName<Shape extends z.ZodType>(shape: Shape, as: string | null): Shape {
+/** A field that is shown under another name. */
+export function under<Shape extends z.ZodType>(as: string, shape: Shape): Shape {
   shownNames.add(shape, { as })
+  return shape
+}
+
+/** A field that is not shown by itself. */
+export function internal<Shape extends z.ZodType>(shape: Shape): Shape {
+  shownNames.add(shape, { as: null })
   return shape
 }
 
@@ -69,12 +75,9 @@ export function fieldNameOf(shape: z.core.$ZodType, name: string): string | null
   return own ? own.as : name
 }
 
-/** A field that is shown under another name. */
-export const under = <Shape extends z.ZodType>(as: string, shape: Shape): Shape => withFieldName(shape, as)
-
 /** The id of an object, which is shown in its place; beside it where the id has a description of its own. */
 export function object(as: string, entity: Relation['entity'], about: string, aboutId?: string): z.ZodString {
-  const id = aboutId === undefined ? withFieldName(z.string(), null) : idShape(aboutId)
+  const id = aboutId === undefined ? internal(z.string()) : idShape(aboutId)
   return withRelation(id, { as, entity, about })
 }
 

@@ -62,8 +62,8 @@ const grew = event('TREE_GREW', {
     treeId: withExample(idOf('tool', 'tree'), 'tool_1'),
     height: withExample(z.int().describe('The new height.'), 3),
     note: z.string().optional().describe('A note; null: none.'),
-    rings: view.withFieldName(withExample(z.int().describe('The new age.'), 9), 'age'),
-    plot: view.withFieldName(withExample(z.string(), 'north'), null),
+    rings: view.under('age', withExample(z.int().describe('The new age.'), 9)),
+    plot: view.internal(withExample(z.string(), 'north')),
   },
 })
 

@@ -1,13 +1,13 @@
 /** Events of agents, of tools and the MCP servers behind them, and of triggers. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { withFieldName } from '../../core/view.ts'
+import { internal, under } from '../../core/view.ts'
 import { event, projectOnly, agentId, code, id, name, words, number, word } from './define.ts'
 
 const of = { log: projectOnly, group: 'agents' } as const
 
 /** With the name, that which the change left, or that of what was deleted. */
-const version = withFieldName(withExample(z.int(), 3), null)
+const version = internal(withExample(z.int(), 3))
 const agent = { agentId, name: withExample(name.clone(), 'clerk'), version }
 const toolId = id('The id of the tool.', 'tool_1')
 const tool = { toolId, name, version }
@@ -60,7 +60,8 @@ export const upstreamStatus = event('UPSTREAM_STATUS', {
       ['PENDING', 'CONNECTED', 'DEGRADED', 'UNREACHABLE', 'AUTHORIZATION_REQUIRED'],
       'DEGRADED',
     ),
-    code: withFieldName(
+    code: under(
+      'faultCode',
       withExample(
         z
           .string()
@@ -68,7 +69,6 @@ export const upstreamStatus = event('UPSTREAM_STATUS', {
           .describe('The stable code of the failure for programs; null when the server responds.'),
         'timeout',
       ),
-      'faultCode',
     ),
   },
 })

@@ -3,7 +3,7 @@
  * is told.
  */
 import { z } from 'zod'
-import { fieldNameOf, withFieldName, withRelation, type Relation } from '../../core/view.ts'
+import { fieldNameOf, internal, withRelation, type Relation } from '../../core/view.ts'
 import { descriptionOf, exampleOf, idShape, scalar, withExample } from '../../core/shapes.ts'
 
 /** Where events of a kind are written. Every event is also part of its project's feed. */
@@ -110,7 +110,7 @@ export const reason = <const Names extends readonly [string, ...string[]]>(
 
 /** The id of an object that GraphQL shows instead. */
 export const link = (example: string, relation: Relation) =>
-  withRelation(withFieldName(withExample(z.string(), example), null), relation)
+  withRelation(internal(withExample(z.string(), example)), relation)
 
 /** The call that it is about. */
 export const toolCallId = link('call_1', {

@@ -1,7 +1,7 @@
 /** Events of a generation itself, and of the child runs that its calls start. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { withFieldName, withRelation } from '../../core/view.ts'
+import { internal, withRelation } from '../../core/view.ts'
 import {
   copiedToRoot,
   event,
@@ -24,7 +24,7 @@ export const generationQueued = event('GENERATION_QUEUED', {
   object: 'GenerationStatus',
   ...of,
   about: 'A generation was created.',
-  data: { agentId: withFieldName(agentId.clone(), null) },
+  data: { agentId: internal(agentId.clone()) },
 })
 export const generationStarted = event('GENERATION_STARTED', {
   object: 'GenerationStatus',
@@ -74,7 +74,7 @@ export const requiresAction = event('REQUIRES_ACTION', {
   log: copiedToRoot,
   about: 'The generation waits for client tool calls: run them in the client, then submitToolOutputs.',
   data: {
-    toolCallIds: withRelation(withFieldName(withExample(z.array(z.string()), ['call_1', 'call_2']), null), {
+    toolCallIds: withRelation(internal(withExample(z.array(z.string()), ['call_1', 'call_2'])), {
       as: 'toolCalls',
       entity: 'ToolCall',
       about: 'The open client tool calls that the generation waits for.',

@@ -1,7 +1,7 @@
 /** Events of tool calls, in a generation and outside any. */
 import { z } from 'zod'
 import { withExample } from '../../core/shapes.ts'
-import { withFieldName } from '../../core/view.ts'
+import { internal } from '../../core/view.ts'
 import {
   event,
   inGeneration,
@@ -16,7 +16,7 @@ import {
 
 const named = { toolCallId, name }
 /** The step is absent outside a generation, and where an approval settles the call. */
-const call = { ...named, stepIndex: withFieldName(withExample(z.int().nullish(), 2), null) }
+const call = { ...named, stepIndex: internal(withExample(z.int().nullish(), 2)) }
 const of = { log: inGeneration, group: 'calls' } as const
 
 const settledStatus = code(
@@ -76,6 +76,6 @@ export const unknownCallResolved = event('UNKNOWN_CALL_RESOLVED', {
       'FAILED',
     ),
     decidedBy: withExample(deciderField.clone(), 'system'),
-    late: withFieldName(withExample(z.literal(true).optional(), true), null),
+    late: internal(withExample(z.literal(true).optional(), true)),
   },
 })

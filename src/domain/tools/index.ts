@@ -42,7 +42,7 @@ export {
   toolVersionsOf,
   type ToolVersions,
 } from './known-tools.ts'
-export { maskedPaths, maskedText, valuesAt, shownConfig, shownFullSchema, shownValues } from './masking.ts'
+export { maskedPaths, maskedText, valuesAt, shownConfigs, shownFullSchema, shownValues } from './masking.ts'
 export { maskAt } from '../../core/scrub.ts'
 export { createTool, deleteTool, findTool, getTools, listTools, loadTools, updateTool } from './registry.ts'
 export {
@@ -89,6 +89,6 @@ export {
   type ToolDefinition,
   taskPolicy,
 } from './fields.ts'
-export { hasActions, seenConfigs, toolKind, toolKinds, type ToolKind } from './tool-kinds.ts'
+export { hasActions, toolKind, toolKinds, type ToolKind } from './tool-kinds.ts'
 export { httpMethod } from './kinds/http-config.ts'
 export { actionGates, mcpInputOf, mcpRelay } from './kinds/mcp-config.ts'

@@ -14,7 +14,7 @@ import {
 import { mask, maskAt } from '../../core/scrub.ts'
 import { mapSchemas, refOf, resolveRef } from '../../core/schema-walk.ts'
 import type { OwnedDefinition, Tool } from './callable.ts'
-import { hasActions, seenConfigs } from './tool-kinds.ts'
+import { hasActions, seenConfigs, type ToolConfigs } from './tool-kinds.ts'
 import { allows, type Ctx } from '../access/index.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
@@ -174,14 +174,13 @@ export function shownValues(ctx: Ctx, tool: Tool, values: JsonObject): JsonObjec
   return Object.fromEntries(Object.keys(values).map((name) => [name, mask]))
 }
 
-/** What this caller sees of the config of the tool's kind. */
-export function shownConfig(ctx: Ctx, tool: Tool): Record<string, unknown> {
+/** What this caller sees of the config of the tool, under the name of its kind. */
+export function shownConfigs(ctx: Ctx, tool: Tool): ToolConfigs {
   const masking = {
     values: (own: JsonObject) => shownValues(ctx, tool, own),
     schema: (own: JsonObject) => own,
   }
-  const seen: Record<string, unknown> = { ...seenConfigs(tool, masking) }
-  return (seen[tool.kind] ?? {}) as Record<string, unknown>
+  return seenConfigs(tool, masking)
 }
 
 /**

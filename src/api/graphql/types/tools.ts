@@ -1,5 +1,6 @@
 /** Tools in GraphQL: their kinds and queries. */
-import { loadCallables, shownConfig, toolKinds, type Tool } from '../../../domain/tools/index.ts'
+import type { Ctx } from '../../../domain/access/index.ts'
+import { loadCallables, shownConfigs, toolKinds, type Tool } from '../../../domain/tools/index.ts'
 import { hasPrefix, connectionOf, nameDescription } from '../builder/connections.ts'
 import type { GateTypes } from './gates.ts'
 import { addMcpTool } from './mcp-tools.ts'
@@ -30,7 +31,7 @@ function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTypes): v
         mapValues(fields as Record<string, z.ZodType>, (shape, name) =>
           t.field({
             ...shapes.outputOptions(shape),
-            resolve: (tool, _args, { ctx }) => shownConfig(ctx, tool)[name] as never,
+            resolve: (tool, _args, { ctx }) => configOf(ctx, tool)[name] as never,
           }),
         ),
     })
@@ -45,6 +46,10 @@ function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTypes): v
   )
   addMcpTool(refs, ToolAction, gates)
 }
+
+/** What the caller sees of the config of the tool. */
+const configOf = (ctx: Ctx, tool: Tool) =>
+  ({ ...shownConfigs(ctx, tool) } as Record<string, unknown>)[tool.kind] as Record<string, unknown>
 
 /** Tools in GraphQL. */
 export function addTools(refs: Refs, gates: GateTypes): void {

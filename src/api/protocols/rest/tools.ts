@@ -1,7 +1,6 @@
 /** Tools: SOAT's names for the registry. */
 import type { z } from 'zod'
 import { AppError, invalidAt, notFound } from '../../../core/errors.ts'
-import type { JsonObject } from '../../../core/json.ts'
 import type { Ctx, InputOf } from '../../../domain/access/index.ts'
 import {
   createTool,
@@ -10,6 +9,8 @@ import {
   getTools,
   listTools,
   mcpInputOf,
+  hasActions,
+  shownConfigs,
   shownFullSchema,
   shownSchema,
   shownValues,
@@ -26,7 +27,8 @@ type ToolType = (typeof shapes.toolTypes)[number]
 const typeOf = ({ kind }: Tool): ToolType => (kind === 'platform' ? 'soat' : kind)
 
 function shown(ctx: Ctx, tool: Tool): shapes.ShownTool {
-  const { http, mcp, platform, presetParameters } = tool
+  const { presetParameters } = tool
+  const { http, mcp, platform } = shownConfigs(ctx, tool)
   const hasPresets = Object.keys(presetParameters).length > 0
   return {
     id: tool.id,
@@ -34,9 +36,9 @@ function shown(ctx: Ctx, tool: Tool): shapes.ShownTool {
     name: tool.name,
     type: typeOf(tool),
     description: tool.description,
-    parameters: mcp || platform ? null : (shownFullSchema(ctx, tool) ?? shownSchema(tool)),
-    execute: http ? { ...http, headers: shownValues(ctx, tool, http.headers as JsonObject) } : null,
-    mcp: mcp ? { url: mcp.url, headers: shownValues(ctx, tool, mcp.headers) } : null,
+    parameters: hasActions(tool.kind) ? null : (shownFullSchema(ctx, tool) ?? shownSchema(tool)),
+    execute: http,
+    mcp: mcp && { url: mcp.url, headers: mcp.headers },
     actions: platform?.actions ?? null,
     preset_parameters: hasPresets ? shownValues(ctx, tool, presetParameters) : null,
     created_at: tool.createdAt.toISOString(),
