@@ -48,7 +48,7 @@ export async function decide(
     }
   }
   const reason =
-    verdict === 'REJECT' ? await lines.ask('Reason, which the model reads (may be empty): ', signal) : null
+    verdict === 'REJECT' ? await lines.ask('Reason, sent to the model (may be empty): ', signal) : null
   if (signal.aborted) return 'skipped'
   return give(client, approval, verdict, reason)
 }

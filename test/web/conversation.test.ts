@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 },
     await paid.getByText('nine is too much').waitFor()
     await paid.getByText('With changes of: amount').waitFor()
     await check()
-    await paid.getByRole('link', { name: 'the question' }).click()
+    await paid.getByRole('link', { name: 'the request' }).click()
     await page.waitForURL(`**/approvals/${question!['id']}`)
     await close()
   })

@@ -71,18 +71,18 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     await tab.check()
     await groups.getByRole('button', { name: 'shop assistant' }).click()
     expect(search(page).get('agent')).toBe(shop.agentId)
-    await page.getByLabel('Words or an id').fill('& |')
+    await page.getByLabel('Search or paste an id').fill('& |')
     await page
       .getByText(/must have a letter or a digit/)
       .first()
       .waitFor()
-    await page.getByLabel('Words or an id').fill('nowhere')
-    await page.getByText('Nothing is like this').waitFor()
+    await page.getByLabel('Search or paste an id').fill('nowhere')
+    await page.getByText('No matches').waitFor()
     await tab.check()
     await page.getByRole('button', { name: 'Clear' }).click()
 
     // Anywhere in the row opens the question; what is a link of its own does not.
-    await rows.nth(1).getByRole('link', { name: 'show the run' }).click()
+    await rows.nth(1).getByRole('link', { name: 'open the run' }).click()
     await page.waitForURL('**/runs/gen_*?call=call_*')
     await page.getByRole('complementary').or(page.locator('.run-pane')).first().waitFor()
     await page.goBack()
@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     const [one, two] = [await shop.ask('W-77'), await shop.ask('W-88')]
     const tab = await visit(browser, shop.h, '/approvals')
     const { page } = tab
-    const rows = page.getByRole('list', { name: 'Questions that wait' }).locator('.question-row')
+    const rows = page.getByRole('list', { name: 'Waiting requests' }).locator('.question-row')
     await expect.poll(() => rows.count()).toBe(2)
     await rows.nth(0).getByRole('checkbox').check()
     await page.getByRole('searchbox').click()
@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     expect(await page.getByRole('searchbox').inputValue()).toBe('w 88')
     await tab.check()
     await page.getByRole('searchbox').fill('nothing like it')
-    await page.getByText('No question is like this').waitFor()
+    await page.getByText('No matching requests').waitFor()
     await page.getByRole('searchbox').fill(one.approvalId)
     await expect
       .poll(() => rows.locator('a').getAttribute('href'))
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     await note.getByRole('button', { name: 'Ada Two' }).waitFor()
     await note.getByText('with a key').waitFor()
     await tab.check()
-    await note.getByRole('link', { name: 'Show the question' }).click()
+    await note.getByRole('link', { name: 'Open the request' }).click()
     await page.waitForURL(`**/approvals/${asked.approvalId}`)
 
     await page.goto(`${shop.h.url}/operations/audit?action=approvals:Decide`)
@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     await rows.nth(1).getByText('approved').first().waitFor()
     await rows.nth(1).getByRole('link', { name: 'tool send_refund' }).waitFor()
     await tab.check()
-    await rows.nth(1).getByRole('link', { name: 'show the call' }).click()
+    await rows.nth(1).getByRole('link', { name: 'open the call' }).click()
     await page.waitForURL(`**/runs/${asked.generationId}?call=${callId}`)
     await page.goto(`${shop.h.url}/operations/audit?action=tools:Call`)
     await rows.first().getByRole('link', { name: 'approved by Ada Two with a key' }).click()
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     })
     const { page } = tab
     const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
-    await rows.first().getByRole('link', { name: 'show the question' }).waitFor()
+    await rows.first().getByRole('link', { name: 'open the request' }).waitFor()
     await rows.first().getByText(`tool/${shop.refundId}`).waitFor()
     expect(await rows.getByRole('link', { name: /send_refund|show the call/ }).count()).toBe(0)
     const { data } = await shop.h.gql(

@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
         count <= 2 ? route.abort('failed') : route.continue(),
       )
       await page.goto(`${shop.h.url}/operations/retention`)
-      await page.getByRole('button', { name: 'Put a hold' }).waitFor()
+      await page.getByRole('button', { name: 'Place a hold' }).waitFor()
       expect(tab.faults).toEqual([])
       await tab.close()
     })
@@ -231,7 +231,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     ])('because it %s may have been made', async (_how, days, lose) => {
       const tab = await visit(browser, shop.h, '/operations/retention', { expected: /ERR_FAILED|504/ })
       const { page } = tab
-      await page.getByRole('button', { name: 'Put a hold' }).waitFor()
+      await page.getByRole('button', { name: 'Place a hold' }).waitFor()
       await page.route('**/graphql', async (route) => {
         if (!route.request().postData()?.includes('setRetention(')) return route.continue()
         await route.fetch()

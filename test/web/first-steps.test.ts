@@ -69,10 +69,10 @@ describe.skipIf(!hasChromium)('the first steps', { timeout: 180_000 }, () => {
     const { page } = tab
     const rows = page.locator('.question-row')
     await expect.poll(() => rows.count()).toBe(1)
-    expect(await page.getByLabel('Words or an id').inputValue()).toBe('find-1')
+    expect(await page.getByLabel('Search or paste an id').inputValue()).toBe('find-1')
     await expect.poll(() => new URL(page.url()).pathname).toMatch(/^\/approvals\/apr_/)
     expect(new URL(page.url()).search).toBe('?q=find-1')
-    await page.getByLabel('Words or an id').fill('')
+    await page.getByLabel('Search or paste an id').fill('')
     await expect.poll(() => rows.count()).toBe(2)
     expect(new URL(page.url()).search).toBe('')
     await page.getByText('As JSON').click()

@@ -54,10 +54,10 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       const sent = await bytesOf(tab.page, '/graphql')
       await tab.page.reload()
       const rows = tab.page.locator('.question-row')
-      await tab.page.getByRole('checkbox', { name: 'Choose the first 50 of more than 100' }).check()
+      await tab.page.getByRole('checkbox', { name: 'Select the first 50 of more than 100' }).check()
       await tab.page.getByText('50 of more than 100 chosen').waitFor()
       expect(await rows.getByRole('checkbox', { checked: true }).count()).toBe(50)
-      await tab.page.getByRole('button', { name: 'Choose none' }).click()
+      await tab.page.getByRole('button', { name: 'Clear' }).click()
       for (const shown of [100, 200, 300, 400]) {
         await expect.poll(() => rows.count()).toBe(shown)
         const more = tab.page.getByRole('button', { name: 'Show 100 more' })

@@ -104,13 +104,13 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     const { page } = tab
     const sent = verdictsOf(page)
     await armed(page)
-    const reason = page.getByLabel('Reason, which the model reads')
+    const reason = page.getByLabel('Reason (sent to the model)')
     await reason.fill('not this')
     await reason.press('Control+Backspace')
     expect((await reason.inputValue()).trim()).toBe('not')
     await reason.press('Control+Backspace')
     await reason.press('Control+Backspace')
-    const search = page.getByLabel('Words or an id')
+    const search = page.getByLabel('Search or paste an id')
     await search.fill('C-1 send')
     await search.press('Control+Backspace')
     expect(await search.inputValue()).toBe('C-1 ')
@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
       const tab = await visit(browser, two.h, `/approvals/${approvalId}`)
       const { page } = tab
       await armed(page)
-      const reason = page.getByLabel('Reason, which the model reads')
+      const reason = page.getByLabel('Reason (sent to the model)')
       await reason.fill('checked with the customer')
       const ann = await two.person('Ann')
       const args = { order_id: 'J-1', amount: 20 }
@@ -244,7 +244,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     await plain.ask('F-1')
     const tab = await visit(browser, plain.h, '/approvals', { width: 390 })
     const { page } = tab
-    const boxes = page.getByRole('list', { name: 'Questions that wait' }).getByRole('checkbox')
+    const boxes = page.getByRole('list', { name: 'Waiting requests' }).getByRole('checkbox')
     await boxes.first().check()
     const gate = (timeoutSeconds: number) =>
       plain.h.mutate(
@@ -383,7 +383,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     await page.keyboard.press('Enter')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Control+Enter')
-    await page.getByText('Choose a question').waitFor()
+    await page.getByText('Select a request').waitFor()
     await page.keyboard.press('Control+Enter')
     await page.keyboard.press('j')
     await armed(page)

@@ -33,8 +33,8 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
       const row = page.getByRole('row', { name: /corp\/own-model/ })
       await row.getByText('unknown').waitFor()
       await row.getByRole('button', { name: 'Set it the price of corp/own-model' }).click()
-      await page.getByLabel('Tokens read').fill('1000')
-      await page.getByLabel('Tokens written').fill('2000')
+      await page.getByLabel('Input tokens').fill('1000')
+      await page.getByLabel('Output tokens').fill('2000')
       await tab.check()
       await page.getByRole('button', { name: 'Save the price' }).click()
       await row.getByText('$1,000.00 / $2,000.00').waitFor()
@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
   test('before anything ran nothing is drawn; then runs, verdicts and failing tools are counted', async () => {
     const tab = await visit(browser, shop.h, '/operations/statistics')
     const { page } = tab
-    await page.getByText('Nothing ran in this time').waitFor()
+    await page.getByText('Nothing ran in this period').waitFor()
     await tab.check()
     const start = async (prompt: string) => {
       const input = { agentId: shop.agentId, prompt }
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
     // One of the five that ended; the sixth still waits.
     expect(await sum('Failed, of those that ended').innerText()).toBe('20 %')
     expect(await sum('Cost').innerText()).toBe('$0.00')
-    expect(await sum('Questions').innerText()).toBe('2')
+    expect(await sum('Approval requests').innerText()).toBe('2')
     const newest = page.locator('.statistics-table tbody tr').first().locator('td')
     expect((await newest.allInnerTexts()).slice(0, 5)).toEqual(['4', '1', '0', '0', '1'])
     expect(await page.locator('.statistics-table tbody tr').count()).toBe(1)

@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)('versions in the browser', { timeout: 180_000 }, (
     await drift.getByText('idempotent').waitFor()
     expect(await drift.locator('.changes > li').count()).toBe(1)
     await tab.check()
-    await page.getByRole('link', { name: 'Show the new question' }).click()
+    await page.getByRole('link', { name: 'Open the new request' }).click()
     await page.waitForURL(`**/approvals/${again['requiredAction'].approvals[0].id}`)
     await tab.close()
   })

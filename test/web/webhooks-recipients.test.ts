@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 
     const tab = await visit(browser, shop.h, `/operations/webhooks/${id}`)
     const { page } = tab
     const part = page.getByRole('region', { name: 'Recipients', exact: true })
-    await part.getByText('Nobody: questions are sent without links.').waitFor()
+    await part.getByText('Nobody: requests are sent without links.').waitFor()
     const form = part.getByRole('form', { name: 'Add a recipient' })
     const add = async (name: string, address: string) => {
       await form.getByLabel('Votes as').selectOption({ label: name })
@@ -116,10 +116,10 @@ describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 
     })
     await page.getByLabel('What it is for').fill('mine')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('heading', { name: 'Somebody else changed this meanwhile' }).waitFor()
+    await page.getByRole('heading', { name: 'Someone else changed this' }).waitFor()
     expect(await read(id)).toMatchObject({ description: 'theirs' })
     await tab.check()
-    await page.getByRole('button', { name: 'Go on with these' }).click()
+    await page.getByRole('button', { name: 'Continue with these' }).click()
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByText('The webhook is changed.').waitFor()
     expect(await read(id)).toMatchObject({ description: 'mine' })

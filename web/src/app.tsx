@@ -105,7 +105,7 @@ function Screens() {
         <Route path="/operations/webhooks/:id">{({ id }) => <WebhookScreen key={id} id={id} />}</Route>
         <Route path="/operations/:tab?">{({ tab }) => <Operations tab={tab ?? 'unknown'} />}</Route>
         <Route>
-          <Empty title={t('There is nothing at this address')}>
+          <Empty title={t('Page not found')}>
             <Link href="/approvals">{t('Go to the inbox')}</Link>
           </Empty>
         </Route>

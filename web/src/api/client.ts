@@ -149,13 +149,13 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : String(error)
   // A rule beside the permissions says by itself what it is.
   if (error.code === 'FORBIDDEN' && error.action && error.message.includes(error.action))
-    return t('You may not do this: it needs {action}.', { action: error.action })
+    return t('You need the permission {action} to do this.', { action: error.action })
   if (error.retryAfterMs !== null)
     return t('{message} Try again in {s} s.', {
       message: error.message,
       s: Math.ceil(error.retryAfterMs / 1000),
     })
   return error.errorId
-    ? t('{message} Tell your operator the id {errorId}.', { message: error.message, errorId: error.errorId })
+    ? t('{message} Give your operator the id {errorId}.', { message: error.message, errorId: error.errorId })
     : error.message
 }

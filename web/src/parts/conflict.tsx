@@ -23,9 +23,9 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
       isMine ? new Set([...before].filter((one) => one !== name)) : new Set([...before, name]),
     )
   return (
-    <section className="conflict" role="alert" aria-label={t('Changed by somebody else')}>
-      <h2>{t('Somebody else changed this meanwhile')}</h2>
-      <p>{t('Nothing of yours was saved. Choose what to keep, then save again.')}</p>
+    <section className="conflict" role="alert" aria-label={t('Changed by someone else')}>
+      <h2>{t('Someone else changed this')}</h2>
+      <p>{t('Your changes were not saved. Choose what to keep, then save again.')}</p>
       <section className="table-scroll" aria-label={t('Changes')} tabIndex={0}>
         <table>
           <thead>
@@ -68,10 +68,10 @@ export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onT
       </section>
       <div className="row">
         <button type="button" className="primary" onClick={() => onTake(rebase(base, mine, theirs, givenUp))}>
-          {t('Go on with these')}
+          {t('Continue with these')}
         </button>
         <button type="button" onClick={() => onTake(theirs)}>
-          {t('Drop all of yours')}
+          {t('Discard all of yours')}
         </button>
       </div>
     </section>

@@ -160,7 +160,7 @@ export function EditForm<Thing extends Defined, Draft extends object, Input>(
         </button>
         {isDirty && (
           <button type="button" onClick={() => again(null)}>
-            {t('Drop the changes')}
+            {t('Discard the changes')}
           </button>
         )}
         {children}

@@ -42,7 +42,7 @@ export function DetailPage<Thing extends { id: string }>(props: Props<Thing>) {
   if (!data) return <Skeleton lines={8} />
   if (!thing)
     return (
-      <Empty title={t('This {kind} does not exist any more', { kind: kinds[kind] })}>
+      <Empty title={t('This {kind} no longer exists', { kind: kinds[kind] })}>
         <Link href={list}>{lists[kind]}</Link>
       </Empty>
     )

@@ -219,12 +219,7 @@ export function ChoiceField({ label, any, value, options, onChange }: ChoiceFiel
 /** Something the address narrows a list to that has no field: it can be taken away. */
 export function NarrowingChip({ name, id, onClear }: { name: string; id: string; onClear(): void }) {
   return (
-    <button
-      type="button"
-      title={id}
-      aria-label={t('{name}: take this filter away', { name })}
-      onClick={onClear}
-    >
+    <button type="button" title={id} aria-label={t('Remove the filter {name}', { name })} onClick={onClear}>
       {name} <Icon name="cross" />
     </button>
   )

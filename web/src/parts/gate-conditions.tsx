@@ -36,7 +36,7 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
     <div className="conditions">
       {rows.length > 1 && (
         <label className="row">
-          <span className="label">{t('A call is stopped when it fits')}</span>
+          <span className="label">{t('A call is held when it matches')}</span>
           <select
             value={match}
             onChange={(event) => onChange({ match: event.target.value as Rules['match'], rows })}
@@ -206,7 +206,7 @@ function ValueInput({ row, at, known, onChange }: ValueProps) {
         value={options.findIndex((one) => isDeepSame(one, row.value))}
         onChange={(event) => onChange(options[Number(event.target.value)])}
       >
-        <option value={-1}>{t('Choose …')}</option>
+        <option value={-1}>{t('Select …')}</option>
         {options.map((one, index) => (
           <option key={writeJson(one)} value={index}>
             {typeof one === 'string' ? one : writeJson(one)}

@@ -93,7 +93,7 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
   if (!isBetween(timeoutSeconds, 5, 604_800)) fault('timeoutSeconds', t('must be 5 seconds to 7 days'))
   if (!isBetween(quorum, 1, 10)) fault('quorum', t('must be 1 to 10'))
   if (escalateAfterSeconds !== null && !isBetween(escalateAfterSeconds, 1, timeoutSeconds - 1))
-    fault('escalateAfterSeconds', t('must be at least 1 second and less than the time for a verdict'))
+    fault('escalateAfterSeconds', t('must be at least 1 second and less than the time to decide'))
   if (faults.length > 0) return { faults }
   return {
     input: {

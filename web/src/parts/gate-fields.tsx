@@ -14,7 +14,7 @@ import { t } from '../texts/texts.tsx'
 const modes: readonly { mode: Mode; word: string; about: string }[] = [
   { mode: 'NEVER', word: t('Never'), about: t('Every call passes.') },
   { mode: 'ALWAYS', word: t('Always'), about: t('Every call waits for a person.') },
-  { mode: 'WHEN', word: t('When|condition'), about: t('Calls that fit the conditions wait for a person.') },
+  { mode: 'WHEN', word: t('When|condition'), about: t('Calls that match the conditions wait for a person.') },
 ]
 const roles: readonly Role[] = ['ADMIN', 'APPROVER', 'DEVELOPER', 'CALLER', 'VIEWER']
 
@@ -80,7 +80,9 @@ function titleHint(schema: Schema | null): string {
   const names = propertiesOf(schema).flatMap(({ path }) => (path.length === 1 ? [`{${path[0]}}`] : []))
   const known =
     names.length > 0 ? t(', such as {names}', { names: names.slice(0, 2).join(` ${t('or')} `) }) : ''
-  return t('Who decides reads it first. The name of an argument in braces is its value{known}.', { known })
+  return t('Shown first to whoever decides. The name of an argument in braces stands for its value{known}.', {
+    known,
+  })
 }
 
 function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'hasTitle'>) {
@@ -96,7 +98,7 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
           type="button"
           className="quiet spread"
           disabled={!other}
-          title={other ? undefined : t('Rows cannot say this schema')}
+          title={other ? undefined : t('Rows cannot express this schema')}
           onClick={() => {
             if (other) onChange(other)
             setEdition(edition + 1)
@@ -119,7 +121,7 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
             label={t('JSON Schema of the calls to stop')}
             value={when.text}
             onChange={(text) => onChange({ ...draft, when: { as: 'json', text } })}
-            hint={t('Calls whose arguments, presets included, match it are stopped.')}
+            hint={t('Calls whose arguments, presets included, match it are held.')}
             issues={issues}
             path={['when']}
           />
@@ -165,14 +167,16 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           onChange={(quorum) => set({ quorum })}
         />
         <NumberField
-          label={t('Time for a verdict, in seconds')}
+          label={t('Time to decide, in seconds')}
           value={draft.timeoutSeconds}
           fault={faultOf('timeoutSeconds')}
           onChange={(timeoutSeconds) => set({ timeoutSeconds })}
         />
       </div>
       <fieldset className="gate-roles">
-        <legend className="label">{t('Who may decide; none chosen: everybody with approvals:Decide')}</legend>
+        <legend className="label">
+          {t('Who may decide; none selected: everyone with approvals:Decide')}
+        </legend>
         {roles.map((role) => (
           <label key={role} className="row">
             <input type="checkbox" checked={draft.approvers.includes(role)} onChange={() => toggle(role)} />
@@ -186,7 +190,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           checked={draft.excludeRequester}
           onChange={(event) => set({ excludeRequester: event.target.checked })}
         />
-        {t('Who asked may not decide')}
+        {t('The requester can’t approve')}
       </label>
       <label className="row">
         <input
@@ -202,7 +206,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           checked={draft.responses}
           onChange={(event) => set({ responses: event.target.checked })}
         />
-        {t('Approvers may answer with text in place of the tool')}
+        {t('Approvers may answer in place of the tool')}
       </label>
       <label className="row">
         <input
@@ -216,7 +220,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
             })
           }
         />
-        {t('Escalate without a verdict: admins may decide too')}
+        {t('Escalate when nobody decides: admins may decide too')}
       </label>
       {isOn && (
         <div className="gate-numbers">

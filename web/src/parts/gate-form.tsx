@@ -111,9 +111,7 @@ export function GateForm({
           label={t('Why, for the person who confirms it')}
           value={note}
           onChange={setNote}
-          hint={t(
-            'In this project a change of a gate takes effect when another person confirms it: see Tools.',
-          )}
+          hint={t('In this project a gate change takes effect once another person confirms it: see Tools.')}
         />
       )}
       <Refusal message={refused?.message ?? null} />
@@ -123,14 +121,14 @@ export function GateForm({
           type="button"
           className="primary"
           disabled={!input || !isDirty || !isSeen || isRunning || isStale}
-          title={isSeen ? undefined : t('Look at its preview first')}
+          title={isSeen ? undefined : t('Preview it first')}
           onClick={() => void save(input)}
         >
           {needsSecond ? t('Propose the change') : t('Save the gate')}
         </button>
         {isDirty && (
           <button type="button" onClick={() => start(policy)}>
-            {t('Drop the changes')}
+            {t('Discard the changes')}
           </button>
         )}
         {hasOwn && (

@@ -64,9 +64,9 @@ export function spanText(seconds: number): string {
 /** The whole rule as a sentence. */
 export function gateText(gate: Summary): string {
   if (gate.mode === 'NEVER') return t('Every call passes without approval.')
-  const when = gate.mode === 'ALWAYS' ? t('Every call') : t('A call that fits the conditions')
-  const not = gate.excludeRequester ? t(', not by who asked') : ''
-  return t('{when} waits for {who}{not}, for {time} at most.', {
+  const when = gate.mode === 'ALWAYS' ? t('Every call') : t('A call that matches the conditions')
+  const not = gate.excludeRequester ? t(', not by the requester') : ''
+  return t('{when} waits for {who}{not}, for up to {time}.', {
     when,
     who: requirementText(gate),
     not,

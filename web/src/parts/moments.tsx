@@ -28,7 +28,7 @@ export function Countdown({ until }: { until: string }) {
       title={exact.format(new Date(until))}
       className={left < 60_000 ? 'countdown soon' : 'countdown'}
     >
-      {left <= 0 ? t('time is up') : clockText(left)}
+      {left <= 0 ? t('expired') : clockText(left)}
     </time>
   )
 }

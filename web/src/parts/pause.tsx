@@ -49,7 +49,7 @@ function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): voi
       isDanger
       isReady
       form={form}
-      cancel={t('Do not')}
+      cancel={t('Cancel')}
       onClose={onClose}
       onSubmit={async () => {
         if (!(await form.send({ input: { ...target, reason: reason.trim() || null } }))) return
@@ -59,12 +59,12 @@ function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): voi
     >
       <p>
         {t(
-          '{effect} What has been sent is not touched, people can go on deciding, and everything goes on where it stopped when you resume.',
+          '{effect} Calls already sent are not affected, people can still decide, and everything continues where it stopped when you resume.',
           { effect },
         )}
       </p>
       <ReasonField
-        label={t('Reason, for those who see that it is paused')}
+        label={t('Reason, shown while it is paused')}
         most={2000}
         value={reason}
         onChange={setReason}

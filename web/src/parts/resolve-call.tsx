@@ -21,13 +21,13 @@ const outcomes = {
   SUCCEEDED: {
     title: t('It took effect'),
     submit: t('It took effect'),
-    risk: t('I have seen there that it took effect'),
+    risk: t('I checked: it took effect'),
   },
   FAILED: { title: t('It did not take effect'), submit: t('It did not take effect'), risk: null },
   RUN_AGAIN: {
     title: t('Run it again'),
     submit: t('Run it again'),
-    risk: t('I know that it may happen twice'),
+    risk: t('I understand that it may happen twice'),
   },
 } as const
 type Outcome = keyof typeof outcomes
@@ -73,7 +73,7 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
   }
   return (
     <FormDialog
-      title={t('What became of {name}?', { name: call.name })}
+      title={t('What happened to {name}?', { name: call.name })}
       submit={submit}
       busy={t('Sending …')}
       isDanger={isAgain}
@@ -82,7 +82,7 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
       textOf={wholeText}
       onSubmit={save}
       onClose={onClose}
-      cancel={t('Not now')}
+      cancel={t('Cancel')}
     >
       <Sent call={call} />
       <fieldset className="outcomes">
@@ -111,7 +111,7 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
         </div>
       )}
       <ReasonField
-        label={t('Reason, for the audit (required)')}
+        label={t('Reason for the audit (required)')}
         most={2000}
         isRequired
         value={reason}

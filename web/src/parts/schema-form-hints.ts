@@ -137,7 +137,7 @@ const sayings: Record<string, [RegExp, ([one, other]: Found) => string]> = {
 
 /** Keywords that are seldom broken keep the words of the validator. */
 function wordsFor(keyword: string, error: string): string {
-  if (keyword === 'oneOf' || keyword === 'anyOf') return t('fits none of the choices, or several')
+  if (keyword === 'oneOf' || keyword === 'anyOf') return t('matches none of the choices, or several')
   if (keyword === 'false') return t('is not allowed')
   const saying = Object.hasOwn(sayings, keyword) ? sayings[keyword] : undefined
   const [, one, other = ''] = saying?.[0].exec(error) ?? []

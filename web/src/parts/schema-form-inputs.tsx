@@ -133,7 +133,7 @@ export function ChoiceInput({
         onChange(event.target.value === '' ? undefined : options[Number(event.target.value)]!.value)
       }
     >
-      <option value="">{isRequired ? t('Choose …') : t('Leave out')}</option>
+      <option value="">{isRequired ? t('Select …') : t('Leave out')}</option>
       {options.map((one, index) => (
         <option key={one.label} value={index}>
           {one.label}

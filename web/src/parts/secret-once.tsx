@@ -25,7 +25,7 @@ export function SecretOnce({ title, secret, children, note, label = t('secret'),
         <CopyId id={secret} label={label} />
         {note}
         <button type="button" className="primary" onClick={onClose}>
-          {t('I have it')}
+          {t('I saved it')}
         </button>
       </div>
     </Dialog>

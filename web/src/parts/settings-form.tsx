@@ -79,7 +79,7 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
                 onDrop?.()
               }}
             >
-              {t('Drop the changes')}
+              {t('Discard the changes')}
             </button>
           )}
         </div>

@@ -48,7 +48,7 @@ export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): T
     <div className="stack">
       <p className="row">
         <button type="button" disabled={!isReady || isRunning} onClick={() => void run()}>
-          {isRunning ? t('Asking the server …') : t('Try the connection')}
+          {isRunning ? t('Asking the server …') : t('Test the connection')}
         </button>
         <span className="small mute">{t('Asks the server what it offers. Nothing is saved.')}</span>
       </p>

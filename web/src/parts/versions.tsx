@@ -87,7 +87,7 @@ export function Versions({ id }: { id: string }) {
         pages={pages}
         label={t('Versions')}
         columns={[t('Version'), t('What changed'), t('By'), '']}
-        empty={{ title: t('No versions'), text: t('Each change makes a version, which stands here.') }}
+        empty={{ title: t('No versions'), text: t('Each change creates a version, listed here.') }}
         renderRow={(version) => (
           <Row
             key={version.version}
@@ -156,7 +156,7 @@ function Row({ version, onCompare }: { version: Version; onCompare: (() => void)
       <td>{version.version}</td>
       <td className="versions-places">
         {places.length === 0 ? (
-          <span className="mute">{version.version === 1 ? t('made') : t('nothing')}</span>
+          <span className="mute">{version.version === 1 ? t('created') : t('nothing')}</span>
         ) : (
           <span className="mono small">
             <Foreign text={places.slice(0, mostPlaces).join(', ')} max={200} />

@@ -99,7 +99,7 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
             onChange(chosen === other ? { id: '', isWritten: true } : { id: chosen, isWritten: false })
           }}
         >
-          <option value="">{t('Choose …')}</option>
+          <option value="">{t('Select …')}</option>
           {voters.map((voter) => (
             <option key={voter.id} value={voter.id}>
               {voter.name}

@@ -18,7 +18,7 @@ export const voteParts = graphql(`
 
 const ways: Record<string, string> = {
   KEY: t('with a key'),
-  SESSION: t('on this page'),
+  SESSION: t('in the dashboard'),
   SLACK: t('in Slack'),
   LINK: t('by a link'),
 }

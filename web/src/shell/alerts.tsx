@@ -57,14 +57,14 @@ export function AlertsButton() {
     if (on) return isOn.set(false)
     await whenFollowing()
     if (connection.get().state === 'none')
-      return toast(t('You may not do this: it needs {action}.', { action: 'events:Subscribe' }), {
+      return toast(t('You need the permission {action} to do this.', { action: 'events:Subscribe' }), {
         tone: 'bad',
       })
     const answer = await Notification.requestPermission()
     if (answer !== 'granted')
       return toast(t('Your browser does not allow notifications from this page.'), { tone: 'bad' })
     isOn.set(
-      notify('Gatehouse', t('You will hear of new questions while this page is open.'), 'test', () => {}),
+      notify('Gatehouse', t('You are notified of new requests while this page is open.'), 'test', () => {}),
     )
   }
   return (

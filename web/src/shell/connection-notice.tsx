@@ -19,7 +19,7 @@ export function ConnectionNotice() {
   if (state !== 'connecting' || told !== since) return null
   return (
     <div className="notice warn" role="status">
-      {t('Connecting again … What you see is from {time}; nothing is lost.', {
+      {t('Reconnecting … You see data from {time}; nothing is lost.', {
         time: new Date(since).toLocaleTimeString(locale),
       })}
     </div>

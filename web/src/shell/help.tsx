@@ -22,20 +22,20 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
       [['j'], t('Next')],
       [['k'], t('Previous')],
       [['Enter'], t('Open')],
-      [['Escape'], t('Back; first leaves the field')],
+      [['Escape'], t('Back (leaves a field first)')],
       [['c'], t('Copy the id')],
       [['?'], t('This list')],
     ],
   ],
   [
-    t('A question'),
+    t('An approval request'),
     [
       [['mod+Enter'], t('Approve')],
       [['mod+Backspace'], t('Reject')],
       [['e'], t('Edit the arguments')],
       [['r'], t('Write a reason')],
-      [['x'], t('Choose several')],
-      [['*'], t('Choose all, or none')],
+      [['x'], t('Select several')],
+      [['*'], t('Select or clear all')],
     ],
   ],
   [
@@ -87,7 +87,7 @@ export function Help({ onClose }: { onClose(): void }) {
         ))}
         <label className="row">
           <input type="checkbox" checked={isOn} onChange={(event) => singleKeys.set(event.target.checked)} />
-          {t('Single letters act. Switch this off when you speak to your computer.')}
+          {t('Single letters are shortcuts. Turn this off if you use voice control.')}
         </label>
         <p className="mute">
           {release &&

@@ -55,9 +55,9 @@ const views: Place[] = [
 function placeOfId(text: string): Place | null {
   const prefix = /^([a-z]+)_[0-9a-z_]{1,40}$/.exec(text)?.[1]
   const pages: Record<string, [href: string, kind: string]> = {
-    apr: [`/approvals/${text}`, t('question')],
+    apr: [`/approvals/${text}`, t('approval request')],
     gen: [`/runs/${text}`, t('run')],
-    thr: [`/runs?thread=${text}`, t('runs of the thread')],
+    thr: [`/runs?thread=${text}`, t('runs in the thread')],
     agt: [`/agents/${text}`, t('agent')],
     tool: [`/tools/${text}`, t('tool')],
     whk: [`/operations/webhooks/${text}`, t('webhook')],
@@ -97,7 +97,7 @@ function usePlaces(typed: string, screens: readonly Place[]): Place[] {
     { href: `/runs?q=${q}`, name: t('Runs with “{text}”', { text }), kind: t('search') },
     {
       href: `/approvals?view=decided&q=${q}`,
-      name: t('Decided with “{text}”', { text }),
+      name: t('Decided requests with “{text}”', { text }),
       kind: t('search'),
     },
   ]

@@ -60,7 +60,7 @@ export function ClaimActions({ question, reload }: { question: Question; reload(
           disabled={isBusy}
           onClick={() => void releasing.act({ input: { approvalId } }).then(reload)}
         >
-          {t('Not any more')}
+          {t('Release')}
         </button>
       ) : (
         !claim && (
@@ -79,7 +79,7 @@ export function ClaimActions({ question, reload }: { question: Question; reload(
           disabled={isBusy}
           onClick={() => void extending.act({ input: { approvalId, until } }).then(reload)}
         >
-          {t('One hour more')}
+          {t('One more hour')}
         </button>
       )}
     </p>

@@ -70,7 +70,7 @@ export function Drift({ question }: { question: Question }) {
       ) : (
         tool && <p>{t('The tool itself is as it was: the gate of its agent or project changed.')}</p>
       )}
-      {next !== undefined && <Link href={`/approvals/${next}`}>{t('Show the new question')}</Link>}
+      {next !== undefined && <Link href={`/approvals/${next}`}>{t('Open the new request')}</Link>}
     </>
   )
 }

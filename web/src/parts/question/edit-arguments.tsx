@@ -31,7 +31,7 @@ export function EditArguments({ schema, state, edit, issues, onChange, onCancel 
       <div className="row">
         <h2>{t('Edit the arguments')}</h2>
         <button type="button" className="quiet spread" onClick={onCancel}>
-          {t('Drop the changes')}
+          {t('Discard the changes')}
         </button>
       </div>
       <SchemaForm

@@ -29,8 +29,8 @@ export function grantInput(
 }
 
 const words: Record<Verdict, string> = {
-  APPROVE: t('Let later calls pass as well'),
-  REJECT: t('Reject later calls as well'),
+  APPROVE: t('Also approve later calls'),
+  REJECT: t('Also reject later calls'),
 }
 
 interface Props {
@@ -83,7 +83,7 @@ export function GrantFields({ question, value, onChange }: Props) {
           </label>
           {value.of === 'APPROVE' && (
             <label>
-              <span>{t('At most, calls')}</span>
+              <span>{t('Maximum calls')}</span>
               <input
                 type="number"
                 min={1}

@@ -15,7 +15,7 @@ export function QuestionHere({ id, onDecided }: Props) {
   const { data, error, reload } = useQuery(questionQuery, { id }, { eventTypes: questionTypes })
   const question = data?.approval
   if (error !== null && !question) return <Failure error={error} retry={reload} />
-  if (question === null) return <Empty title={t('This question does not exist any more')} />
+  if (question === null) return <Empty title={t('This request no longer exists')} />
   if (!question) return <Skeleton lines={6} />
   const decided = () => {
     reload()

@@ -151,7 +151,7 @@ function Details({ question }: { question: Question }) {
         {generation && (
           <Fact name={t('Run')}>
             <Link href={`/runs/${generation.id}${question.toolCall ? `?call=${question.toolCall.id}` : ''}`}>
-              {t('show the run')}
+              {t('open the run')}
             </Link>
           </Fact>
         )}
@@ -191,7 +191,7 @@ function Votes({ question }: { question: Question }) {
               .map((roles) => roles.map(wordsOf).join(` ${t('or')} `))
               .join(`, ${t('and')} `),
           })}
-        {requirement.excludeRequester && t(', not by who asked')}.
+        {requirement.excludeRequester && t(', not by the requester')}.
       </p>
       <ul className="votes">
         {votes.map((vote) => (
@@ -223,7 +223,7 @@ function Votes({ question }: { question: Question }) {
 }
 
 const voidWords: Record<string, string> = {
-  GENERATION_ENDED: t('The run ended before a verdict.'),
+  GENERATION_ENDED: t('The run ended before a decision.'),
   TOOL_CHANGED: t('The tool or its gate changed; the call was asked about again.'),
   TOOL_DELETED: t('The tool was deleted.'),
   WITHDRAWN: t('The caller withdrew the call.'),

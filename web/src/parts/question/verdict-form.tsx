@@ -145,8 +145,8 @@ function Reason({ field, words, setWords }: ReasonProps) {
       ref={field}
       rows={1}
       maxLength={2000}
-      aria-label={t('Reason, which the model reads')}
-      placeholder={t('Reason, which the model reads')}
+      aria-label={t('Reason (sent to the model)')}
+      placeholder={t('Reason (sent to the model)')}
       value={words.reason}
       onChange={(event) => setWords({ ...words, reason: event.target.value })}
     />
@@ -168,7 +168,7 @@ function Standing({ isRunning, isAllSeen }: { isRunning: boolean; isAllSeen: boo
   if (isAllSeen) return null
   return (
     <span className="unseen small" role="status">
-      {t('Not everything has been on screen')}
+      {t('You have not seen everything yet')}
     </span>
   )
 }
@@ -280,7 +280,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
 function wordsFor(status: string, toolName: string): string {
   if (status === 'APPROVED') return t('Approved {tool}. The call runs now.', { tool: toolName })
   if (status === 'REJECTED') return t('Rejected {tool}. The agent is told.', { tool: toolName })
-  return t('Your vote about {tool} counts; more are needed.', { tool: toolName })
+  return t('Your vote on {tool} counts; more are needed.', { tool: toolName })
 }
 
 /** What is said to whoever was second. */

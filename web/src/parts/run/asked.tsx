@@ -50,7 +50,7 @@ export function RunInput({ run, isPart }: { run: Run; isPart: boolean }) {
           <p>
             <T
               text="It continues a thread. {link}"
-              link={<Link href={`/runs?thread=${run.threadId}`}>{t('The runs of the thread')}</Link>}
+              link={<Link href={`/runs?thread=${run.threadId}`}>{t('The runs in the thread')}</Link>}
             />
           </p>
         </li>

@@ -88,7 +88,7 @@ function Verdict({ approval, edited }: { approval: NonNullable<CallRow['approval
       <p className="row">
         <Badge status={status} />
         {settledAt === null ? t('a person must decide') : <Ago at={settledAt} />}
-        <Link href={`/approvals/${id}`}>{t('the question')}</Link>
+        <Link href={`/approvals/${id}`}>{t('the request')}</Link>
       </p>
       <Votes votes={votes} status={status} />
       {edited.length > 0 && (

@@ -94,9 +94,7 @@ function OnItsWay({ run, writing }: Pick<Props, 'run' | 'writing'>) {
       <p className="long">
         {now.isPart && (
           <Fragment>
-            <span className="mute">
-              {t('You came in the middle; all of it stands here when it is done.')}{' '}
-            </span>
+            <span className="mute">{t('You joined midway; the full text appears when it is done.')} </span>
             {' … '}
           </Fragment>
         )}

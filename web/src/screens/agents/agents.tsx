@@ -16,7 +16,7 @@ const noAgents = {
     'An agent is a model with instructions and tools. Programs start its runs, and MCP clients use its tools.',
   ),
 }
-const noneLikeThis = { title: t('No agent is like this'), text: t('Change the word above.') }
+const noneLikeThis = { title: t('No matching agents'), text: t('Change the search above.') }
 
 export function Agents() {
   const [params] = useSearchParams()
@@ -58,11 +58,7 @@ function Row({ agent }: { agent: AgentRow }) {
         {agent.mcp.enabled && <div className="small mute">{t('served to MCP clients')}</div>}
       </td>
       <td>
-        {agent.gate ? (
-          <GateBadge gate={agent.gate} />
-        ) : (
-          <span className="mute">{t('those of its tools')}</span>
-        )}
+        {agent.gate ? <GateBadge gate={agent.gate} /> : <span className="mute">{t('its tools’ own')}</span>}
       </td>
       <td className="nowrap">
         <Ago at={agent.updatedAt} />

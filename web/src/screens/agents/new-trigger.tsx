@@ -48,7 +48,7 @@ export function NewTrigger({ agentId, onSecret, onClose }: Props) {
       onClose={onClose}
     >
       <Choice
-        label={t('What starts it')}
+        label={t('Started by|trigger')}
         value={draft.kind}
         options={[
           { value: 'SCHEDULE', name: t('A schedule') },

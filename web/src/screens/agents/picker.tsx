@@ -31,9 +31,9 @@ export function Picker({ label, options, chosen, onChange, showMore, empty }: Pr
   const toggle = (id: string) => onChange(set.has(id) ? chosen.filter((one) => one !== id) : [...chosen, id])
   return (
     <fieldset className="picker">
-      <legend className="label">{t('{label}: {count} chosen', { label, count: chosen.length })}</legend>
+      <legend className="label">{t('{label}: {count} selected', { label, count: chosen.length })}</legend>
       {chosen.length > 0 && (
-        <ul className="picked" aria-label={t('Chosen {label}', { label: noun })}>
+        <ul className="picked" aria-label={t('Selected {label}', { label: noun })}>
           {chosen.map((id) => (
             <li key={id}>
               <Foreign text={names.get(id) ?? id} max={64} />
@@ -50,7 +50,7 @@ export function Picker({ label, options, chosen, onChange, showMore, empty }: Pr
         </ul>
       )}
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>{t('Choose')}</summary>
+        <summary>{t('Select')}</summary>
         {options.length === 0 ? (
           <p className="mute">{empty}</p>
         ) : (

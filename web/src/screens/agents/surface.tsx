@@ -25,7 +25,7 @@ export function Surface({ id }: { id: string }) {
   if (agent.tools.length + agent.agents.length === 0)
     return <Empty title={t('It may call nothing')}>{t('Choose its tools in its definition.')}</Empty>
   return (
-    <section className="stack" aria-label={t('Surface')}>
+    <section className="stack" aria-label={t('Visible tools')}>
       {agent.collidingNames.length > 0 && (
         <div className="failure" role="alert">
           <p>
@@ -78,7 +78,7 @@ export function Surface({ id }: { id: string }) {
                       {child.gate ? (
                         <GateBadge gate={child.gate} />
                       ) : (
-                        <span className="mute">{t('those of its tools')}</span>
+                        <span className="mute">{t('its tools’ own')}</span>
                       )}
                     </td>
                   </tr>

@@ -37,7 +37,7 @@ export function Triggers({ agentId }: { agentId: string }) {
   return (
     <>
       <div className="row">
-        <span className="mute">{t('Runs that nobody has to start: at times, or by signed messages.')}</span>
+        <span className="mute">{t('Runs that start on a schedule or by signed messages.')}</span>
         {viewer?.may('triggers:Create') && (
           <button type="button" className="primary spread" onClick={() => setOpen(true)}>
             <Icon name="plus" /> {t('New trigger')}
@@ -48,7 +48,7 @@ export function Triggers({ agentId }: { agentId: string }) {
         pages={pages}
         label={t('Triggers')}
         columns={[t('Trigger'), t('When'), t('Last run'), '']}
-        empty={{ title: t('No triggers'), text: t('Schedules and URLs that start runs stand here.') }}
+        empty={{ title: t('No triggers'), text: t('Schedules and URLs that start runs appear here.') }}
         renderRow={(trigger) => <Row key={trigger.id} trigger={trigger} onSecret={setShown} />}
       />
       {isOpen && <NewTrigger agentId={agentId} onSecret={setShown} onClose={() => setOpen(false)} />}
@@ -89,7 +89,7 @@ function Row({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: Shown
 }
 
 function When({ trigger: { enabled, url, cron, timeZone, nextTimes } }: { trigger: TriggerRow }) {
-  const off = !enabled && <div className="tone-warn">{t('switched off')}</div>
+  const off = !enabled && <div className="tone-warn">{t('turned off')}</div>
   if (url)
     return (
       <>
@@ -168,7 +168,7 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
             {t('Change')}
           </button>
           <button type="button" disabled={update.isRunning} onClick={() => void turn()}>
-            {enabled ? t('Switch off') : t('Switch on')}
+            {enabled ? t('Turn off') : t('Turn on')}
           </button>
         </>
       )}
@@ -185,7 +185,7 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
           isBusy={remove.isRunning}
           onConfirm={() => void remove.act({ input: { triggerId } })}
         >
-          <p>{t('It starts no run any more. The runs that it has started stay.')}</p>
+          <p>{t('It no longer starts runs. Runs it started stay.')}</p>
         </Confirm>
       )}
     </div>

@@ -65,7 +65,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
           {isWaiting
             ? t('The next message can be sent when this answer has ended.')
             : t(
-                'It runs for real, with your rights: tools are called, and calls that a gate stops are asked here and in the inbox.',
+                'It runs for real, with your rights: tools are called, and gated calls ask here and in the inbox.',
               )}
         </p>
         <Refusal message={refused?.message ?? null} />

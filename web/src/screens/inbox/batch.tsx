@@ -26,7 +26,7 @@ export function Batch({ questions, onDone }: { questions: readonly Question[]; o
             {t('Reject …')}
           </button>
           <button type="button" className="quiet spread" onClick={onDone}>
-            {t('Choose none')}
+            {t('Clear')}
           </button>
         </div>
       )}
@@ -102,7 +102,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
       </ul>
       <Totals questions={questions} />
       <label>
-        <span>{t('Reason, which the models read')}</span>
+        <span>{t('Reason (sent to the models)')}</span>
         <textarea
           rows={1}
           maxLength={2000}
@@ -162,8 +162,8 @@ async function decideOne(question: Question, verdict: Verdict, reason: string): 
     })
     if (decideApproval.__typename !== 'ApprovalPayload') return decideApproval.message
     const status = decideApproval.approval?.status
-    if (!status) return t('taken')
-    return status === 'PENDING' ? t('your vote counts, more are needed') : wordsOf(status)
+    if (!status) return t('accepted')
+    return status === 'PENDING' ? t('your vote counts; more are needed') : wordsOf(status)
   } catch (error) {
     return messageOf(error)
   }

@@ -27,10 +27,10 @@ export function ChooseAll({ chosen, waiting, hasMore, onToggle }: Props) {
       />
       <span>
         {chosen > 0
-          ? t('{count} of {total} chosen', { count: chosen, total })
+          ? t('{count} of {total} selected', { count: chosen, total })
           : waiting > mostAtOnce || hasMore
-            ? t('Choose the first {count} of {total}', { count: mostAtOnce, total })
-            : t('Choose all {total}', { total })}
+            ? t('Select the first {count} of {total}', { count: mostAtOnce, total })
+            : t('Select all {total}', { total })}
       </span>
     </label>
   )

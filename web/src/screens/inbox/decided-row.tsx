@@ -52,7 +52,7 @@ export function DecidedTableRow({ row }: { row: DecidedRow }) {
 function Run({ row: { generation, toolCall } }: { row: DecidedRow }) {
   if (!generation) return <span className="mute">{t('none')}</span>
   const call = toolCall ? `?call=${toolCall.id}` : ''
-  return <Link href={`/runs/${generation.id}${call}`}>{t('show the run')}</Link>
+  return <Link href={`/runs/${generation.id}${call}`}>{t('open the run')}</Link>
 }
 
 function Edit({ row: { originalArguments, arguments: current } }: { row: DecidedRow }) {

@@ -88,12 +88,12 @@ export function DecisionList() {
         empty={
           isNarrowed(params)
             ? {
-                title: t('Nothing is like this'),
-                text: t('A search finds whole words; the last one may be a beginning.'),
+                title: t('No matches'),
+                text: t('Search matches whole words; the last word may be incomplete.'),
               }
             : {
                 title: t('None yet'),
-                text: t('What people decided stands here, with the call that it led to.'),
+                text: t('Decisions appear here, each with the call it led to.'),
               }
         }
         renderRow={(one) => <DecidedTableRow key={one.id} row={one} />}
@@ -110,7 +110,7 @@ function DecidedFilters({ shown }: { shown: readonly DecidedRow[] }) {
   return (
     <Filters>
       <SearchField
-        label={t('Words or an id')}
+        label={t('Search or paste an id')}
         value={filter.search}
         most={200}
         isFirst
@@ -134,7 +134,7 @@ function DecidedFilters({ shown }: { shown: readonly DecidedRow[] }) {
         label={t('Order')}
         any={t('Newest outcome first')}
         value={filter.isByQuestion ? 'asked' : null}
-        options={[{ value: 'asked', name: t('Newest question first') }]}
+        options={[{ value: 'asked', name: t('Newest request first') }]}
         onChange={(sort) => go({ sort })}
       />
       {isNarrowed(params) && (

@@ -59,13 +59,13 @@ function stepsOf({ tools, agents, generations, approvals }: ResultOf<typeof step
       isDone: tool !== undefined,
       href: '/tools/new',
       name: t('A tool'),
-      about: t('Something that an agent can do, such as a request to a server of yours.'),
+      about: t('Something an agent can do, such as a request to your server.'),
     },
     {
       isDone: tools.nodes.some(({ gate }) => gate.mode !== 'NEVER'),
       href: tool ? `/tools/${tool.id}?tab=gate` : '/tools/new',
       name: t('A gate'),
-      about: t('The rule that stops a call until a person decides.'),
+      about: t('The rule that holds a call until a person decides.'),
     },
     {
       isDone: agent !== undefined,
@@ -77,13 +77,13 @@ function stepsOf({ tools, agents, generations, approvals }: ResultOf<typeof step
       isDone: generations.nodes.length > 0,
       href: agent ? `/agents/${agent.id}` : '/agents/new',
       name: t('A run'),
-      about: t('Say something to the agent on its page.'),
+      about: t('Send the agent a message on its page.'),
     },
     {
       isDone: approvals.nodes.length > 0,
       href: agent ? `/agents/${agent.id}` : '/agents/new',
       name: t('A decision'),
-      about: t('Ask for what the gate stops: the question stands here, and on the page of the run.'),
+      about: t('Ask about gated calls: the request appears here and on the run’s page.'),
     },
   ]
 }
@@ -99,17 +99,13 @@ export function FirstSteps() {
   if (!next)
     return (
       <Empty title={t('Nothing waits for you')}>
-        {t('When an agent wants to do something that needs a person, the question stands here at once.')}
+        {t('When an agent needs approval, the request appears here at once.')}
       </Empty>
     )
   return (
     <section className="empty first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">{t('Nothing waits for you yet')}</h2>
-      <p>
-        {t(
-          'When an agent wants to do something that needs a person, the question stands here. To get there:',
-        )}
-      </p>
+      <p>{t('When an agent needs approval, the request appears here. To get there:')}</p>
       <ol>
         {steps.map((step) => (
           <li key={step.name} data-done={step.isDone || undefined}>

@@ -23,7 +23,7 @@ export function Grants() {
   })
   const { act, isRunning } = useAction(revokeMutation)
   const revoke = ({ id: grantId, toolName }: Grant) =>
-    act({ input: { grantId } }, t('Calls of {tool} are asked about again.', { tool: toolName })).then(
+    act({ input: { grantId } }, t('Calls of {tool} need approval again.', { tool: toolName })).then(
       pages.reload,
     )
   return (
@@ -36,16 +36,14 @@ export function Grants() {
           t('Covers'),
           t('Holder'),
           t('Used'),
-          t('Ends in'),
-          t('Given by'),
-          t('Given'),
+          t('Expires in'),
+          t('Granted by'),
+          t('Granted'),
           '',
         ]}
         empty={{
           title: t('No grants'),
-          text: t(
-            'When a verdict also lets later calls pass, or rejects them, that stands here until it ends.',
-          ),
+          text: t('Decisions that also apply to later calls appear here until they expire.'),
         }}
         renderRow={(grant) => (
           <Row key={grant.id} grant={grant} isRunning={isRunning} revoke={() => void revoke(grant)} />

@@ -87,7 +87,7 @@ function Waiting({ id }: { id: string | null }) {
       <div className="inbox-list">
         <div className="inbox-search">
           <SearchField
-            label={t('Words or an id')}
+            label={t('Search or paste an id')}
             value={search}
             most={200}
             isFirst
@@ -109,8 +109,8 @@ function Waiting({ id }: { id: string | null }) {
         ) : failure ? null : search === '' ? (
           <FirstSteps />
         ) : (
-          <Empty title={t('No question is like this')}>
-            {t('A search finds whole words; the last one may be a beginning.')}
+          <Empty title={t('No matching requests')}>
+            {t('Search matches whole words; the last word may be incomplete.')}
           </Empty>
         )}
       </div>
@@ -118,7 +118,7 @@ function Waiting({ id }: { id: string | null }) {
         {id ? (
           <Chosen key={id} id={id} questions={questions} leave={leave} isLed={id === led} onLead={setLed} />
         ) : (
-          questions.ids.length > 0 && <Empty title={t('Choose a question')} />
+          questions.ids.length > 0 && <Empty title={t('Select a request')} />
         )}
       </div>
     </div>
@@ -222,7 +222,7 @@ function Chosen({ id, questions, leave, isLed, onLead }: ChosenProps) {
   if (own.error && !question) return <Failure error={own.error} retry={own.reload} />
   if (question === null)
     return (
-      <Empty title={t('This question does not exist any more')}>
+      <Empty title={t('This request no longer exists')}>
         <Link href="/approvals">{t('Back to the inbox')}</Link>
       </Empty>
     )

@@ -25,7 +25,7 @@ export function QuestionList({ questions, query, chosen, marked, onMark }: Props
           {t('{count} new', { count: questions.waiting })}
         </button>
       )}
-      <ul className="rows" aria-label={t('Questions that wait')}>
+      <ul className="rows" aria-label={t('Waiting requests')}>
         {questions.ids.map((id) => {
           const question = questions.rows.get(id)
           return (
@@ -67,7 +67,7 @@ function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
     <li className="question-row" data-chosen={isChosen || undefined}>
       <label className="mark-box">
         <input type="checkbox" checked={isMarked} onChange={onMark} />
-        <span className="sr-only">{t('Choose {summary}', { summary: sentenceText(summary) })}</span>
+        <span className="sr-only">{t('Select {summary}', { summary: sentenceText(summary) })}</span>
       </label>
       <Link href={href} aria-current={isChosen ? 'true' : undefined}>
         <span className="question-name">

@@ -134,7 +134,7 @@ function About({ entry, things }: NamedProps) {
     <div className="small row">
       {isKnown && (
         <Link href={`/approvals/${approvalId}`} className="cell-link">
-          {t('show the question')}
+          {t('open the request')}
         </Link>
       )}
       {question && (
@@ -154,7 +154,7 @@ function About({ entry, things }: NamedProps) {
       )}
       {call?.href && (
         <Link href={call.href} className="cell-link">
-          {t('show the call')}
+          {t('open the call')}
         </Link>
       )}
     </div>

@@ -118,8 +118,8 @@ export function Audit() {
         columns={[t('Action'), t('Outcome'), t('By'), t('On'), t('When'), '']}
         empty={
           search === ''
-            ? { title: t('Nothing yet'), text: t('What people and programs do stands here.') }
-            : { title: t('No entry is like this'), text: t('Actions and resources are compared as a whole.') }
+            ? { title: t('Nothing yet'), text: t('What people and programs do appears here.') }
+            : { title: t('No matching entries'), text: t('Actions and resources are compared as a whole.') }
         }
         renderRow={(entry) => (
           <AuditRow

@@ -43,7 +43,7 @@ export function Files() {
       pages={pages}
       label={t('Files')}
       columns={[t('Name'), t('Type'), t('Size'), t('Uploaded'), t('Id'), '']}
-      empty={{ title: t('No files'), text: t('Attachments of messages and calls stand here.') }}
+      empty={{ title: t('No files'), text: t('Attachments of messages and calls appear here.') }}
       renderRow={(file) => (
         <tr key={file.id}>
           <td>
@@ -79,7 +79,7 @@ export function Files() {
                 ).then(pages.reload)
               }
             >
-              <p>{t('Its links end, and models that refer to it learn that it was deleted.')}</p>
+              <p>{t('Its links stop working, and models that refer to it are told that it was deleted.')}</p>
             </Confirm>
           </td>
         </tr>

@@ -13,7 +13,7 @@ export const keyTasks = [
   { value: 'approve', name: t('A person who approves'), role: 'APPROVER', isPerson: true },
   { value: 'build', name: t('A person who builds tools and agents'), role: 'DEVELOPER', isPerson: true },
   { value: 'read', name: t('A person who only reads'), role: 'VIEWER', isPerson: true },
-  { value: 'run', name: t('A person who runs the project: everything'), role: 'ADMIN', isPerson: true },
+  { value: 'run', name: t('A person who administers the project'), role: 'ADMIN', isPerson: true },
   { value: 'call', name: t('A program that runs agents and calls tools'), role: 'CALLER', isPerson: false },
   { value: 'watch', name: t('A program that only reads'), role: 'VIEWER', isPerson: false },
   { value: 'manage', name: t('A program that sets up tools and agents'), role: 'DEVELOPER', isPerson: false },

@@ -67,8 +67,8 @@ export function Keys() {
       <Listing
         pages={pages}
         label={t('API keys')}
-        columns={[t('Name'), t('May'), t('Made'), t('Last used'), t('Ends'), '']}
-        empty={{ title: t('No keys'), text: t('Keys of this project stand here.') }}
+        columns={[t('Name'), t('Role'), t('Created'), t('Last used'), t('Expires'), '']}
+        empty={{ title: t('No keys'), text: t('Keys of this project appear here.') }}
         renderRow={(key) => (
           <tr key={key.id}>
             <td>
@@ -100,7 +100,7 @@ export function Keys() {
             <td>
               {key.invitedUntil ? (
                 <span className="tone-warn" title={t('Nobody has accepted the invitation')}>
-                  <T text="invited, until {time}" time={<Moment at={key.invitedUntil} />} />
+                  <T text="invited until {time}" time={<Moment at={key.invitedUntil} />} />
                 </span>
               ) : key.lastUsedAt ? (
                 <Ago at={key.lastUsedAt} />

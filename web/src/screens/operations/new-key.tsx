@@ -71,7 +71,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
   return (
     <FormDialog
       title={t('New key')}
-      submit={invites ? t('Make the invitation') : t('Create the key')}
+      submit={invites ? t('Create the invitation') : t('Create the key')}
       isReady={name.trim() !== ''}
       form={form}
       onSubmit={create}
@@ -83,15 +83,15 @@ export function NewKey({ onClose }: { onClose(): void }) {
         name="name"
         value={name}
         onChange={setName}
-        hint={isPerson ? t('Verdicts show it.') : t('A program never decides.')}
+        hint={isPerson ? t('Shown with decisions.') : t('A program never decides.')}
         isRequired
         issues={form.refused?.issues ?? []}
       />
-      <Choice label={t('Ends')} value={end} options={keyEnds} onChange={setEnd} />
+      <Choice label={t('Expires')} value={end} options={keyEnds} onChange={setEnd} />
       {isPerson && (
         <label className="row">
           <input type="checkbox" checked={isInvited} onChange={(event) => setInvited(event.target.checked)} />
-          {t('Send a link, so that only this person ever sees the secret')}
+          {t('Create a link, so that only this person ever sees the secret')}
         </label>
       )}
     </FormDialog>
@@ -121,7 +121,7 @@ function Invited({ name, link, oneTimeCode, onClose }: InvitedProps) {
       }
       onClose={onClose}
     >
-      {t('The link works once, for seven days. Who has it and the code has the key.')}
+      {t('The link works once, for seven days. Anyone with the link and the code has the key.')}
     </SecretOnce>
   )
 }

@@ -55,7 +55,7 @@ export function Operations({ tab }: { tab: string }) {
         <PauseButton
           target={{ projectId: currentProject() }}
           word={t('Pause everything')}
-          effect={t('No model is called and no tool call is sent in this project any more.')}
+          effect={t('Nothing in this project calls a model or sends a tool call.')}
         />
         <SegmentLinks
           label={t('Operations')}
@@ -71,7 +71,7 @@ export function Operations({ tab }: { tab: string }) {
         {shown ? (
           <shown.Screen />
         ) : (
-          <Empty title={t('There is nothing at this address')}>
+          <Empty title={t('Page not found')}>
             <Link href="/operations/unknown">{t('Unknown calls')}</Link>
           </Empty>
         )}

@@ -77,7 +77,7 @@ function Test({ name }: { name: string }) {
     toast(
       error
         ? `${model}: ${error.message} (${error.code})`
-        : t('{model} has answered within {ms} ms.', { model, ms: milliseconds }),
+        : t('{model} answered in {ms} ms.', { model, ms: milliseconds }),
       { tone: ok ? 'good' : 'bad' },
     )
   }

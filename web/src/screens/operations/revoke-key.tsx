@@ -62,11 +62,7 @@ function Ends({ id }: { id: string }) {
       )}
       {madeKeys > 0 && (
         <p>
-          {plural(
-            madeKeys,
-            'One key was made with it and ends too.',
-            '{count} keys were made with it and end too.',
-          )}
+          {plural(madeKeys, 'One key created with it ends too.', '{count} keys created with it end too.')}
         </p>
       )}
       {ends?.includesCaller && (

@@ -66,7 +66,7 @@ export function Secrets() {
         columns={[t('Name'), t('May be sent to'), t('Used by'), t('Set'), '']}
         empty={{
           title: t('No secrets'),
-          text: t('Keys of the services that your tools call stand here, without their values.'),
+          text: t('Secrets for the services your tools call appear here, without their values.'),
         }}
         renderRow={(secret) => (
           <tr key={secret.id}>
@@ -178,7 +178,7 @@ function SetSecret({ name: known, hosts: began, onClose }: { name: string; hosts
         onChange={setHosts}
         issues={issues}
         placeholder="api.example.com, *.example.org"
-        hint={t('Empty: any host. A secret with hosts never leaves for another one.')}
+        hint={t('Empty: any host. A secret with hosts is never sent to another one.')}
       />
     </FormDialog>
   )

@@ -90,7 +90,7 @@ const endAllMutation = graphql(`
   }
 `)
 
-const columns = [t('Browser'), t('Signed in'), t('Last used'), t('Ends'), '']
+const columns = [t('Browser'), t('Signed in'), t('Last used'), t('Expires'), '']
 
 export function Sessions() {
   const { data, error, reload } = useQuery(ownQuery, {})
@@ -127,9 +127,7 @@ export function Sessions() {
               isBusy={endAll.isRunning}
               onConfirm={() => void endOthers()}
             >
-              <p>
-                {t('Every other browser in which you are signed in is signed out at once. This one stays.')}
-              </p>
+              <p>{t('You are signed out of every other browser at once. This one stays signed in.')}</p>
             </Confirm>
           )}
         </span>
@@ -137,7 +135,7 @@ export function Sessions() {
       {error !== null && <Failure error={error} retry={reload} />}
       <h2>{t('Yours|sessions')}</h2>
       {sessions.length === 0 ? (
-        <Empty title={t('No sessions')}>{t('Browsers in which you are signed in stand here.')}</Empty>
+        <Empty title={t('No sessions')}>{t('Browsers in which you are signed in appear here.')}</Empty>
       ) : (
         <Table label={t('Your sessions')} columns={columns}>
           {sessions.map((session) => (
@@ -170,7 +168,7 @@ function Everybody({ viewerId, mayEnd, onEnded }: Others) {
         columns={columns}
         empty={{
           title: t('Nobody else is signed in'),
-          text: t('Sessions of other people and keys stand here.'),
+          text: t('Sessions of other people and keys appear here.'),
         }}
         renderRow={(session) => (
           <Row key={session.id} session={session} isOwn={false} mayEnd={mayEnd} onEnded={onEnded} />
@@ -222,7 +220,7 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
       </td>
       <td className="actions">
         {session.isCurrent ? (
-          <span className="tone-good strong">{t('this one')}</span>
+          <span className="tone-good strong">{t('this browser')}</span>
         ) : mayEnd ? (
           <Confirm
             word={t('End')}

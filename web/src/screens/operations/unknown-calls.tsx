@@ -45,12 +45,12 @@ export function UnknownCalls() {
     <>
       <p className="mute">
         {t(
-          'These calls were sent, and no answer came. They are not repeated by themselves: look at the tool, then say what became of them.',
+          'These calls were sent, but no answer came. They are never repeated automatically: check the tool, then record what happened.',
         )}
       </p>
       <Filters>
         <SearchField
-          label={t('Words or an id')}
+          label={t('Search or paste an id')}
           value={params.get('q') ?? ''}
           most={200}
           isFirst
@@ -73,9 +73,9 @@ export function UnknownCalls() {
           search === ''
             ? { title: t('No unknown calls'), text: t('Every call that was sent has been answered.') }
             : {
-                title: t('No unknown call is like this'),
+                title: t('No matching unknown calls'),
                 text: t(
-                  'A search finds whole words of the tool and of the question; the last one may be a beginning.',
+                  'Search matches whole words of the tool and the request; the last word may be incomplete.',
                 ),
               }
         }
@@ -113,16 +113,16 @@ function Row({ call, onResolve }: { call: UnknownRow; onResolve(): void }) {
           <>
             <Votes votes={approval.votes} status={approval.status} />
             <Link href={`/approvals/${approval.id}`} className="cell-link">
-              {t('show the question')}
+              {t('open the request')}
             </Link>
           </>
         ) : (
-          <span className="mute">{t('no question')}</span>
+          <span className="mute">{t('no request')}</span>
         )}
       </td>
       <td>
         {generation ? (
-          <Link href={`/runs/${generation.id}?call=${id}`}>{t('show the run')}</Link>
+          <Link href={`/runs/${generation.id}?call=${id}`}>{t('open the run')}</Link>
         ) : (
           <span className="mute">{t('direct call')}</span>
         )}

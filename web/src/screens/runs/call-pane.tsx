@@ -130,7 +130,7 @@ function Decided({ approval }: { approval: NonNullable<Call['approval']> }) {
         <Badge status={status} /> {settledAt !== null && <Ago at={settledAt} />}
       </p>
       <Votes votes={votes} status={status} />
-      <Link href={`/approvals/${id}`}>{t('Show the question')}</Link>
+      <Link href={`/approvals/${id}`}>{t('Open the request')}</Link>
     </div>
   )
 }

@@ -47,18 +47,18 @@ export function CancelMany({ filter, onClose }: { filter: Filter; onClose(): voi
   return (
     <FormDialog
       title={t('Cancel every open run in this list?')}
-      submit={t('Cancel them all')}
+      submit={t('Cancel the runs')}
       busy={t('Cancelling … {count} so far', { count })}
       isDanger
       isReady
       form={form}
       onSubmit={cancel}
       onClose={onClose}
-      cancel={t('Let them run')}
+      cancel={t('Keep them running')}
     >
       <p>
         {t(
-          'All runs that this filter finds and that have not ended, also those further down. Their child runs and open questions end with them. Calls that were sent already may still take effect.',
+          'Every unfinished run that matches this filter, including those further down. Their child runs and approval requests end with them. Calls already sent may still take effect.',
         )}
       </p>
       <ReasonField value={reason} onChange={setReason} />

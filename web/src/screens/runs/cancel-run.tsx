@@ -32,12 +32,10 @@ export function CancelRun({ id, onClose }: { id: string; onClose(): void }) {
       form={form}
       onSubmit={cancel}
       onClose={onClose}
-      cancel={t('Let it run')}
+      cancel={t('Keep it running')}
     >
       <p>
-        {t(
-          'Its child runs and open questions end with it. Calls that were sent already may still take effect.',
-        )}
+        {t('Its child runs and approval requests end with it. Calls already sent may still take effect.')}
       </p>
       <ReasonField value={reason} onChange={setReason} />
     </FormDialog>

@@ -25,7 +25,7 @@ export function RetryFrom({ run: { id, agent, toolCalls }, step, onClose }: Prop
       isReady={agent !== null && (hasCalls || prompt.trim() !== '')}
       form={form}
       textOf={wholeText}
-      cancel={t('Not now')}
+      cancel={t('Cancel')}
       onClose={onClose}
       onSubmit={() =>
         start({
@@ -37,7 +37,7 @@ export function RetryFrom({ run: { id, agent, toolCalls }, step, onClose }: Prop
     >
       <p>
         {t(
-          'A new run goes on behind step {step}, with all that was said and done until then. Calls that ran are not run again: the model gets their results. This run stays as it is.',
+          'A new run continues after step {step}, with everything said and done up to then. Calls that already ran are not repeated: the model gets their results. This run stays as it is.',
           { step },
         )}
       </p>

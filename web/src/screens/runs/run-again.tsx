@@ -27,10 +27,10 @@ function Along({ again }: { again: Again }) {
   const [files, messages] = [filesOf(again).length, again.input.messages.length - 1]
   const told = [
     ...(files > 0
-      ? [plural(files, '1 file of the message comes along.', '{count} files of the message come along.')]
+      ? [plural(files, '1 attached file is included.', '{count} attached files are included.')]
       : []),
     ...(messages > 0
-      ? [plural(messages, '1 message before it comes along.', '{count} messages before it come along.')]
+      ? [plural(messages, '1 earlier message is included.', '{count} earlier messages are included.')]
       : []),
   ]
   return told.length > 0 ? <p className="small mute">{told.join(' ')}</p> : null
@@ -66,7 +66,7 @@ function Settings({ changes, agent, onChange }: SettingsProps) {
           onChange={set('temperature')}
         />
         <Field
-          label={t('Most steps')}
+          label={t('Maximum steps')}
           type="number"
           value={maxSteps}
           placeholder={agent?.maxSteps.toString() ?? asTheAgent}
@@ -110,7 +110,7 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
       isReady={agentId !== '' && prompt.trim() !== ''}
       form={form}
       textOf={wholeText}
-      cancel={t('Not now')}
+      cancel={t('Cancel')}
       onClose={onClose}
       onSubmit={submit}
     >

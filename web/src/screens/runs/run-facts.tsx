@@ -83,7 +83,9 @@ function Facts({ run }: { run: Run }) {
           <Ago at={run.createdAt} />
         </Fact>
         {run.startedAt !== null && run.finishedAt !== null && (
-          <Fact name={t('Took')}>{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
+          <Fact name={t('Duration')}>
+            {durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}
+          </Fact>
         )}
         {stopReason !== null && (
           <Fact name={t('Ended by')}>{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>
@@ -139,7 +141,7 @@ function Facts({ run }: { run: Run }) {
         <Fact name={t('Thread')}>
           <Link href={hrefOf({ ...noFilter, threadId })}>{t('its runs')}</Link>
         </Fact>
-        <Fact name={t('Asked for by')}>
+        <Fact name={t('Requested by')}>
           <Principal of={run.requester} />
         </Fact>
         <Fact name={t('Id')}>
@@ -173,7 +175,7 @@ function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
 
 const stopWords: Record<string, string> = {
   END_TURN: t('the model, which was done'),
-  MAX_STEPS: t('its most steps'),
+  MAX_STEPS: t('its maximum of steps'),
   STOP_CONDITION: t('a stop condition'),
   BUDGET: t('its budget of tokens'),
   LENGTH: t('the length of a response'),

@@ -18,7 +18,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
   return (
     <Filters>
       <SearchField
-        label={t('Words or an id')}
+        label={t('Search or paste an id')}
         value={filter.text}
         most={200}
         isFirst

@@ -40,7 +40,7 @@ export function RunTable({ list, chosen, onCancel }: Props) {
             {t('Tokens')}
           </th>
           <th scope="col" className="runs-number runs-wide">
-            {t('Took')}
+            {t('Duration')}
           </th>
           <th scope="col" className="runs-number runs-age">
             {t('Age')}

@@ -86,7 +86,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
           {view === 'conversation' && <Conversation run={run} writing={runs.writing} onChoose={choose} />}
           {view === 'events' && <RawEvents run={run} heard={runs.heard} />}
         </div>
-        <aside className="run-pane" aria-label={choice ? t('What is chosen') : t('About the run')}>
+        <aside className="run-pane" aria-label={choice ? t('Selection') : t('About the run')}>
           <div className="run-pane-body">
             {choice && (
               <button type="button" className="quiet run-back" onClick={() => choose(null)}>

@@ -107,7 +107,7 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
   if (list.isLoading) return <Skeleton lines={10} />
   if (list.ids.length === 0)
     return isFiltered ? (
-      <Empty title={t('No run is like this')}>
+      <Empty title={t('No matching runs')}>
         <button type="button" onClick={onAll}>
           {t('Show all runs')}
         </button>

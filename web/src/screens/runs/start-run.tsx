@@ -106,7 +106,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
               {isRunning ? t('Starting …') : t('Start')} <KeyHint keys="mod+Enter" />
             </button>
             <button type="button" onClick={onClose}>
-              {t('Not now')}
+              {t('Cancel')}
             </button>
           </div>
         </form>

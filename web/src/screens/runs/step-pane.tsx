@@ -90,7 +90,9 @@ export function StepPane({ id, runs, onChoose }: Props) {
             {t('after {time}', { time: between(step.startedAt, step.firstTokenAt) })}
           </Fact>
         )}
-        {step.startedAt !== null && <Fact name={t('Took')}>{between(step.startedAt, step.createdAt)}</Fact>}
+        {step.startedAt !== null && (
+          <Fact name={t('Duration')}>{between(step.startedAt, step.createdAt)}</Fact>
+        )}
         {step.attempt > 1 && <Fact name={t('Attempt')}>{step.attempt}</Fact>}
         <Fact name={t('Written')}>
           <Moment at={step.createdAt} />

@@ -52,7 +52,7 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
       <div
         ref={plot}
         className="timeline-plot"
-        title={t('Draw over a stretch to zoom into it')}
+        title={t('Drag to zoom')}
         onPointerDown={(event) => {
           if (event.button !== 0) return
           event.currentTarget.setPointerCapture(event.pointerId)
@@ -118,7 +118,7 @@ function Gap({ gap, view, hasLabel }: { gap: Segment; view: View; hasLabel: bool
     <span
       className="timeline-gap"
       style={style}
-      title={t('A pause of {time}, folded', { time: durationText(length) })}
+      title={t('A pause of {time}, collapsed', { time: durationText(length) })}
     >
       {hasLabel && <span>{durationText(length)}</span>}
     </span>

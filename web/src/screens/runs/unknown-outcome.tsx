@@ -8,10 +8,10 @@ export function UnknownOutcome({ call, onDone }: { call: Call; onDone(): void })
   const [isOpen, setOpen] = useState(false)
   return (
     <section className="run-form run-unknown" aria-label={t('Unknown outcome')}>
-      <h3>{t('Nobody knows what became of it')}</h3>
+      <h3>{t('Its outcome is unknown')}</h3>
       <p>
         {t(
-          'The call was sent, and no answer came back: the connection broke, or the server stopped. It may have taken effect, so it was not sent again. Look at the other side, by the key below, and say what you found.',
+          'The call was sent, but no answer came back: the connection broke, or the server stopped. It may have taken effect, so it was not sent again. Check the other side, by the key below, and record what you found.',
         )}
       </p>
       <p className="small">

@@ -22,7 +22,7 @@ export function useStart(onClose: () => void) {
     const started = await form.send({ input: { ...input, idempotencyKey: own.key } })
     if (!started) return
     onClose()
-    toast(t('A new run has begun.'), { tone: 'good' })
+    toast(t('A new run started.'), { tone: 'good' })
     go(`/runs/${started.generation.id}`)
   }
   return { form, start }

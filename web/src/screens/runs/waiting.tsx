@@ -28,7 +28,7 @@ export function Waiting({ run, onChoose }: { run: Run; onChoose(callId: string):
             </button>
           ) : (
             <Link href={`/approvals/${id}?run=${run.id}`} className="button">
-              {t('Open the question')}
+              {t('Open the request')}
             </Link>
           )}
         </li>

@@ -75,10 +75,10 @@ const titles: Record<string, string> = {
   MODEL_UNAVAILABLE: t('The provider did not answer'),
   MODEL_BAD_REQUEST: t('The provider did not accept the request'),
   CONTEXT_OVERFLOW: t('The conversation is too long for the model'),
-  OUTPUT_SCHEMA_VIOLATION: t('The answer did not have the form that was asked for'),
+  OUTPUT_SCHEMA_VIOLATION: t('The answer did not match the required format'),
   TEXT_ENCODED_TOOL_CALL: t('The model wrote its tool calls as text'),
-  NOT_STORED: t('What the run did could not be stored'),
-  INTERNAL: t('Something failed in Gatehouse'),
+  NOT_STORED: t('What the run did could not be saved'),
+  INTERNAL: t('Something went wrong in Gatehouse'),
 }
 
 /** What to do next, with the way there. */

@@ -77,16 +77,16 @@ function Gated({ call }: { call: Call }) {
         <>
           <T
             text="The gate stopped the call. {link}, {time} left."
-            link={<Link href={`/approvals/${approval.id}`}>{t('Open the question')}</Link>}
+            link={<Link href={`/approvals/${approval.id}`}>{t('Open the request')}</Link>}
             time={<Countdown until={approval.expiresAt} />}
           />
         </>
       ) : (
         <>
           <T
-            text="Its question: {badge} {link}"
+            text="Its approval request: {badge} {link}"
             badge={<Badge status={approval.status} />}
-            link={<Link href={`/approvals/${approval.id}`}>{t('show it')}</Link>}
+            link={<Link href={`/approvals/${approval.id}`}>{t('open it')}</Link>}
           />
         </>
       )}

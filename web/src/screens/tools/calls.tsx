@@ -90,8 +90,8 @@ export function Calls({ toolId }: { toolId: string }) {
       ) : pages.nodes.length === 0 ? (
         <Empty title={t('No calls')}>
           {isFiltered
-            ? t('No call is like this.')
-            : t('Calls of agents, of MCP clients and from here stand here.')}
+            ? t('No matching calls.')
+            : t('Calls from agents, MCP clients and this dashboard appear here.')}
         </Empty>
       ) : (
         <ul className="calls">
@@ -154,15 +154,13 @@ function CallDetail({ call, onRun }: CallRowProps) {
             version: call.toolVersion ?? t('unknown'),
           })}
         </span>
-        {call.generation && (
-          <Link href={`/runs/${call.generation.id}?call=${call.id}`}>{t('Show the run')}</Link>
-        )}
+        {call.generation && <Link href={`/runs/${call.generation.id}?call=${call.id}`}>{t('Open run')}</Link>}
         {call.generation && (
           <button type="button" className="quiet" onClick={() => onRun(call.generation!.id)}>
             {t('Calls of this run')}
           </button>
         )}
-        {call.approval && <Link href={`/approvals/${call.approval.id}`}>{t('Show its question')}</Link>}
+        {call.approval && <Link href={`/approvals/${call.approval.id}`}>{t('Open its request')}</Link>}
         {call.errorCode && <span className="mono tone-bad">{call.errorCode}</span>}
       </div>
       {call.arguments ? (
@@ -186,7 +184,7 @@ function CallDetail({ call, onRun }: CallRowProps) {
                 <th scope="col">{t('Attempt')}</th>
                 <th scope="col">{t('Outcome')}</th>
                 <th scope="col">{t('Sent')}</th>
-                <th scope="col">{t('Took')}</th>
+                <th scope="col">{t('Duration')}</th>
                 <th scope="col">{t('Idempotency-Key')}</th>
               </tr>
             </thead>

@@ -58,7 +58,7 @@ function Common(part: DraftProps<ToolDraft>) {
       <div className="field-pair">
         {text('timeoutMs', {
           label: t('{name}, in milliseconds', { name: draftNames.timeoutMs }),
-          placeholder: t('that of the installation'),
+          placeholder: t('the installation’s default'),
         })}
         {choice('idempotent', hints)}
         {choice('taskMode', [

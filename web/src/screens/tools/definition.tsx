@@ -28,7 +28,7 @@ export function Definition({ tool, reload }: { tool: ToolDetail; reload(): void 
         isRunning={isRunning}
         remove={(done) => act({ input: { id: tool.id } }, done, 'good')}
       >
-        {t('Agents lose the tool at once. Calls that were already proposed run to their end.')}
+        {t('Agents lose the tool at once. Calls already proposed still run.')}
       </DeleteDefinition>
     </EditForm>
   )

@@ -48,7 +48,7 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
               disabled={!form.input || preview.isRunning}
               onClick={() => void preview.run()}
             >
-              {preview.isRunning ? t('Looking …') : t('Preview on the last 200 calls')}
+              {preview.isRunning ? t('Checking …') : t('Preview on the last 200 calls')}
             </button>
           ),
         }}

@@ -10,7 +10,7 @@ export function GatePreviewView({ preview, isRunning }: { preview: Preview | nul
   if (!preview)
     return (
       <p className="mute small" role="status">
-        {isRunning ? t('Looking at the recorded calls …') : t('A gate is saved after a look at its preview.')}
+        {isRunning ? t('Checking the recorded calls …') : t('Preview a gate before you save it.')}
       </p>
     )
   return (

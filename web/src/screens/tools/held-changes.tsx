@@ -22,8 +22,8 @@ export function HeldChanges({ tool, reload }: Props) {
   )
   if (changed.length === 0) return null
   return (
-    <section className="failure stack" aria-label={t('This server now says something else')}>
-      <h2>{t('This server now says something else')}</h2>
+    <section className="failure stack" aria-label={t('This server changed its definition')}>
+      <h2>{t('This server changed its definition')}</h2>
       <p>{t('It does not count until somebody who may change gates accepts it.')}</p>
       <ul className="stack">
         {changed.map(({ action, heldChange: { changes, hash } }) => (
@@ -37,11 +37,11 @@ export function HeldChanges({ tool, reload }: Props) {
             <div className="row">
               <Confirm
                 word={t('Accept')}
-                question={t('Accept what this server now says of {action}?', { action })}
+                question={t('Accept the new definition of {action}?', { action })}
                 isBusy={accept.isRunning}
                 onConfirm={() =>
                   void accept
-                    .act({ input: { toolId: tool.id, action, hash } }, t('The change counts from now on.'))
+                    .act({ input: { toolId: tool.id, action, hash } }, t('The change is in effect.'))
                     .then(reload)
                 }
               >

@@ -88,7 +88,7 @@ function AsksFirst({ draft, onChange }: { draft: ToolDraft; onChange(draft: Tool
       label={draftNames.asksFirst}
       value={draft.asksFirst}
       onChange={(asksFirst) => onChange({ ...draft, asksFirst })}
-      hint={t('Calls wait in the inbox. When and who is set under Gate, once the tool exists.')}
+      hint={t('Calls wait in the inbox. Set when, and for whom, under Gate once the tool exists.')}
     />
   )
 }

@@ -32,7 +32,7 @@ export function PlatformFields({
   return (
     <fieldset className="platform-actions">
       <legend className="label">
-        {t('Actions, {count} chosen; each runs with the permissions of its caller', { count: chosen.size })}
+        {t('Actions, {count} selected; each runs with the permissions of its caller', { count: chosen.size })}
       </legend>
       <input
         type="search"

@@ -84,7 +84,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
         <label className="action-choice">
           <span>{t('Fix another argument')}</span>
           <select value="" onChange={(event) => event.target.value && fix(event.target.value)}>
-            <option value="">{t('Choose …')}</option>
+            <option value="">{t('Select …')}</option>
             {others.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -124,7 +124,7 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
         </button>
         {isDirty && (
           <button type="button" onClick={() => again(tool.presetParameters)}>
-            {t('Drop the changes')}
+            {t('Discard the changes')}
           </button>
         )}
       </div>

@@ -62,7 +62,7 @@ export function ToolScreen({ id }: { id: string }) {
           <PauseButton
             target={{ toolId: tool.id }}
             word={t('Pause this tool')}
-            effect={t('No call of this tool is sent any more, by any agent or caller.')}
+            effect={t('No agent or caller can send a call of this tool.')}
           />
           <span className="spread small mute row">
             <T text="version {version} {id}" version={tool.version} id={<CopyId id={tool.id} />} />
@@ -87,7 +87,7 @@ function WithAction({ tool, render }: WithActionProps) {
     return (
       <Empty title={t('This tool serves no actions')}>
         {tool.__typename === 'McpTool' ? (
-          <Link href={`/upstreams/${tool.id}`}>{t('See what its server says')}</Link>
+          <Link href={`/upstreams/${tool.id}`}>{t('View the new definition')}</Link>
         ) : (
           t('Choose its actions in its definition.')
         )}

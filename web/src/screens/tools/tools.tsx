@@ -28,7 +28,7 @@ const noTools = {
     'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
   ),
 }
-const noneLikeThis = { title: t('No tool is like this'), text: t('Change the kind or the word above.') }
+const noneLikeThis = { title: t('No matching tools'), text: t('Change the filter above.') }
 
 export function Tools() {
   const { params, go } = useAddress()

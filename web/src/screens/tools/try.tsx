@@ -124,9 +124,7 @@ function TryForm({ tool, action }: Props) {
         {call.callId ? (
           <CallResult id={call.callId} />
         ) : (
-          <Empty title={t('No call yet')}>
-            {t('Its result stands here, or the question that it waits for.')}
-          </Empty>
+          <Empty title={t('No call yet')}>{t('The result appears here, or the request it waits for.')}</Empty>
         )}
       </section>
     </div>

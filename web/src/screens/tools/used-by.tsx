@@ -20,7 +20,7 @@ export function ToolUsers({ tool }: { tool: ToolDetail }) {
       {users.length === 0 ? (
         <Empty title={t('No agent has this tool')}>
           {pages.hasMore ? (
-            t('{count} agents were looked at.', { count: pages.nodes.length })
+            t('Searched {count} agents.', { count: pages.nodes.length })
           ) : (
             <Link href="/agents">{t('Choose an agent')}</Link>
           )}
@@ -46,7 +46,7 @@ export function ToolUsers({ tool }: { tool: ToolDetail }) {
       )}
       {pages.hasMore && (
         <button type="button" onClick={pages.showMore}>
-          {t('Look through more agents')}
+          {t('Search more agents')}
         </button>
       )}
     </>

@@ -63,9 +63,9 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
       <button
         type="button"
         disabled={refresh.isRunning}
-        onClick={() => void refresh.act({ input }, t('The lists were read.')).then(reload)}
+        onClick={() => void refresh.act({ input }, t('Refreshed.')).then(reload)}
       >
-        {refresh.isRunning ? t('Reading …') : t('Read its lists now')}
+        {refresh.isRunning ? t('Reading …') : t('Refresh')}
       </button>
       <button type="button" disabled={connect.isRunning} onClick={() => void signIn()}>
         {t('Sign in there')}

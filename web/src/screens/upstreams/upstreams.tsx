@@ -14,7 +14,7 @@ const noUpstreams = {
   title: t('No upstream servers'),
   text: t('Add a foreign MCP server: its tools become tools of your agents.'),
 }
-const noneLikeThis = { title: t('No upstream is like this'), text: t('Change the word above.') }
+const noneLikeThis = { title: t('No matching upstreams'), text: t('Change the search above.') }
 
 export function Upstreams() {
   const { params } = useAddress()

@@ -9,13 +9,13 @@ const names: Record<string, string> = {
   files: t('Files'),
   deliveries: t('Deliveries'),
   auditEntries: t('Audit entries'),
-  held: t('stay under a legal hold'),
-  open: t('stay because something is open'),
-  unknown: t('stay with an unknown call'),
-  retried: t('stay for their retries'),
-  inUse: t('stay for a thread that goes on'),
-  recent: t('stay because something in them is young'),
-  keptCalls: t('calls outside runs that stay'),
+  held: t('kept under a legal hold'),
+  open: t('kept because something is open'),
+  unknown: t('kept with an unknown call'),
+  retried: t('kept for their retries'),
+  inUse: t('kept for a thread in use'),
+  recent: t('kept because part of them is recent'),
+  keptCalls: t('calls outside runs, kept'),
 }
 
 export function Counts({ counts }: { counts: Record<string, number> }) {

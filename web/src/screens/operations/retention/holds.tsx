@@ -49,17 +49,17 @@ export function Holds({ mayHold }: { mayHold: boolean }) {
         <h2>{t('Legal holds')}</h2>
         {mayHold && (
           <button type="button" className="spread" onClick={() => setOpen(true)}>
-            {t('Put a hold')}
+            {t('Place a hold')}
           </button>
         )}
       </div>
       <Listing
         pages={pages}
         label={t('Legal holds')}
-        columns={[t('Keeps'), t('Reason'), t('Put'), '']}
+        columns={[t('Covers|hold'), t('Reason'), t('Placed'), '']}
         empty={{
           title: t('No legal holds'),
-          text: t('A hold keeps what the law wants, whatever the settings say.'),
+          text: t('A legal hold keeps data, whatever the settings say.'),
         }}
         renderRow={(hold) => (
           <tr key={hold.id}>
@@ -113,8 +113,8 @@ function PutHold({ onClose }: { onClose(): void }) {
   }
   return (
     <FormDialog
-      title={t('Put a hold')}
-      submit={t('Put a hold')}
+      title={t('Place a hold')}
+      submit={t('Place a hold')}
       isReady={reason.trim() !== ''}
       form={form}
       onSubmit={save}

@@ -77,7 +77,7 @@ export function Removals({ mayRemove, progress }: Props) {
         columns={[t('Requester'), t('Reason'), t('Requested'), t('So far')]}
         empty={{
           title: t('No removals'),
-          text: t('What one key or person has left can be removed, whatever the settings say.'),
+          text: t('All data of one key or person can be removed, whatever the settings say.'),
         }}
         renderRow={(removal) => (
           <tr key={removal.id}>
@@ -90,7 +90,7 @@ export function Removals({ mayRemove, progress }: Props) {
               {removal.finishedAt ? (
                 <T text="ended {when}" when={<Ago at={removal.finishedAt} />} />
               ) : (
-                t('goes on: what ended within a day follows')
+                t('in progress: data that ended within a day follows')
               )}
               <Counts counts={removal.removed} />
               {removal.kept && (
@@ -123,8 +123,8 @@ function RemoveData({ onClose }: { onClose(): void }) {
   }
   return (
     <FormDialog
-      title={t('Remove all that a requester has left?')}
-      submit={t('Remove it for good')}
+      title={t('Remove all data of this requester?')}
+      submit={t('Remove it permanently')}
       isDanger
       isReady={requester.trim() !== ''}
       form={form}
@@ -134,7 +134,7 @@ function RemoveData({ onClose }: { onClose(): void }) {
     >
       <p>
         {t(
-          'Finished runs, calls and files of this key or person go and cannot be brought back. A line of each call and verdict stays.',
+          'Finished runs, calls and files of this key or person are deleted for good. A line for each call and decision stays.',
         )}
       </p>
       <Field

@@ -134,7 +134,9 @@ export function Retention() {
     <>
       {error !== null && <Failure error={error} retry={reload} />}
       <p className="mute">
-        {t('What is older goes for good. 0 is never. What is open, unknown or under a legal hold stays.')}
+        {t(
+          'Older data is deleted for good; 0 means never. Anything open, unknown or under a legal hold stays.',
+        )}
       </p>
       <Settings
         saved={saved}
@@ -211,7 +213,7 @@ function Settings({ saved, version, progress, maySet, onSaved }: SettingsProps) 
         <div className="row">
           <Confirm
             word={t('Save the retention')}
-            question={t('Remove what is older?')}
+            question={t('Remove older data?')}
             isBusy={form.isRunning || !isWhole || !isEdited || isStale}
             onConfirm={() => void save()}
           >
@@ -228,7 +230,7 @@ function Preview({ numbers, isWhole, progress }: { numbers: Numbers; isWhole: bo
   useProgress(progress, reload)
   return (
     <>
-      <h2>{t('What that would remove now')}</h2>
+      <h2>{t('Preview')}</h2>
       {data ? (
         <>
           <Counts counts={data.retentionPreview.removed} />

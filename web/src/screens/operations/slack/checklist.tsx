@@ -54,7 +54,7 @@ export function SlackChecklist({ integration, mayTest }: { integration: Integrat
       {integration.verifiedAt !== null && (
         <p className="small mute">
           <T
-            text="The newest press of a test message came back {time}."
+            text="The latest press of a test message arrived {time}."
             time={<Ago at={integration.verifiedAt} />}
           />
         </p>

@@ -16,7 +16,7 @@ interface Props {
 }
 
 export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft, onSecrets }: Props) {
-  const kept = isNew ? '' : ` ${t('Empty: as it is.')}`
+  const kept = isNew ? '' : ` ${t('Leave empty to keep it.')}`
   return (
     <>
       <Field
@@ -35,7 +35,7 @@ export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft
         label={t('With the arguments of calls')}
         value={draft.showArguments}
         onChange={(showArguments) => onDraft({ ...draft, showArguments })}
-        hint={t('Everybody in the channel reads them. Values that are writeOnly stay masked.')}
+        hint={t('Everyone in the channel can read them. Values that are writeOnly stay masked.')}
       />
       {isOperator ? (
         <>

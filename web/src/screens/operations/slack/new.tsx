@@ -24,7 +24,7 @@ export function NoSlack({ viewer, reload }: Props) {
       <h2>{t('Slack is not set up')}</h2>
       <p>
         {t(
-          'Questions are posted in a channel, with buttons to approve and reject. A press is the vote of the person to whom the Slack user is linked, under the same rules as one given here.',
+          'Approval requests are posted to a channel, with buttons to approve and reject. A press counts as the vote of the person linked to that Slack user, under the same rules as here.',
         )}
       </p>
       <ol>
@@ -35,7 +35,7 @@ export function NoSlack({ viewer, reload }: Props) {
           />
         </li>
         <li>{t('Enter its bot token, its signing secret and the channel here.')}</li>
-        <li>{t('Switch on the app’s interactivity, with the Request URL that is shown here then.')}</li>
+        <li>{t('Turn on the app’s interactivity with the Request URL shown here then.')}</li>
         <li>{t('Link Slack users to people.')}</li>
       </ol>
       {maySet ? (

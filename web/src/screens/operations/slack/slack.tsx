@@ -179,7 +179,7 @@ function DeleteSlack({ reload }: Pick<Props, 'reload'>) {
     >
       <p>
         {t(
-          'Its users are unlinked, and token and signing secret are deleted. Messages stay in Slack; their buttons decide nothing any more.',
+          'Its users are unlinked, and token and signing secret are deleted. Messages stay in Slack, but their buttons no longer decide anything.',
         )}
       </p>
     </Confirm>

@@ -49,7 +49,7 @@ function pressStep({ verifiedAt, interactionsUrl }: Known, trial: SlackTrial): S
 }
 
 function userStep({ users }: Known): SlackStep {
-  const name = t('Somebody’s presses count')
+  const name = t('Someone’s presses count')
   return users.length === 0
     ? { name, state: 'open', about: t('Link a Slack user to a person or key, below.') }
     : { name, state: 'done', about: t('Linked Slack users: {count}.', { count: users.length }) }

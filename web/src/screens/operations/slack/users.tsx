@@ -33,7 +33,7 @@ export function SlackUsers({ integration, viewer, reload }: Props) {
         )}
       </p>
       {users.length === 0 ? (
-        <p>{t('Nobody is linked yet: questions are posted, and no press counts.')}</p>
+        <p>{t('Nobody is linked yet: requests are posted, but no press counts.')}</p>
       ) : (
         <Table label={t('Links')} columns={[t('Slack user'), t('Votes as'), t('Linked by'), t('Linked'), '']}>
           {users.map((user) => (
@@ -75,9 +75,7 @@ function Row({ user, mayLink, reload }: { user: SlackUser; mayLink: boolean; rel
               ).then(reload)
             }
           >
-            <p>
-              {t('Presses of this Slack user count for nothing from then on. Votes that were given stay.')}
-            </p>
+            <p>{t('Presses of this Slack user no longer count. Votes already cast stay.')}</p>
           </Confirm>
         )}
       </td>

@@ -62,13 +62,13 @@ export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
 
 const columns = [
   ...runKinds.map((kind) => ({ name: runWords[kind], textOf: (one: Bucket) => numberText(one[kind]) })),
-  { name: t('tokens read'), textOf: (one: Bucket) => numberText(one.inputTokens) },
-  { name: t('tokens written'), textOf: (one: Bucket) => numberText(one.outputTokens) },
+  { name: t('input tokens'), textOf: (one: Bucket) => numberText(one.inputTokens) },
+  { name: t('output tokens'), textOf: (one: Bucket) => numberText(one.outputTokens) },
   { name: t('cost'), textOf: (one: Bucket) => costText(one.cost, one.unpricedTokens) },
-  { name: t('questions'), textOf: (one: Bucket) => numberText(one.approvals) },
-  { name: t('expired questions'), textOf: (one: Bucket) => numberText(one.approvalsExpired) },
-  { name: t('p50 to a verdict'), textOf: (one: Bucket) => secondsText(one.verdictP50) },
-  { name: t('p90 to a verdict'), textOf: (one: Bucket) => secondsText(one.verdictP90) },
+  { name: t('approval requests'), textOf: (one: Bucket) => numberText(one.approvals) },
+  { name: t('expired requests'), textOf: (one: Bucket) => numberText(one.approvalsExpired) },
+  { name: t('p50 to decision'), textOf: (one: Bucket) => secondsText(one.verdictP50) },
+  { name: t('p90 to decision'), textOf: (one: Bucket) => secondsText(one.verdictP90) },
 ]
 
 /** Every figure of the charts, the newest first. */

@@ -39,7 +39,7 @@ export function PriceDialog({ model, price, onClose }: Props) {
   }
   return (
     <FormDialog
-      title={t('What {model} costs', { model })}
+      title={t('Price of {model}', { model })}
       submit={t('Save the price')}
       isReady={numberOf(input) !== null && numberOf(output) !== null}
       form={form}
@@ -66,7 +66,7 @@ export function PriceDialog({ model, price, onClose }: Props) {
         {t('US dollars for a million tokens, as the provider bills them. Figures of the past change too.')}
       </p>
       <Field
-        label={t('Tokens read')}
+        label={t('Input tokens')}
         name="input"
         value={input}
         onChange={setInput}
@@ -74,15 +74,15 @@ export function PriceDialog({ model, price, onClose }: Props) {
         isRequired
       />
       <Field
-        label={t('Of them, read from the cache of the provider')}
+        label={t('Of these, read from the provider’s cache')}
         name="cachedInput"
         value={cached}
         onChange={setCached}
-        hint={t('Empty: as other tokens that are read.')}
+        hint={t('Empty: like other input tokens.')}
         issues={issues}
       />
       <Field
-        label={t('Tokens written')}
+        label={t('Output tokens')}
         name="output"
         value={output}
         onChange={setOutput}

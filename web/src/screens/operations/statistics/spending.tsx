@@ -23,8 +23,8 @@ const columns = [
   t('Agent'),
   t('Model'),
   { number: t('Runs') },
-  { number: t('Tokens read') },
-  { number: t('Tokens written') },
+  { number: t('Input tokens') },
+  { number: t('Output tokens') },
   { number: t('Cost') },
   t('Price'),
 ]
@@ -33,8 +33,8 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
   const [open, setOpen] = useState<Spending | null>(null)
   const mayPrice = useViewer()?.may('providers:Set') ?? false
   return (
-    <section className="chart" aria-label={t('What agents cost')}>
-      <h3>{t('What agents cost')}</h3>
+    <section className="chart" aria-label={t('Cost by agent')}>
+      <h3>{t('Cost by agent')}</h3>
       {rows.length === 0 ? (
         <p className="mute">{t('No model was asked.')}</p>
       ) : (

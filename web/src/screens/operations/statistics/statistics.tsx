@@ -128,7 +128,9 @@ function Shown({ figures, stretch, reload }: ShownProps) {
   const runs = buckets.reduce((sum, bucket) => sum + runsOf(bucket), 0)
   if (runs === 0 && sumOf(buckets, 'approvals') === 0 && tools.length === 0)
     return (
-      <Empty title={t('Nothing ran in this time')}>{t('Runs, verdicts and calls are counted here.')}</Empty>
+      <Empty title={t('Nothing ran in this period')}>
+        {t('Runs, decisions and calls are counted here.')}
+      </Empty>
     )
   const format = stretch.bucket === 'HOUR' ? hour : day
   const named = buckets.map((bucket) => ({ ...bucket, label: format.format(new Date(bucket.start)) }))
@@ -158,7 +160,7 @@ function Shown({ figures, stretch, reload }: ShownProps) {
           textOf={(value) => compact.format(value)}
         />
         <Chart
-          title={t('Time to a verdict')}
+          title={t('Time to decision')}
           buckets={named}
           series={[
             { name: 'p90', look: 'chart-most', values: of('verdictP90') },
@@ -191,10 +193,10 @@ function Sums({ figures, runs }: { figures: Figures; runs: number }) {
     [t('Failed, of those that ended'), shareText(sumOf(buckets, 'failed'), finished)],
     [t('Tokens'), numberText(sumOf(buckets, 'inputTokens') + sumOf(buckets, 'outputTokens'))],
     [t('Cost'), costText(cost, unpricedTokens)],
-    [t('Questions'), numberText(asked)],
-    [t('Expired questions'), shareText(sumOf(buckets, 'approvalsExpired'), asked)],
-    [t('p50 time to a verdict'), secondsText(verdictP50)],
-    [t('p90 time to a verdict'), secondsText(verdictP90)],
+    [t('Approval requests'), numberText(asked)],
+    [t('Expired requests'), shareText(sumOf(buckets, 'approvalsExpired'), asked)],
+    [t('p50 time to decision'), secondsText(verdictP50)],
+    [t('p90 time to decision'), secondsText(verdictP90)],
   ]
   return (
     <dl className="facts statistics-sums">

@@ -65,7 +65,7 @@ export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload():
         empty={{
           title: status === null && type === '' ? t('Nothing was sent yet') : t('None of these'),
           text: t(
-            'What the endpoint accepts is listed for 3 days, the newest 1,000; what it did not accept at first for 30 days.',
+            'Accepted deliveries are listed for 3 days, the newest 1,000; those refused at first for 30 days.',
           ),
         }}
         renderRow={(delivery) => (

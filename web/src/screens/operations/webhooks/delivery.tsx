@@ -84,22 +84,22 @@ function Details({ webhookId, delivery: { id, answers, attempts } }: Pick<Props,
   const { messageId, payload, answers: read } = data.webhook?.delivery ?? nothing
   return (
     <div className="stack">
-      <section className="stack" aria-label={t('What was sent')}>
-        <h3>{t('What was sent')}</h3>
+      <section className="stack" aria-label={t('Request')}>
+        <h3>{t('Request')}</h3>
         {payload === null ? (
           <p className="mute">{t('The event is not in the log any more.')}</p>
         ) : (
           <>
             <p className="small mute row">
-              {t('Made again from the log, without links and codes of recipients. webhook-id')}{' '}
+              {t('Recreated from the log, without links and codes of recipients. webhook-id')}{' '}
               {messageId && <CopyId id={messageId} />}
             </p>
             <JsonText value={payload} />
           </>
         )}
       </section>
-      <section className="stack" aria-label={t('What came back')}>
-        <h3>{t('What came back')}</h3>
+      <section className="stack" aria-label={t('Response')}>
+        <h3>{t('Response')}</h3>
         {attempts > answers.length && (
           <p className="small mute">
             {t('The newest {count} of {attempts}.', { count: answers.length, attempts })}

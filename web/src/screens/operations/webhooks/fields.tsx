@@ -56,7 +56,7 @@ function Types({ draft, onChange, issues }: Props) {
   return (
     <fieldset className="event-types">
       <legend className="label">
-        {draft.isEvery ? t('Events: every one') : t('Events, {count} chosen', { count: chosen.size })}
+        {draft.isEvery ? t('Events: every one') : t('Events, {count} selected', { count: chosen.size })}
       </legend>
       <Check
         label={t('Every event, and those of later versions')}
@@ -64,7 +64,7 @@ function Types({ draft, onChange, issues }: Props) {
         onChange={(isEvery) => onChange({ ...draft, isEvery })}
       />
       {!draft.isEvery && (
-        <div className="event-groups" role="group" aria-label={t('Types of events')} tabIndex={0}>
+        <div className="event-groups" role="group" aria-label={t('Event types')} tabIndex={0}>
           {typeGroups.map(({ name, types }) => (
             <fieldset key={name}>
               <legend className="small mute">{name}</legend>

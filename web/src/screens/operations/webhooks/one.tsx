@@ -64,7 +64,7 @@ function Facts({ webhook }: { webhook: OneWebhook }) {
       </Fact>
       <Fact name={t('Last accepted')}>{lastDeliveredAt ? <Ago at={lastDeliveredAt} /> : t('never')}</Fact>
       <Fact name={t('Replays under way')}>{replayCount}</Fact>
-      <Fact name={t('Made')}>
+      <Fact name={t('Created')}>
         <Ago at={webhook.createdAt} />
       </Fact>
       <Fact name={t('By')}>

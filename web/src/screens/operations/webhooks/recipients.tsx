@@ -33,11 +33,11 @@ export function Recipients({ webhook, reload }: Props) {
       <h2>{t('Recipients')}</h2>
       <p className="mute">
         {t(
-          'Each gets a link and a code with every question whose gate allows links, and decides with them without signing in. The endpoint sends them on and could vote for them.',
+          'Each person gets a link and a code for every request whose gate allows links, and decides with them without signing in. The endpoint delivers them and could vote in their place.',
         )}
       </p>
       {recipients.length === 0 ? (
-        <p>{t('Nobody: questions are sent without links.')}</p>
+        <p>{t('Nobody: requests are sent without links.')}</p>
       ) : (
         <Table label={t('List of recipients')} columns={[t('Votes as'), t('Address'), '']}>
           {recipients.map(({ principal, address }) => (
@@ -56,7 +56,7 @@ export function Recipients({ webhook, reload }: Props) {
                     isBusy={isRunning}
                     onConfirm={() => void remove(principal.id)}
                   >
-                    <p>{t('Links that were sent already decide nothing from then on.')}</p>
+                    <p>{t('Links already sent stop working.')}</p>
                   </Confirm>
                 )}
               </td>

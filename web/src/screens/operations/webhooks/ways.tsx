@@ -104,7 +104,7 @@ function Rotate({ webhook, reload }: Props) {
     <>
       <Confirm
         word={t('Rotate the secret')}
-        question={t('Make a new signing secret?')}
+        question={t('Create a new signing secret?')}
         isBusy={isRunning}
         onConfirm={() => void rotate()}
       >

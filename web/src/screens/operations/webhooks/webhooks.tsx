@@ -53,11 +53,13 @@ export function Webhooks() {
           callbacks
             ? {
                 title: t('No callbacks'),
-                text: t('Callbacks of runs and calls stand here until all was sent, and those that failed.'),
+                text: t(
+                  'Callbacks of runs and calls appear here until they are sent, along with those that failed.',
+                ),
               }
             : {
                 title: t('No webhooks'),
-                text: t('Endpoints that are told when a question waits stand here.'),
+                text: t('Endpoints notified of approval requests appear here.'),
               }
         }
         renderRow={(webhook) => <Row key={webhook.id} webhook={webhook} />}

@@ -140,7 +140,7 @@ export function faultOf(row: ArgumentRow, rows: readonly ArgumentRow[]): string 
   if (rows.some((other) => other !== row && other.name === row.name))
     return t('Two arguments have the name "{name}".', { name: row.name })
   const wrong = valueLines(row).find((line) => valueOf(line, row.type) === undefined)
-  return wrong === undefined ? null : t('"{wrong}" is no {type}.', { wrong, type: row.type })
+  return wrong === undefined ? null : t('"{wrong}" is not of type {type}.', { wrong, type: row.type })
 }
 
 /** The text of the schema that rows mean. Each row is without a fault, else what it means is left out. */

@@ -116,7 +116,7 @@ const withValue = new Set([
 const instead: Record<string, string> = {
   insecure: t('certificates are always checked'),
   location: t('a tool follows redirects by its own rules'),
-  form: t('a tool sends JSON, no form with files'),
+  form: t('a tool sends JSON, not a form with files'),
   'max-time': t('the time limit is a field of the tool'),
 }
 

@@ -162,7 +162,7 @@ function rowsOfData(data: readonly OptionUse[], isQuery: boolean, notes: string[
 function rowsOfForm(text: string, notes: string[]): ArgumentRow[] {
   const pairs = text.split('&').filter((pair) => pair !== '')
   if (pairs.some((pair) => !/^[^=\s]+=/.test(pair))) {
-    notes.push(t('A part of the body has no names, so that it gives no arguments.'))
+    notes.push(t('Part of the body has no names, so it gives no arguments.'))
     return []
   }
   const names = [...new URLSearchParams(text).keys()].filter((name) => name !== '')

@@ -77,7 +77,7 @@ function SecretField({ secret: { name, host, about } }: { secret: SecretToStore 
   const { act, isRunning } = useAction(setSecret)
   const store = async () => {
     const input = { projectId, name, value, allowedHosts: [host] }
-    if (await act({ input }, t('Stored the secret {name}.', { name }), 'good')) setStored(true)
+    if (await act({ input }, t('Saved the secret {name}.', { name }), 'good')) setStored(true)
   }
   return (
     <div className="form-line">
@@ -87,13 +87,13 @@ function SecretField({ secret: { name, host, about } }: { secret: SecretToStore 
           about={<Foreign text={about} max={120} />}
           name={<span className="mono">{name}</span>}
         />{' '}
-        {isStored ? t('The secret is stored.') : t('Store it before you create the tool.')}
+        {isStored ? t('The secret is saved.') : t('Save it before you create the tool.')}
       </p>
       {!isStored && (
         <>
           <Field label={t('Value of {name}', { name })} type="password" value={value} onChange={setValue} />
           <button type="button" disabled={value === '' || isRunning} onClick={() => void store()}>
-            {t('Store the secret')}
+            {t('Save the secret')}
           </button>
         </>
       )}

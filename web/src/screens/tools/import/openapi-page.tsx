@@ -39,7 +39,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
     >
       <p className="mute">
         {t(
-          'Each operation that you choose becomes an http tool. The document is read in this page: OpenAPI 3.0 or 3.1 as JSON, not YAML.',
+          'Each operation you select becomes an HTTP tool. The document is read in your browser: OpenAPI 3.0 or 3.1 as JSON, not YAML.',
         )}
       </p>
       <label className="field">

@@ -37,13 +37,13 @@ export function Operations({ api, chosen, turned, onChosen, onTurned }: Props) {
           disabled={found.length === 0}
           onClick={() => onChosen(new Set([...chosen, ...found.map(({ name }) => name)]))}
         >
-          {word === '' ? t('Choose all') : t('Choose these {count}', { count: found.length })}
+          {word === '' ? t('Select all') : t('Select these {count}', { count: found.length })}
         </button>
         <button type="button" disabled={chosen.size === 0} onClick={() => onChosen(new Set())}>
-          {t('Choose none')}
+          {t('Clear')}
         </button>
         <span className="mute" role="status">
-          {t('{count} chosen', { count: chosen.size })}
+          {t('{count} selected', { count: chosen.size })}
         </span>
       </div>
       <ul className="operations">
