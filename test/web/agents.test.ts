@@ -304,7 +304,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     }
     await propose('First')
     const { secret } = await secondAdmin(project)
-    const { page, close } = await visit(browser, h, '/operations/keys', { key: secret })
+    const { page, close } = await visit(browser, h, '/people/programs', { key: secret })
     await page.clock.install()
     await page.goto(`${h.url}/tools`)
     await page.getByText('for First').waitFor()

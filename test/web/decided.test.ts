@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     await note.getByRole('link', { name: 'Open the request' }).click()
     await page.waitForURL(`**/approvals/${asked.approvalId}`)
 
-    await page.goto(`${shop.h.url}/operations/audit?action=approvals:Decide`)
+    await page.goto(`${shop.h.url}/audit?action=approvals:Decide`)
     const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
     await rows.nth(0).getByText('rejected').waitFor()
     await rows.nth(1).getByText('approved').first().waitFor()
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     await tab.check()
     await rows.nth(1).getByRole('link', { name: 'open the call' }).click()
     await page.waitForURL(`**/runs/${asked.generationId}?call=${callId}`)
-    await page.goto(`${shop.h.url}/operations/audit?action=tools:Call`)
+    await page.goto(`${shop.h.url}/audit?action=tools:Call`)
     await rows.first().getByRole('link', { name: 'approved by Ada Two with a key' }).click()
     await page.waitForURL(`**/approvals/${asked.approvalId}`)
     await tab.close()
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
       { name: 'Auditor', policy: { statement } },
       'secret apiKey { id }',
     )
-    const tab = await visit(browser, shop.h, '/operations/audit?action=approvals:Decide', {
+    const tab = await visit(browser, shop.h, '/audit?action=approvals:Decide', {
       key: made['secret'],
     })
     const { page } = tab
@@ -223,7 +223,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     // More than a page; and a reading that is cancelled writes nothing.
     for (let i = 0; i < 60; i++)
       await shop.h.mutate('setSecret', { name: `exported_${i}`, value: `value ${i}` }, 'secret { name }')
-    await page.goto(`${shop.h.url}/operations/audit?action=secrets:Set`)
+    await page.goto(`${shop.h.url}/audit?action=secrets:Set`)
     const audit = await fileOf('Export CSV')
     expect(audit.text.split('\r\n')).toHaveLength(62)
     let release = () => {}
@@ -249,7 +249,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
         select 'aud_many' || i, ${data['viewer'].project.id}, 'system', 'files:Many', 'file/none', 'EXECUTED', '{}'
         from generate_series(1, 10001) i`,
     )
-    const tab = await visit(browser, shop.h, '/operations/audit?action=files:Many')
+    const tab = await visit(browser, shop.h, '/audit?action=files:Many')
     const { page } = tab
     const downloading = page.waitForEvent('download', { timeout: 180_000 })
     await page.getByRole('button', { name: 'Export CSV' }).click()

@@ -77,12 +77,12 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     })
 
     test('of what a person may do is tried again: the buttons come', async () => {
-      const tab = await visit(browser, shop.h, '/operations/audit', { expected })
+      const tab = await visit(browser, shop.h, '/audit', { expected })
       const { page } = tab
       await onRequest(page, 'ViewerRights', (route, count) =>
         count <= 2 ? route.abort('failed') : route.continue(),
       )
-      await page.goto(`${shop.h.url}/operations/retention`)
+      await page.goto(`${shop.h.url}/settings/retention`)
       await page.getByRole('button', { name: 'Place a hold' }).waitFor()
       expect(tab.faults).toEqual([])
       await tab.close()
@@ -91,19 +91,19 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     test('of names is tried again: the audit says what a call does', async () => {
       await shop.ask('A-77')
       await shop.settle()
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page } = tab
       await onRequest(page, 'Things', (route, count) =>
         count === 1 ? route.abort('failed') : route.continue(),
       )
-      await page.goto(`${shop.h.url}/operations/audit?on=tool/${shop.refundId}`)
+      await page.goto(`${shop.h.url}/audit?on=tool/${shop.refundId}`)
       await page.getByRole('region', { name: 'Audit entries' }).getByText('A-77').first().waitFor()
       expect(tab.faults).toEqual([])
       await tab.close()
     })
 
     test('about a question that nobody looks at is tried again: whoever is away hears of it', async () => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page, context } = tab
       await context.grantPermissions(['notifications'])
       const told: string[] = []
@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
       await onRequest(page, 'AlertQuestion', (route, count) =>
         count === 1 ? route.abort('failed') : route.continue(),
       )
-      await page.goto(`${shop.h.url}/operations/keys`)
+      await page.goto(`${shop.h.url}/people/programs`)
       await page.getByRole('button', { name: 'Notifications' }).click()
       await expect.poll(() => told.length).toBe(1)
       await shop.ask('while away')
@@ -127,11 +127,11 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     })
 
     test('about the session is tried again: who is signed in does not have to sign in', async () => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page } = tab
       let reads = 0
       await page.route('**/session', (route) => (++reads === 1 ? route.abort('failed') : route.continue()))
-      await page.goto(`${shop.h.url}/operations/keys`)
+      await page.goto(`${shop.h.url}/people/programs`)
       await page.getByText('The server cannot be reached.').waitFor()
       await page.getByRole('link', { name: 'Inbox' }).waitFor()
       expect(tab.faults).toEqual([])
@@ -139,7 +139,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     })
 
     test('of the place in the log is tried again where the server has too much to do', async () => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page } = tab
       let reads = 0
       await onRequest(page, 'FeedCursor', (route, count) =>
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     })
 
     test('and hangs behind a connection that is dead is given up', async () => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page } = tab
       await page.clock.install()
       await page.goto(`${shop.h.url}/approvals`)
@@ -180,10 +180,10 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
 
     test('as fast as it is asked for comes all the same', async () => {
       await shop.h.mutate('setRetention', { runDays: 3_000 }, 'retention { version }')
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page } = tab
       await page.clock.install()
-      await page.goto(`${shop.h.url}/operations/retention`)
+      await page.goto(`${shop.h.url}/settings/retention`)
       await page.getByText('The last sweep ended', { exact: false }).waitFor()
       const cut: string[] = []
       page.on('requestfailed', (request) => {
@@ -229,7 +229,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
         (route: Route) => route.fulfill({ status: 504, body: '<h1>Time-out</h1>' }),
       ],
     ])('because it %s may have been made', async (_how, days, lose) => {
-      const tab = await visit(browser, shop.h, '/operations/retention', { expected: /ERR_FAILED|504/ })
+      const tab = await visit(browser, shop.h, '/settings/retention', { expected: /ERR_FAILED|504/ })
       const { page } = tab
       await page.getByRole('button', { name: 'Place a hold' }).waitFor()
       await page.route('**/graphql', async (route) => {
@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
 
   describe('a socket that does not come back by itself', () => {
     test.each([4500, 4429])('after the code %i is opened again, and no event is missed', async (code) => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page, context } = tab
       let kill = () => {}
       await context.routeWebSocket('**/graphql', (ws) => {
@@ -273,7 +273,7 @@ describe.skipIf(!hasChromium)('on the page', { timeout: 270_000 }, () => {
     })
 
     test('because it went silent without an end is given up, and no event is missed', async () => {
-      const tab = await visit(browser, shop.h, '/operations/keys', { expected })
+      const tab = await visit(browser, shop.h, '/people/programs', { expected })
       const { page, context } = tab
       let sockets = 0
       let isDead = false

@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
     expect(refused.errors?.[0]?.extensions?.['code']).toBe('FORBIDDEN')
     for (let i = 0; i < 55; i++)
       await shop.h.mutate('setSecret', { name: `secret_${i}`, value: `value ${i}` }, 'secret { name }')
-    const tab = await visit(browser, shop.h, '/operations/audit')
+    const tab = await visit(browser, shop.h, '/audit')
     const { page } = tab
     const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(50)

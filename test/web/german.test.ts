@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { places } from '../../web/src/parts/places.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
 const file = join(import.meta.dirname, '../../web/src/texts/de.json')
@@ -59,11 +60,9 @@ const others = [
   '/tools',
   '/tools/new',
   '/tools/import',
-  '/upstreams',
-  ...['unknown', 'keys', 'secrets', 'webhooks', 'slack', 'providers', 'files', 'sessions', 'audit'].map(
-    (name) => `/operations/${name}`,
-  ),
 ]
+  .concat(places.flatMap(({ views }) => views.map(({ href }) => href)))
+  .filter((href, at, all) => all.indexOf(href) === at)
 
 describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => {
   let browser: Browser
@@ -116,8 +115,8 @@ describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => 
     expect(await englishOn(page)).toEqual([])
     await tab.check()
 
-    await page.goto(`${h.url}/operations/statistics`)
-    await page.getByRole('heading', { name: 'Betrieb' }).waitFor()
+    await page.goto(`${h.url}/insights`)
+    await page.getByRole('heading', { name: 'Übersicht' }).waitFor()
     await page.locator('table').first().waitFor()
     expect(await englishOn(page)).toEqual([])
     await tab.check()

@@ -318,7 +318,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
 
   test('fast keys never decide about another call than the one that stands there', async () => {
     const asked = await Promise.all(['D-1', 'D-2', 'D-3'].map((order) => shop.ask(order)))
-    const tab = await visit(browser, shop.h, '/operations/keys')
+    const tab = await visit(browser, shop.h, '/people/programs')
     const { page } = tab
     // A machine under load presses keys as slowly as a person: the page's own time stands, so these are faster than any.
     await page.clock.install()

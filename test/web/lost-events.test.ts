@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)('what a page could miss', { timeout: 360_000 }, ()
 
   test('a question asked after the list was read and before the events are followed is on the screen', async () => {
     for (let round = 0; round < 6; round++) {
-      const tab = await visit(browser, shop.h, '/operations/keys')
+      const tab = await visit(browser, shop.h, '/people/programs')
       const { page, context } = tab
       let release = () => {}
       const held = new Promise<void>((resolve) => (release = resolve))
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('what a page could miss', { timeout: 360_000 }, ()
   })
 
   test('a refused cursor begins anew, and whatever came meanwhile is there without a reload', async () => {
-    const tab = await visit(browser, shop.h, '/operations/keys')
+    const tab = await visit(browser, shop.h, '/people/programs')
     const { page, context } = tab
     let refusals = 0
     let kill = () => {}
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('what a page could miss', { timeout: 360_000 }, ()
   })
 
   test('after hours of sleep, with every connection dead, the page goes on without a reload', async () => {
-    const tab = await visit(browser, shop.h, '/operations/keys', { expected: /WebSocket|ERR_/ })
+    const tab = await visit(browser, shop.h, '/people/programs', { expected: /WebSocket|ERR_/ })
     const { page, context } = tab
     let isAsleep = false
     const open = new Set<{ close(options: { code: number }): Promise<void> }>()

@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('names and tries', { timeout: 180_000 }, () => {
       ['/approvals?view=grants', 'Olga', olga.id],
       ['/approvals?view=grants', 'Ada', ada.id],
       [`/runs/${runId}`, 'Olga', olga.id],
-      ['/operations/audit', 'Olga', olga.id],
+      ['/audit', 'Olga', olga.id],
     ] as const) {
       await page.goto(shop.h.url + path)
       const named = page
@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('names and tries', { timeout: 180_000 }, () => {
   test('sessions of others are named; who may not see keys reads ids', async () => {
     const { secret, id } = await shop.person('Bruno')
     const other = await visit(browser, shop.h, '/approvals', { key: secret })
-    const tab = await visit(browser, shop.h, '/operations/sessions')
+    const tab = await visit(browser, shop.h, '/people/sessions')
     const named = tab.page.getByLabel('Sessions of others').getByRole('button', { name: /Bruno/ })
     await named.waitFor()
     expect(await named.getAttribute('title')).toBe(id)
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('names and tries', { timeout: 180_000 }, () => {
       ],
     }
     const auditor = await shop.h.mutate('createApiKey', { name: 'auditor', policy }, 'secret apiKey { id }')
-    const plain = await visit(browser, shop.h, '/operations/audit', { key: auditor['secret'] })
+    const plain = await visit(browser, shop.h, '/audit', { key: auditor['secret'] })
     await plain.page.getByRole('row').filter({ hasText: 'sessions:Start' }).first().waitFor()
     expect(await plain.page.locator('main').innerText()).not.toContain('Bruno')
     await plain.check()

@@ -177,7 +177,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
 
   test('a verdict that is never answered is not waited for without an end', async () => {
     const { approvalId } = await plain.ask('E-1')
-    const tab = await visit(browser, plain.h, '/operations/keys', { expected: /ERR_/ })
+    const tab = await visit(browser, plain.h, '/people/programs', { expected: /ERR_/ })
     const { page } = tab
     await page.clock.install()
     await page.goto(`${plain.h.url}/approvals/${approvalId}`)
@@ -334,7 +334,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
 
   test('who signs out while the server does not answer reads that the session may go on', async () => {
     const expected = /ERR_FAILED/
-    const { page, close } = await visit(browser, plain.h, '/operations/keys', { expected })
+    const { page, close } = await visit(browser, plain.h, '/people/programs', { expected })
     await page.route('**/session', (route) =>
       route.request().method() === 'DELETE' ? route.abort('failed') : route.continue(),
     )
@@ -415,7 +415,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
   })
 
   test('a dialog that takes something away begins at its Cancel', async () => {
-    const tab = await visit(browser, plain.h, '/operations/keys')
+    const tab = await visit(browser, plain.h, '/people/programs')
     const { page } = tab
     await page
       .getByRole('button', { name: /^Revoke/ })

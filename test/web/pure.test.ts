@@ -18,7 +18,7 @@ import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
 import { allOrNone, mostAtOnce, nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
 import { maxBatch } from '../../src/domain/approvals/decide.ts'
-import { browserName } from '../../web/src/screens/operations/browser-name.ts'
+import { browserName } from '../../web/src/screens/people/browser-name.ts'
 
 const row = (id: string, second: number) => ({ id, expiresAt: new Date(second * 1000).toISOString() })
 

@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
   test('days are set with the counts of what goes in sight, and what is old is removed', async () => {
     const old = await oldRun(40)
     const young = await oldRun(0)
-    const tab = await visit(browser, shop.h, '/operations/retention')
+    const tab = await visit(browser, shop.h, '/settings/retention')
     const { page } = tab
     const runDays = page.getByLabel('Finished runs and calls, in days')
     await runDays.waitFor()
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
 
   test('a legal hold is put on a run with its reason, keeps it, and is lifted', async () => {
     const held = await oldRun(0)
-    const tab = await visit(browser, shop.h, '/operations/retention')
+    const tab = await visit(browser, shop.h, '/settings/retention')
     const { page } = tab
     await page.getByText('No legal holds').waitFor()
     const dialog = page.getByRole('dialog')
@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
     const gone = await oldRun(2, secret)
     const young = await oldRun(0, secret)
     const others = await oldRun(2)
-    const tab = await visit(browser, shop.h, '/operations/retention')
+    const tab = await visit(browser, shop.h, '/settings/retention')
     const { page } = tab
     const dialog = page.getByRole('dialog')
     const open = () => page.getByRole('button', { name: 'Remove the data of a requester' }).click()
@@ -138,10 +138,10 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
   })
 
   test('what a late sweep has removed for a removal that goes on is shown without a reload', async () => {
-    const tab = await visit(browser, shop.h, '/operations/keys')
+    const tab = await visit(browser, shop.h, '/people/programs')
     const { page } = tab
     await rows("update retentions set status = 'SWEEPING', wake_at = now() + interval '1 hour'")
-    await page.goto(`${shop.h.url}/operations/retention`)
+    await page.goto(`${shop.h.url}/settings/retention`)
     await page.getByText('A sweep is under way.').waitFor()
     const row = page.getByRole('row').filter({ hasText: 'asked by mail' })
     await row.getByText('goes on', { exact: false }).waitFor()
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
   })
 
   test('days that are being typed stay when somebody else saves others', async () => {
-    const tab = await visit(browser, shop.h, '/operations/retention')
+    const tab = await visit(browser, shop.h, '/settings/retention')
     const { page } = tab
     await page.getByLabel('Finished runs and calls, in days').fill('77')
     const input = { deliveryDays: 12 }
@@ -177,7 +177,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
 
   test('a viewer sees the settings and the lists, without buttons', async () => {
     const { secret } = await shop.person('Vera', 'VIEWER')
-    const tab = await visit(browser, shop.h, '/operations/retention', { key: secret })
+    const tab = await visit(browser, shop.h, '/settings/retention', { key: secret })
     const { page } = tab
     await page.getByText('asked by mail').waitFor()
     expect(await page.getByLabel('Finished runs and calls, in days').inputValue()).toBe('77')

@@ -2,27 +2,10 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { places } from '../../web/src/parts/places.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
-const screens = [
-  '/approvals',
-  '/approvals?view=decided',
-  '/runs',
-  '/agents',
-  '/tools',
-  '/upstreams',
-  '/operations/unknown',
-  '/operations/keys',
-  '/operations/secrets',
-  '/operations/providers',
-  '/operations/files',
-  '/operations/webhooks',
-  '/operations/retention',
-  '/operations/slack',
-  '/operations/sessions',
-  '/operations/audit',
-  '/operations/statistics',
-]
+const screens = places.flatMap(({ views }) => views.map(({ href }) => href))
 
 describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, () => {
   let browser: Browser
@@ -82,9 +65,11 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, ()
     expect(await page.getByText('Connecting again').count()).toBe(0)
     await page.clock.runFor(6_000)
     // Everybody sees the sessions of their own.
-    for (const screen of screens.filter((one) => !/^.(approvals|operations.sessions)/.test(one))) {
+    for (const screen of screens.filter((one) => !/^.(approvals|people.sessions)/.test(one))) {
       await page.goto(shop.h.url + screen)
-      await expect.poll(() => page.locator('main').innerText(), { message: screen }).toMatch(/may not/)
+      await expect
+        .poll(() => page.locator('main').innerText(), { message: screen })
+        .toMatch(/may not|You need the permission/)
       expect(tab.faults, screen).toEqual([])
     }
     await tab.check()
@@ -101,7 +86,7 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, ()
     }
     const deaf = await open(key)
     await deaf.bell.click()
-    await deaf.page.getByText('it needs events:Subscribe').waitFor()
+    await deaf.page.getByText('You need the permission events:Subscribe').waitFor()
     expect(await deaf.bell.getAttribute('aria-pressed')).toBe('false')
     await deaf.close()
 

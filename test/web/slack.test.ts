@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
 
   test('Slack is set up, people are linked by name, and a press of theirs can be taken back', async () => {
     const ann = await shop.person('Ann Approver')
-    const tab = await visit(browser, shop.h, '/operations/slack')
+    const tab = await visit(browser, shop.h, '/settings/slack')
     const { page } = tab
     await page.getByRole('heading', { name: 'Slack is not set up' }).waitFor()
     await tab.check()
@@ -155,7 +155,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
 
   test('settings are saved beside those of a rival; what Slack and others do is shown as it happens', async () => {
     await set({ botToken, signingSecret, channel })
-    const tab = await visit(browser, shop.h, '/operations/slack')
+    const tab = await visit(browser, shop.h, '/settings/slack')
     const { page } = tab
     const status = page.getByRole('status', { name: 'Status' })
     await page.getByLabel('With the arguments of calls').check()
@@ -198,7 +198,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
   test('who is no operator sets no secrets and links itself; who may only read sees no buttons; else a sentence', async () => {
     await set({ botToken, signingSecret, channel })
     const admin = await shop.person('Adam Admin', 'ADMIN')
-    const theirs = await visit(browser, shop.h, '/operations/slack', { key: admin.secret })
+    const theirs = await visit(browser, shop.h, '/settings/slack', { key: admin.secret })
     await theirs.page.getByText('Only an operator’s key may set').waitFor()
     expect(await theirs.page.getByLabel('Bot token').count()).toBe(0)
     const form = theirs.page.getByRole('form', { name: 'Link a Slack user' })
@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
       statement: [{ effect: 'Allow', action: ['slack:Get', 'sessions:Start'], resource: ['*'] }],
     }
     const reader = await shop.h.mutate('createApiKey', { name: 'reader', policy }, 'secret')
-    const seen = await visit(browser, shop.h, '/operations/slack', { key: reader['secret'] })
+    const seen = await visit(browser, shop.h, '/settings/slack', { key: reader['secret'] })
     await seen.page.getByRole('row').filter({ hasText: 'U0ADAM' }).waitFor()
     for (const name of ['Disable', 'Delete', 'Unlink', 'Link', 'Save'])
       expect(await seen.page.getByRole('button', { name, exact: true }).count()).toBe(0)
@@ -228,7 +228,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
     await seen.close()
 
     const { secret } = await shop.person('Carl', 'CALLER')
-    const none = await visit(browser, shop.h, '/operations/slack', { key: secret })
+    const none = await visit(browser, shop.h, '/settings/slack', { key: secret })
     await none.page.getByText('You may not do this: it needs slack:Get.').waitFor()
     expect(await none.page.getByRole('heading', { name: 'Slack is not set up' }).count()).toBe(0)
     await none.check()

@@ -1,7 +1,7 @@
 /** The figures of a project in a browser: charts with the same figures as a table, by day and by hour; and their pure parts. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { beginOf, costText, shareText, topOf } from '../../web/src/screens/operations/statistics/sums.ts'
+import { beginOf, costText, shareText, topOf } from '../../web/src/screens/insights/sums.ts'
 import { moneyText } from '../../web/src/parts/money.ts'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
       await apart.settle()
       const { db } = apart.h.app.services
       await query(db, sql`update generations set model = 'corp/own-model'`)
-      const tab = await visit(browser, apart.h, '/operations/statistics')
+      const tab = await visit(browser, apart.h, '/insights')
       const { page } = tab
       const row = page.getByRole('row', { name: /corp\/own-model/ })
       await row.getByText('unknown').waitFor()
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
   })
 
   test('before anything ran nothing is drawn; then runs, verdicts and failing tools are counted', async () => {
-    const tab = await visit(browser, shop.h, '/operations/statistics')
+    const tab = await visit(browser, shop.h, '/insights')
     const { page } = tab
     await page.getByText('Nothing ran in this period').waitFor()
     await tab.check()
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
     await page.getByRole('button', { name: 'Refresh' }).click()
     const sum = (name: string) =>
       page
-        .locator('.statistics-sums > div')
+        .locator('.insights-sums > div')
         .filter({ has: page.getByText(name, { exact: true }) })
         .locator('dd')
     await expect.poll(() => sum('Runs').innerText()).toBe('6')
@@ -85,9 +85,9 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
     expect(await sum('Failed, of those that ended').innerText()).toBe('20 %')
     expect(await sum('Cost').innerText()).toBe('$0.00')
     expect(await sum('Approval requests').innerText()).toBe('2')
-    const newest = page.locator('.statistics-table tbody tr').first().locator('td')
+    const newest = page.locator('.insights-table tbody tr').first().locator('td')
     expect((await newest.allInnerTexts()).slice(0, 5)).toEqual(['4', '1', '0', '0', '1'])
-    expect(await page.locator('.statistics-table tbody tr').count()).toBe(1)
+    expect(await page.locator('.insights-table tbody tr').count()).toBe(1)
     expect(await page.locator('.chart-plot .chart-failed').count()).toBe(1)
     const tool = page.getByRole('region', { name: 'Calls by tool' }).getByRole('row', { name: /send_refund/ })
     const texts = await tool.locator('td').allInnerTexts()
@@ -110,14 +110,14 @@ describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 180_000 },
     await page.emulateMedia({ forcedColors: 'none' })
     await page.getByRole('button', { name: 'Last 30 days' }).click()
     await page
-      .locator('.statistics-table time')
+      .locator('.insights-table time')
       .filter({ hasText: /[A-Z][a-z]{2}$/ })
       .waitFor()
     await expect.poll(() => sum('Runs').innerText()).toBe('6')
     expect(new URL(page.url()).search).toBe('?range=30d')
     await tab.check()
     await page.goBack()
-    await page.locator('.statistics-table time').filter({ hasText: /:00$/ }).waitFor()
+    await page.locator('.insights-table time').filter({ hasText: /:00$/ }).waitFor()
     await tab.close()
   })
 })

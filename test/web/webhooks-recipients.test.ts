@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 
     const ann = await shop.person('Ann Approver')
     const bob = await shop.person('Bob Approver')
     const id = await create()
-    const tab = await visit(browser, shop.h, `/operations/webhooks/${id}`)
+    const tab = await visit(browser, shop.h, `/settings/webhooks/${id}`)
     const { page } = tab
     const part = page.getByRole('region', { name: 'Recipients', exact: true })
     await part.getByText('Nobody: requests are sent without links.').waitFor()
@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 
     const { id: adamId, secret } = await shop.person('Adam Admin', 'ADMIN')
     const ann = await shop.person('Ann')
     const id = await create(secret)
-    const tab = await visit(browser, shop.h, `/operations/webhooks/${id}`, { key: secret })
+    const tab = await visit(browser, shop.h, `/settings/webhooks/${id}`, { key: secret })
     const { page } = tab
     await page.locator('.facts').getByRole('button', { name: 'Adam Admin' }).waitFor()
     const form = page.getByRole('form', { name: 'Add a recipient' })
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('recipients and editors of a webhook', { timeout: 
 
   test('of two who save at the same moment the second keeps nothing of the first by accident', async () => {
     const id = await create()
-    const tab = await visit(browser, shop.h, `/operations/webhooks/${id}`)
+    const tab = await visit(browser, shop.h, `/settings/webhooks/${id}`)
     const { page } = tab
     // The rival's change is on the server before this one arrives, and after the page last heard of it.
     let isFirst = true

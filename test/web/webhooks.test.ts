@@ -3,8 +3,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publicName } from '../../src/domain/events/event.ts'
 import { eventKinds, isSent } from '../../src/domain/events/index.ts'
-import { draftOfWebhook, updateInputOf } from '../../web/src/screens/operations/webhooks/draft.ts'
-import { typeGroups, typeName } from '../../web/src/screens/operations/webhooks/event-types.ts'
+import { draftOfWebhook, updateInputOf } from '../../web/src/screens/settings/webhooks/draft.ts'
+import { typeGroups, typeName } from '../../web/src/screens/settings/webhooks/event-types.ts'
 import { hasChromium, openChromium, signIn, visit } from '../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts'
@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 180_000 }, () 
   })
 
   test('a webhook is made, its secret shown once, and what the endpoint refused is sent again', async () => {
-    const tab = await visit(browser, h, '/operations/webhooks')
+    const tab = await visit(browser, h, '/settings/webhooks')
     const { page } = tab
     await page.getByText('No webhooks').waitFor()
     await page.getByRole('button', { name: 'New webhook' }).click()
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 180_000 }, () 
       { url: `${receiver.url}/second`, types: ['AGENT_CREATED'] },
       'webhook { id }',
     )
-    const tab = await visit(browser, h, `/operations/webhooks/${webhook.id}`)
+    const tab = await visit(browser, h, `/settings/webhooks/${webhook.id}`)
     const { page } = tab
     await page.getByLabel('What it is for').fill('mine')
     await h.mutate('updateWebhook', { webhookId: webhook.id, ordered: true }, 'webhook { id }')
@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 180_000 }, () 
 
   test('own sessions are listed, and all but this one end; those of others by who may', async () => {
     const { secret } = await h.mutate('createApiKey', { name: 'Ann', role: 'APPROVER' }, 'secret')
-    const theirs = await visit(browser, h, '/operations/sessions', { key: secret })
+    const theirs = await visit(browser, h, '/people/sessions', { key: secret })
     await theirs.page.getByText('this browser').waitFor()
     const elsewhere = await browser.newContext()
     await signIn(elsewhere, h.url, adminKey)
@@ -175,7 +175,7 @@ describe.skipIf(!hasChromium)('webhooks and sessions', { timeout: 180_000 }, () 
     const seen = theirs.page.getByRole('region', { name: 'Sessions of others' })
     await seen.getByText('with an API key').first().waitFor()
     expect(await seen.getByRole('button', { name: 'End', exact: true }).count()).toBe(0)
-    const tab = await visit(browser, h, '/operations/sessions')
+    const tab = await visit(browser, h, '/people/sessions')
     const { page } = tab
     const others = page.getByRole('region', { name: 'Sessions of others' })
     await others.getByRole('button', { name: 'End', exact: true }).waitFor()

@@ -140,7 +140,7 @@ function thingOf(node: Node): Thing {
     case 'Agent':
       return plain(node.name, `/agents/${id}`)
     case 'ApiKey':
-      return plain(node.name, '/operations/keys')
+      return plain(node.name, '/people')
     case 'Approval':
       return { ...plain(node.toolName, `/approvals/${id}`), sentence: node.summary }
     case 'Generation':

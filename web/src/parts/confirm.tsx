@@ -1,11 +1,23 @@
-/** A button for what cannot be taken back: it asks before it acts. */
-import { useState, type ReactNode } from 'react'
+/** Buttons that act: with a permission, and, for what cannot be taken back, a question before it. */
+import { useState, type ComponentProps, type ReactNode } from 'react'
+import { useViewer } from '../api/viewer.ts'
 import { Dialog } from './dialog.tsx'
 import { t } from '../texts/texts.tsx'
+
+/** A button that does nothing, and says why, for whoever lacks the permission. Until that is known it waits. */
+export function ActionButton({ needs, ...button }: ComponentProps<'button'> & { needs: string | null }) {
+  const viewer = useViewer()
+  const may = needs === null || (viewer?.may(needs) ?? false)
+  const title =
+    viewer && !may ? t('You need the permission {action} to do this.', { action: needs }) : button.title
+  return <button type="button" {...button} title={title} disabled={!may || button.disabled} />
+}
 
 interface Props {
   /** What the button says. */
   word: string
+  /** The action that it takes; null: everybody may. */
+  needs: string | null
   /** The question of the dialog: Revoke the key "ci"? */
   question: string
   children?: ReactNode
@@ -13,13 +25,13 @@ interface Props {
   onConfirm(): void
 }
 
-export function Confirm({ word, question, children, isBusy = false, onConfirm }: Props) {
+export function Confirm({ word, needs, question, children, isBusy = false, onConfirm }: Props) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <button type="button" className="danger" disabled={isBusy} onClick={() => setOpen(true)}>
+      <ActionButton needs={needs} className="danger" disabled={isBusy} onClick={() => setOpen(true)}>
         {word}
-      </button>
+      </ActionButton>
       {isOpen && (
         <Dialog title={question} onClose={() => setOpen(false)}>
           <div className="stack">

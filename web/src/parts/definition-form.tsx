@@ -2,10 +2,10 @@
 import { Fragment, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Issue, MutationRefusal } from '../api/outcome.ts'
-import { Confirm } from './confirm.tsx'
+import { ActionButton, Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
-import { kinds, type Kind } from './kinds.ts'
+import { actionsOf, kinds, type Kind } from './kinds.ts'
 import { changedNames } from './rebase.ts'
 import { refusalText, stillTrue, type FieldsInput } from './told-issues.ts'
 import { toast } from './toasts.tsx'
@@ -82,9 +82,14 @@ export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft
       {renderFields({ draft, onChange: setDraft, issues: told })}
       <Refusal message={message} />
       <div className="row form-foot">
-        <button type="submit" className="primary" disabled={mutation.isRunning}>
+        <ActionButton
+          needs={`${actionsOf[kind]}:Create`}
+          type="submit"
+          className="primary"
+          disabled={mutation.isRunning}
+        >
           {mutation.isRunning ? t('Creating …') : t('Create the {kind}', { kind: kinds[kind] })}
-        </button>
+        </ActionButton>
         <Link href={list} className="button">
           {t('Cancel')}
         </Link>
@@ -94,6 +99,7 @@ export function CreateForm<Draft extends object, Input>(props: CreateProps<Draft
 }
 
 interface EditProps<Thing, Draft, Input> extends Props<Draft, Input, Thing> {
+  kind: Kind
   thing: Thing
   reload(): void
   draftOf(thing: Thing): Draft
@@ -108,7 +114,7 @@ interface EditProps<Thing, Draft, Input> extends Props<Draft, Input, Thing> {
 export function EditForm<Thing extends Defined, Draft extends object, Input>(
   props: EditProps<Thing, Draft, Input>,
 ) {
-  const { thing, reload, draftOf, names, mutation, write, send, renderFields, children } = props
+  const { kind, thing, reload, draftOf, names, mutation, write, send, renderFields, children } = props
   // What the fields began with. It stays when the thing changes under them.
   const [base, setBase] = useState(thing)
   const [draft, setDraft] = useState<Draft | null>(null)
@@ -155,9 +161,14 @@ export function EditForm<Thing extends Defined, Draft extends object, Input>(
       <Fragment key={edition}>{renderFields({ draft: now, onChange: setDraft, issues: told })}</Fragment>
       <Refusal message={message} />
       <div className="row form-foot">
-        <button type="submit" className="primary" disabled={mutation.isRunning || !isDirty || isStale}>
+        <ActionButton
+          needs={`${actionsOf[kind]}:Update`}
+          type="submit"
+          className="primary"
+          disabled={mutation.isRunning || !isDirty || isStale}
+        >
           {mutation.isRunning ? t('Saving …') : t('Save')}
-        </button>
+        </ActionButton>
         {isDirty && (
           <button type="button" onClick={() => again(null)}>
             {t('Discard the changes')}
@@ -184,6 +195,7 @@ function Form({ onSubmit, children }: { onSubmit(): Promise<void>; children: Rea
 }
 
 interface DeleteProps {
+  kind: Kind
   name: string
   /** The address of the list, which is opened then. */
   list: string
@@ -193,7 +205,7 @@ interface DeleteProps {
   children: ReactNode
 }
 
-export function DeleteDefinition({ name, list, isRunning, remove, children }: DeleteProps) {
+export function DeleteDefinition({ kind, name, list, isRunning, remove, children }: DeleteProps) {
   const [, go] = useLocation()
   const confirmed = async () => {
     if (await remove(t('Deleted {name}.', { name }))) go(list, { replace: true })
@@ -201,6 +213,7 @@ export function DeleteDefinition({ name, list, isRunning, remove, children }: De
   return (
     <span className="spread">
       <Confirm
+        needs={`${actionsOf[kind]}:Delete`}
         word={t('Delete')}
         question={t('Delete {name}?', { name })}
         isBusy={isRunning}

@@ -173,21 +173,26 @@ export function TimeField({ range, onChange }: TimeFieldProps) {
         ))}
         <option value="range">{t('Between …')}</option>
       </select>
-      {isRange && (
-        <div className="filter-range">
-          {(['from', 'to'] as const).map((end) => (
-            <label key={end}>
-              <span>{end === 'from' ? t('From') : t('To')}</span>
-              <input
-                type="datetime-local"
-                value={fieldOf(range[end])}
-                onChange={(event) => onChange({ ...range, since: null, [end]: momentOf(event.target.value) })}
-              />
-            </label>
-          ))}
-        </div>
-      )}
+      {isRange && <RangeFields range={range} onChange={onChange} />}
     </>
+  )
+}
+
+/** Two moments; each may be open. */
+export function RangeFields({ range, onChange }: TimeFieldProps) {
+  return (
+    <div className="filter-range">
+      {(['from', 'to'] as const).map((end) => (
+        <label key={end}>
+          <span>{end === 'from' ? t('From') : t('To')}</span>
+          <input
+            type="datetime-local"
+            value={fieldOf(range[end])}
+            onChange={(event) => onChange({ ...range, since: null, [end]: momentOf(event.target.value) })}
+          />
+        </label>
+      ))}
+    </div>
   )
 }
 

@@ -134,6 +134,7 @@ export function GateForm({
         {hasOwn && (
           <span className="spread">
             <Confirm
+              needs="gates:Update"
               word={needsSecond ? t('Propose to remove this gate') : t('Remove this gate')}
               question={t('Remove this gate')}
               isBusy={isRunning}

@@ -5,7 +5,8 @@ import { useLocation } from 'wouter'
 import { useAddress } from './address.ts'
 import { SearchField } from './filters.tsx'
 import { Icon } from './icons.tsx'
-import { kinds, type Kind } from './kinds.ts'
+import { ActionButton } from './confirm.tsx'
+import { actionsOf, kinds, type Kind } from './kinds.ts'
 import { Listing } from './listing.tsx'
 import { usePlace } from './place.ts'
 import { useRowKeys } from './row-keys.ts'
@@ -38,9 +39,13 @@ export function ListPage<Node>({ title, list, head, kind, bodyClass = '', childr
         <h1>{title}</h1>
         {head}
         {kind && (
-          <button type="button" className="primary spread" onClick={() => open(`${list}/new`)}>
+          <ActionButton
+            needs={`${actionsOf[kind]}:Create`}
+            className="primary spread"
+            onClick={() => open(`${list}/new`)}
+          >
             <Icon name="plus" /> {t('New {kind}', { kind: kinds[kind] })}
-          </button>
+          </ActionButton>
         )}
       </header>
       <div className={`screen-body ${bodyClass}`}>

@@ -22,17 +22,31 @@ interface Props {
   word: string
   /** What happens, in a sentence. */
   effect: string
+  /** Whether the button shows its icon alone, in the frame. */
+  isIcon?: boolean
 }
 
 /** A button that stops it, for those who may; the bar above every screen says so then. */
-export function PauseButton({ target, word, effect }: Props) {
+export function PauseButton({ target, word, effect, isIcon = false }: Props) {
   const [isOpen, setOpen] = useState(false)
   if (!useViewer()?.may('projects:Pause')) return null
   return (
     <>
-      <button type="button" className="danger" onClick={() => setOpen(true)}>
-        <Icon name="pause" /> {word}
-      </button>
+      {isIcon ? (
+        <button
+          type="button"
+          className="quiet tone-bad"
+          aria-label={word}
+          title={word}
+          onClick={() => setOpen(true)}
+        >
+          <Icon name="pause" />
+        </button>
+      ) : (
+        <button type="button" className="danger" onClick={() => setOpen(true)}>
+          <Icon name="pause" /> {word}
+        </button>
+      )}
       {isOpen && <PauseDialog target={target} word={word} effect={effect} onClose={() => setOpen(false)} />}
     </>
   )

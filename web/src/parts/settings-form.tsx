@@ -1,6 +1,7 @@
 /** Settings that are edited in place; what somebody else changed meanwhile stands beside them. */
 import { useState, type ReactNode } from 'react'
 import { unplacedText, type MutationRefusal } from '../api/outcome.ts'
+import { ActionButton } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
 import { changedNames } from './rebase.ts'
@@ -21,6 +22,8 @@ export function useSettings<Draft extends object>(standing: Draft) {
 }
 
 interface Props<Draft extends object> {
+  /** The action that saving takes. */
+  needs: string
   settings: ReturnType<typeof useSettings<Draft>>
   /** How the fields are called on screen. */
   names: Record<keyof Draft, string>
@@ -34,7 +37,7 @@ interface Props<Draft extends object> {
 }
 
 export function SettingsForm<Draft extends object>(props: Props<Draft>) {
-  const { settings, names, mutation, isDirty, isComplete, onSave, onDrop, children } = props
+  const { needs, settings, names, mutation, isDirty, isComplete, onSave, onDrop, children } = props
   const { standing, began, draft, isEdited, isStale, start } = settings
   const { isRunning, refused, clear } = mutation
   const again = (next: Draft) => {
@@ -64,13 +67,14 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
         {children}
         {!isStale && <Refusal message={unplacedText(refused)} />}
         <div className="row form-foot">
-          <button
+          <ActionButton
+            needs={needs}
             type="submit"
             className="primary"
             disabled={isRunning || !isDirty || isStale || !isComplete}
           >
             {isRunning ? t('Saving …') : t('Save')}
-          </button>
+          </ActionButton>
           {isDirty && (
             <button
               type="button"

@@ -5,18 +5,16 @@ import { useStore } from '../api/store.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { KeyHint } from '../parts/key-hint.tsx'
 import { singleKeys } from '../parts/keys.ts'
+import { places } from '../parts/places.ts'
 import { t } from '../texts/texts.tsx'
 
 const groups: [title: string, keys: [keys: string[], what: string][]][] = [
   [
     t('Everywhere'),
     [
-      [['g', 'i'], t('Inbox')],
-      [['g', 'r'], t('Runs')],
-      [['g', 'a'], t('Agents')],
-      [['g', 't'], t('Tools')],
-      [['g', 'u'], t('Upstreams')],
-      [['g', 'o'], t('Operations')],
+      ...places
+        .flatMap(({ views }) => views)
+        .flatMap(({ key, name }): [string[], string][] => (key ? [[['g', key], name]] : [])),
       [['mod+k'], t('Go to a screen, tool, agent or id')],
       [['/'], t('Filter')],
       [['j'], t('Next')],

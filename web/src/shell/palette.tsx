@@ -5,6 +5,7 @@ import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
 import { useThings } from '../api/things.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { places, type View } from '../parts/places.ts'
 import { Foreign } from '../parts/text.tsx'
 import { t } from '../texts/texts.tsx'
 
@@ -26,30 +27,22 @@ const namedQuery = graphql(`
 `)
 
 /** What can be chosen. */
-export interface Place {
+interface Place {
   href: string
   name: string
   /** What it is, in a word. */
   kind: string
 }
 
-const operations: Place[] = [
-  ['unknown', t('Unknown calls')],
-  ['keys', t('Keys')],
-  ['secrets', t('Secrets')],
-  ['providers', t('Providers')],
-  ['files', t('Files')],
-  ['webhooks', t('Webhooks')],
-  ['slack', t('Slack')],
-  ['sessions', t('Sessions')],
-  ['audit', t('Audit')],
-  ['statistics', t('Statistics')],
-].map(([tab, name]) => ({ href: `/operations/${tab}`, name: name!, kind: t('screen') }))
-
-const views: Place[] = [
-  { href: '/approvals?view=decided', name: t('Decided'), kind: t('screen') },
-  { href: '/approvals?view=grants', name: t('Grants'), kind: t('screen') },
-]
+/** The screens by the names that people look for: a view of several is named with its place. */
+const screens = places.flatMap(({ name, views }) =>
+  views.map((view) => ({
+    view,
+    href: view.href,
+    name: view.name,
+    kind: view.name === name ? t('screen') : name,
+  })),
+)
 
 /** Where the object with an id is; null for what is no id. Calls are looked up. */
 function placeOfId(text: string): Place | null {
@@ -60,14 +53,14 @@ function placeOfId(text: string): Place | null {
     thr: [`/runs?thread=${text}`, t('runs in the thread')],
     agt: [`/agents/${text}`, t('agent')],
     tool: [`/tools/${text}`, t('tool')],
-    whk: [`/operations/webhooks/${text}`, t('webhook')],
+    whk: [`/settings/webhooks/${text}`, t('webhook')],
   }
   const page = prefix === undefined ? undefined : pages[prefix]
   return page ? { href: page[0], name: text, kind: page[1] } : null
 }
 
 /** The places for what was typed, the most likely first. */
-function usePlaces(typed: string, screens: readonly Place[]): Place[] {
+function usePlaces(typed: string, isShown: (view: View) => boolean): Place[] {
   const text = typed.trim()
   const isCall = text.startsWith('call_')
   const ids = useMemo(() => (isCall ? [text] : []), [isCall, text])
@@ -76,8 +69,8 @@ function usePlaces(typed: string, screens: readonly Place[]): Place[] {
   const isNamed = text !== '' && !isCall && id === null
   const found = useQuery(namedQuery, { name: text.slice(0, 100) }, { skip: !isNamed }).data
   const wanted = text.toLowerCase()
-  const shown = [...screens, ...views, ...operations].filter(({ name }) =>
-    name.toLowerCase().includes(wanted),
+  const shown = screens.filter(
+    ({ view, name, kind }) => isShown(view) && `${name} ${kind}`.toLowerCase().includes(wanted),
   )
   if (id) return [id]
   if (isCall) return call?.href ? [{ href: call.href, name: call.name, kind: t('call') }] : []
@@ -105,11 +98,11 @@ function usePlaces(typed: string, screens: readonly Place[]): Place[] {
 }
 
 interface Props {
-  screens: readonly Place[]
+  isShown(view: View): boolean
   onClose(): void
 }
 
-export default function Palette({ screens, onClose }: Props) {
+export default function Palette({ isShown, onClose }: Props) {
   const [, go] = useLocation()
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
@@ -117,19 +110,19 @@ export default function Palette({ screens, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null)
   // After the dialog has opened, which takes the focus.
   useEffect(() => field.current?.focus(), [])
-  const places = usePlaces(typed, screens)
-  const chosen = Math.min(at, places.length - 1)
+  const found = usePlaces(typed, isShown)
+  const chosen = Math.min(at, found.length - 1)
   const open = ({ href }: Place) => {
     onClose()
     go(href)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-    if (by !== undefined && places.length > 0) {
+    if (by !== undefined && found.length > 0) {
       event.preventDefault()
-      setAt((chosen + by + places.length) % places.length)
+      setAt((chosen + by + found.length) % found.length)
     }
-    const place = places[chosen]
+    const place = found[chosen]
     if (event.key === 'Enter' && place && !event.nativeEvent.isComposing) open(place)
   }
   return (
@@ -140,9 +133,9 @@ export default function Palette({ screens, onClose }: Props) {
         role="combobox"
         aria-label={t('Screen, tool, agent or id')}
         placeholder={t('Screen, tool, agent or id')}
-        aria-expanded={places.length > 0}
+        aria-expanded={found.length > 0}
         aria-controls={list}
-        aria-activedescendant={places.length > 0 ? `${list}-${chosen}` : undefined}
+        aria-activedescendant={found.length > 0 ? `${list}-${chosen}` : undefined}
         autoComplete="off"
         maxLength={200}
         value={typed}
@@ -153,7 +146,7 @@ export default function Palette({ screens, onClose }: Props) {
         onKeyDown={onKeyDown}
       />
       <div id={list} role="listbox" aria-label={t('Places')} className="palette">
-        {places.map((place, index) => (
+        {found.map((place, index) => (
           <div
             key={place.href}
             id={`${list}-${index}`}
@@ -169,7 +162,7 @@ export default function Palette({ screens, onClose }: Props) {
           </div>
         ))}
       </div>
-      <output className="small mute">{places.length === 0 ? t('Nothing has this name or id.') : ''}</output>
+      <output className="small mute">{found.length === 0 ? t('Nothing has this name or id.') : ''}</output>
     </Dialog>
   )
 }

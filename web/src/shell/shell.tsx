@@ -1,13 +1,17 @@
 /** The frame around every screen: where one can go, who is signed in, and whether the page is up to date. */
 import './shell.css'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
-import { Link, useLocation } from 'wouter'
+import { Link, useLocation, useSearch } from 'wouter'
 import { graphql } from '../api/document.ts'
 import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
-import { chooseProject, signOut, useProject } from '../api/session.ts'
-import { Icon, type IconName } from '../parts/icons.tsx'
+import { chooseProject, currentProject, signOut, useProject } from '../api/session.ts'
+import { useViewer } from '../api/viewer.ts'
+import { Icon } from '../parts/icons.tsx'
 import { useKeys } from '../parts/keys.ts'
+import { PauseButton } from '../parts/pause.tsx'
+import { placeAt, places, type Place, type View } from '../parts/places.ts'
+import { SegmentLinks } from '../parts/segments.tsx'
 import { Boundary } from '../parts/states.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { PausedBar } from './paused-bar.tsx'
@@ -19,28 +23,10 @@ import { ThemeButton } from './theme.tsx'
 import { countText, usePending, useUnknown } from './summary.ts'
 import { t } from '../texts/texts.tsx'
 
-interface Place {
-  href: string
-  name: string
-  icon: IconName
-  key: string
-}
-
-const places: Place[] = [
-  { href: '/approvals', name: t('Inbox'), icon: 'inbox', key: 'i' },
-  { href: '/runs', name: t('Runs'), icon: 'runs', key: 'r' },
-  { href: '/agents', name: t('Agents'), icon: 'agents', key: 'a' },
-  { href: '/tools', name: t('Tools'), icon: 'tools', key: 't' },
-  { href: '/upstreams', name: t('Upstreams'), icon: 'upstreams', key: 'u' },
-  { href: '/operations', name: t('Operations'), icon: 'operations', key: 'o' },
-]
-
 /** The places that are tabs on a phone; the others are below More. */
 const tabs = 4
 
 const Palette = lazy(() => import('./palette.tsx'))
-const screens = places.map(({ href, name }) => ({ href, name, kind: t('screen') }))
-
 const viewerQuery = graphql(`
   query Viewer($projectId: ID!) {
     viewer {
@@ -77,15 +63,20 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
   const projects = useWhole(projectsQuery, {}, (read) => read.projects, { eventTypes: ['PROJECT_UPDATED'] })
   const pending = usePending()
   const unknown = useUnknown()
-  const here = places.find(({ href }) => location.startsWith(href))
+  const here = placeAt(location, useSearch())
+  const isShown = useShown()
   useKeys({
     '?': () => setHelpOpen(true),
     'mod+k': () => setPaletteOpen(true),
-    ...Object.fromEntries(places.map(({ key, href }) => [`g ${key}`, () => go(href)])),
+    ...Object.fromEntries(
+      places
+        .flatMap(({ views }) => views)
+        .flatMap(({ key, href }) => (key ? [[`g ${key}`, () => go(href)]] : [])),
+    ),
   })
   return (
     <div className="shell">
-      <title>{`${pending ? `(${countText(pending)}) ` : ''}${here?.name ?? 'Gatehouse'} · Gatehouse`}</title>
+      <title>{`${pending ? `(${countText(pending)}) ` : ''}${here?.view?.name ?? here?.place.name ?? 'Gatehouse'} · Gatehouse`}</title>
       <a className="skip" href="#content">
         {t('Skip to the content')}
       </a>
@@ -94,12 +85,18 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
           <Mark />
           <Projects projects={projects} name={data?.project?.name ?? 'Gatehouse'} />
         </div>
-        <Places here={here} pending={pending} unknown={unknown} />
+        <Places here={here?.place} isShown={isShown} pending={pending} unknown={unknown} />
         <div className="rail-foot">
           <p className="cut mute small" title={name}>
             {data?.viewer.name ?? name}
           </p>
           <div className="row">
+            <PauseButton
+              isIcon
+              target={{ projectId: currentProject() }}
+              word={t('Pause everything')}
+              effect={t('Nothing in this project calls a model or sends a tool call.')}
+            />
             <AlertsButton />
             <ThemeButton />
             <LanguageButton />
@@ -127,15 +124,16 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
       <main id="content" tabIndex={-1}>
         <PausedBar />
         <ConnectionNotice />
-        {here?.href === '/agents' && data?.viewer.modelNotice && (
+        {here?.view?.href === '/agents' && data?.viewer.modelNotice && (
           <ModelNotice text={data.viewer.modelNotice} />
         )}
+        {here && <Views {...here} views={here.place.views.filter(isShown)} />}
         {children}
       </main>
       {isPaletteOpen && (
         <Boundary renderFallback={() => null}>
           <Suspense>
-            <Palette screens={screens} onClose={() => setPaletteOpen(false)} />
+            <Palette isShown={isShown} onClose={() => setPaletteOpen(false)} />
           </Suspense>
         </Boundary>
       )}
@@ -144,47 +142,82 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
   )
 }
 
+/** Whether a view has anything for this person; nothing is hidden before that is known. */
+function useShown(): (view: View) => boolean {
+  const viewer = useViewer()
+  return ({ needs }) => !viewer || needs.every((action) => viewer.may(action))
+}
+
 interface PlacesProps {
   here: Place | undefined
+  isShown(view: View): boolean
   pending: number | null
   unknown: number | null
 }
 
 /** Where one can go: all places beside the screen, on a phone four tabs and the others below More. */
-function Places({ here, pending, unknown }: PlacesProps) {
+function Places({ here, isShown, pending, unknown }: PlacesProps) {
   const [location] = useLocation()
+  const shown = places.flatMap((place) => {
+    const first = place.views.find(isShown)
+    return first ? [{ ...place, href: first.href, isHere: place === here }] : []
+  })
   return (
     <nav aria-label={t('Main')}>
-      {places.map((place, at) => (
+      {shown.map(({ name, icon, href, isHere }, at) => (
         <Link
-          key={place.href}
-          href={place.href}
+          key={name}
+          href={href}
           className={at < tabs ? undefined : 'rail-wide'}
-          aria-current={here === place ? 'page' : undefined}
+          aria-current={isHere ? 'page' : undefined}
         >
-          <Icon name={place.icon} />
-          <span>{place.name}</span>
-          {place.href === '/approvals' && <Count of={pending} what={t('waiting')} />}
-          {place.href === '/operations' && <Count of={unknown} what={t('unknown calls')} />}
+          <Icon name={icon} />
+          <span>{name}</span>
+          {icon === 'inbox' && (
+            <>
+              <Count of={pending} what={t('waiting')} />
+              <Count of={unknown} what={t('unknown calls')} />
+            </>
+          )}
         </Link>
       ))}
       {/* A new one for each place, so that it closes behind who goes there. */}
       <details key={location} className="rail-more">
-        <summary data-current={places.indexOf(here ?? places[0]!) >= tabs || undefined}>
-          <Icon name="operations" />
+        <summary data-current={shown.slice(tabs).some(({ isHere }) => isHere) || undefined}>
+          <Icon name="more" />
           <span>{t('More')}</span>
-          <Count of={unknown} what={t('unknown calls')} />
         </summary>
         <div>
-          {places.slice(tabs).map(({ href, name: label, icon }) => (
-            <Link key={href} href={href}>
+          {shown.slice(tabs).map(({ name, icon, href }) => (
+            <Link key={name} href={href}>
               <Icon name={icon} />
-              <span>{label}</span>
+              <span>{name}</span>
             </Link>
           ))}
         </div>
       </details>
     </nav>
+  )
+}
+
+interface ViewsProps {
+  place: Place
+  view: View | null
+  views: readonly View[]
+}
+
+/** The views of a place, above each of them; the page of an object has the way back to its list instead. */
+function Views({ place, view, views }: ViewsProps) {
+  const [path] = useLocation()
+  const isList = view?.href.split('?')[0] === path || path.startsWith('/approvals/')
+  if (views.length < 2 || !isList) return null
+  return (
+    <div className="views">
+      <SegmentLinks
+        label={place.name}
+        links={views.map((one) => ({ href: one.href, name: one.name, isCurrent: one === view }))}
+      />
+    </div>
   )
 }
 

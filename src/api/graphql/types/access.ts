@@ -1,4 +1,5 @@
 /** API keys, principals, sessions, rate limits and the audit in GraphQL. */
+import { z } from 'zod'
 import * as access from '../../../domain/access/index.ts'
 import * as signIn from '../../../domain/sign-in/index.ts'
 import { connectionOf } from '../builder/connections.ts'
@@ -42,6 +43,14 @@ export function addKeys(refs: Refs): void {
     name: 'apiKeys',
     type: connection,
     description: 'The API keys of a project, newest first. Permission: keys:List.',
+    args: {
+      votes: optional(
+        z
+          .boolean()
+          .describe('True: only API keys that may decide, which are those of people; false: only those of programs.'),
+        'all',
+      ),
+    },
     list: access.listApiKeys,
   })
 }

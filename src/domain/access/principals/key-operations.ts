@@ -229,14 +229,15 @@ export async function getApiKeys(ctx: Ctx, ids: readonly string[]): Promise<(Api
   return visibleRows(ctx, ids, rows, 'keys:Get', (key) => `key/${key.id}`)
 }
 
-/** Keys of a project, newest first. Action `keys:List`. */
+/** Keys of a project, newest first; with `votes` those of people, or of programs. Action `keys:List`. */
 export async function listApiKeys(
   ctx: Ctx,
-  input: { projectId?: string | null | undefined; page: Page },
+  input: { projectId?: string | null | undefined; votes?: boolean | null | undefined; page: Page },
 ): Promise<ApiKey[]> {
   const projectId = await projectOf(ctx, input.projectId)
   await assertMay(ctx, 'keys:List', projectId, 'key/*')
-  return (await listPage(ctx.db, apiKeys, projectId, input.page)).map(keyOf)
+  const where = typeof input.votes === 'boolean' ? eq(apiKeys.votes, input.votes) : undefined
+  return (await listPage(ctx.db, apiKeys, projectId, input.page, where)).map(keyOf)
 }
 
 /** What ends with a key. */

@@ -1,5 +1,6 @@
 /** Answering a client call by hand. */
 import { useState } from 'react'
+import { ActionButton } from '../confirm.tsx'
 import '../forms.css'
 import { useMutation } from '../../api/query.ts'
 import { Countdown } from '../moments.tsx'
@@ -76,9 +77,14 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
       )}
       {error !== null && <Failure error={error} />}
       <div>
-        <button type="submit" className="primary" disabled={isBroken || isRunning}>
+        <ActionButton
+          needs="generations:SubmitToolOutputs"
+          type="submit"
+          className="primary"
+          disabled={isBroken || isRunning}
+        >
           {isRunning ? t('Sending …') : t('Send the output')}
-        </button>
+        </ActionButton>
       </div>
     </form>
   )

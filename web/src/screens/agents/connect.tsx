@@ -27,7 +27,7 @@ export function Connect({ agent }: { agent: AgentDetail }) {
       <p className="mute">
         <T
           text="Put an API key of this project in place of gh_…; one that is bound to this agent may do nothing else. {link}"
-          link={<Link href="/operations/keys">{t('Create a key')}</Link>}
+          link={<Link href="/people/programs">{t('Create a key')}</Link>}
         />
       </p>
       <h2>{t('To look at it from a shell')}</h2>

@@ -39,6 +39,7 @@ export function Definition({ agent, reload }: { agent: AgentDetail; reload(): vo
   const { act, isRunning } = useAction(deleteAgentMutation)
   return (
     <EditForm
+      kind="agent"
       thing={agent}
       reload={reload}
       draftOf={draftOfAgent}
@@ -49,6 +50,7 @@ export function Definition({ agent, reload }: { agent: AgentDetail; reload(): vo
       renderFields={(fields) => <AgentFields {...fields} />}
     >
       <DeleteDefinition
+        kind="agent"
         name={agent.name}
         list="/agents"
         isRunning={isRunning}

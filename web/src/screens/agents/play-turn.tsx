@@ -3,6 +3,7 @@ import { useEffect } from 'react'
 import { Link, useLocation } from 'wouter'
 import { command } from '../../api/command.ts'
 import { useStore } from '../../api/store.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { QuestionHere } from '../../parts/question/question-here.tsx'
@@ -70,9 +71,9 @@ function Stop({ run: { id, cancelRequestedAt } }: { run: Run }) {
   const stop = () =>
     void act({ input: { generationId: id, reason: t('Stopped in a trial.') } }, t('It is being stopped.'))
   return (
-    <button type="button" className="danger spread" disabled={isStopping} onClick={stop}>
+    <ActionButton needs="generations:Cancel" className="danger spread" disabled={isStopping} onClick={stop}>
       <Icon name="pause" /> {isStopping ? t('Stopping …') : t('Stop')}
-    </button>
+    </ActionButton>
   )
 }
 

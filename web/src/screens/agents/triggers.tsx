@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { usePages } from '../../api/pages.ts'
 import { useViewer } from '../../api/viewer.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ActionButton, Confirm } from '../../parts/confirm.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
@@ -32,17 +32,14 @@ interface Shown {
 export function Triggers({ agentId }: { agentId: string }) {
   const [isOpen, setOpen] = useState(false)
   const [shown, setShown] = useState<Shown | null>(null)
-  const viewer = useViewer()
   const pages = usePages(triggersQuery, { agentId }, (data) => data.triggers, { eventTypes: triggerTypes })
   return (
     <>
       <div className="row">
         <span className="mute">{t('Runs that start on a schedule or by signed messages.')}</span>
-        {viewer?.may('triggers:Create') && (
-          <button type="button" className="primary spread" onClick={() => setOpen(true)}>
-            <Icon name="plus" /> {t('New trigger')}
-          </button>
-        )}
+        <ActionButton needs="triggers:Create" className="primary spread" onClick={() => setOpen(true)}>
+          <Icon name="plus" /> {t('New trigger')}
+        </ActionButton>
       </div>
       <Listing
         pages={pages}
@@ -154,32 +151,33 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
   return (
     <div className="row">
       {!url && viewer?.may('generations:Start') && (
-        <button
-          type="button"
+        <ActionButton
+          needs="generations:Start"
           disabled={start.isRunning}
           onClick={() => void start.act({ input: { triggerId } }, t('The run was started.'), 'good')}
         >
           <Icon name="play" /> {t('Run now')}
-        </button>
+        </ActionButton>
       )}
       {viewer?.may('triggers:Update') && (
         <>
-          <button type="button" onClick={() => setEdited(trigger)}>
+          <ActionButton needs="triggers:Update" onClick={() => setEdited(trigger)}>
             {t('Change')}
-          </button>
-          <button type="button" disabled={update.isRunning} onClick={() => void turn()}>
+          </ActionButton>
+          <ActionButton needs="triggers:Update" disabled={update.isRunning} onClick={() => void turn()}>
             {enabled ? t('Turn off') : t('Turn on')}
-          </button>
+          </ActionButton>
         </>
       )}
       {edited && <EditTrigger trigger={edited} onClose={() => setEdited(null)} />}
       {url && viewer?.may('triggers:Update') && (
-        <button type="button" disabled={rotate.isRunning} onClick={() => void renew()}>
+        <ActionButton needs="triggers:Update" disabled={rotate.isRunning} onClick={() => void renew()}>
           {t('New secret')}
-        </button>
+        </ActionButton>
       )}
       {viewer?.may('triggers:Delete') && (
         <Confirm
+          needs="triggers:Delete"
           word={t('Delete')}
           question={t('Delete the trigger “{name}”?', { name })}
           isBusy={remove.isRunning}

@@ -2,6 +2,7 @@
 import { useRef, useState, type FormEvent } from 'react'
 import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useMutation } from '../../api/query.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Refusal } from '../../parts/fields.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
@@ -70,9 +71,9 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
         </p>
         <Refusal message={refused?.message ?? null} />
         <div className="row">
-          <button type="submit" className="primary" disabled={!isReady}>
+          <ActionButton needs="generations:Start" type="submit" className="primary" disabled={!isReady}>
             {isRunning ? t('Sending …') : t('Send')} <KeyHint keys="mod+Enter" />
-          </button>
+          </ActionButton>
           {turns.length > 0 && (
             <button type="button" disabled={isRunning} onClick={begin}>
               {t('New conversation')}

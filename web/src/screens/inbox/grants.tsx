@@ -2,6 +2,7 @@
 import { Link } from 'wouter'
 import type { ResultOf } from '../../api/document.ts'
 import { usePages } from '../../api/pages.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
@@ -90,9 +91,9 @@ function Row({ grant, isRunning, revoke }: { grant: Grant; isRunning: boolean; r
         )}
       </td>
       <td>
-        <button type="button" className="danger" disabled={isRunning} onClick={revoke}>
+        <ActionButton needs="grants:Revoke" className="danger" disabled={isRunning} onClick={revoke}>
           {t('Revoke')}
-        </button>
+        </ActionButton>
       </td>
     </tr>
   )

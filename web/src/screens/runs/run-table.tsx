@@ -2,6 +2,7 @@
 import { memo } from 'react'
 import { Link } from 'wouter'
 import { useNow } from '../../api/clock.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
@@ -100,9 +101,9 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
       </td>
       <td className="runs-wide runs-actions">
         {!isEnded(status) && (
-          <button type="button" className="quiet" onClick={() => onCancel(id)}>
+          <ActionButton needs="generations:Cancel" className="quiet" onClick={() => onCancel(id)}>
             {t('Cancel')}
-          </button>
+          </ActionButton>
         )}
       </td>
     </tr>

@@ -2,6 +2,7 @@
 import './run.css'
 import { useEffect, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -144,19 +145,19 @@ function Head({ run }: { run: Run }) {
           </Link>
         )}
         {agent && (
-          <button type="button" onClick={() => setDialog('again')}>
+          <ActionButton needs="generations:Start" onClick={() => setDialog('again')}>
             {t('Run again …')}
-          </button>
+          </ActionButton>
         )}
         {isEnded(status) && !parent && agent && (
-          <button type="button" onClick={() => setDialog('continue')}>
+          <ActionButton needs="generations:Start" onClick={() => setDialog('continue')}>
             {t('Continue …')}
-          </button>
+          </ActionButton>
         )}
         {!isEnded(status) && cancelRequestedAt === null && (
-          <button type="button" className="danger" onClick={() => setDialog('cancel')}>
+          <ActionButton needs="generations:Cancel" className="danger" onClick={() => setDialog('cancel')}>
             {t('Cancel …')}
-          </button>
+          </ActionButton>
         )}
       </span>
       {dialog === 'again' && <RunAgain id={id} onClose={() => setDialog(null)} />}

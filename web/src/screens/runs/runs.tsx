@@ -4,6 +4,7 @@ import { useEffect, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
 import { serverNow } from '../../api/clock.ts'
 import { useViewer } from '../../api/viewer.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
@@ -38,9 +39,9 @@ export function Runs() {
     <>
       <header className="screen-head">
         <h1>{t('Runs')}</h1>
-        <button type="button" className="primary spread" onClick={() => setStarting(true)}>
+        <ActionButton needs="generations:Start" className="primary spread" onClick={() => setStarting(true)}>
           <Icon name="play" /> {t('Start a run')}
-        </button>
+        </ActionButton>
       </header>
       <div className="runs-filters">
         <RunFilters
@@ -115,9 +116,9 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
     ) : (
       <Empty title={t('Nothing has run yet')}>
         {t('A run is one job of an agent: what it thought, which tools it called, and who allowed it.')}{' '}
-        <button type="button" onClick={onStart}>
+        <ActionButton needs="generations:Start" onClick={onStart}>
           {t('Start a run')}
-        </button>
+        </ActionButton>
       </Empty>
     )
   return (

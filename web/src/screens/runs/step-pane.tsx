@@ -1,6 +1,7 @@
 /** One step: what the model wrote, and the calls that it asked for. */
 import { useState } from 'react'
 import { useQuery } from '../../api/query.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
@@ -42,9 +43,9 @@ export function StepPane({ id, runs, onChoose }: Props) {
       <div className="row">
         <h2 className="run-pane-title">{t('Step {index}', { index: step.index })}</h2>
         {run?.agent && calls.every(({ status }) => !isOpenCall(status)) && (
-          <button type="button" className="spread" onClick={() => setRetrying(true)}>
+          <ActionButton needs="generations:Start" className="spread" onClick={() => setRetrying(true)}>
             {t('Retry from here …')}
-          </button>
+          </ActionButton>
         )}
       </div>
       {run && isRetrying && <RetryFrom run={run} step={step.index} onClose={() => setRetrying(false)} />}

@@ -1,5 +1,6 @@
 /** A call whose outcome nobody knows: why that is, and the way to say what became of it. */
 import { useState } from 'react'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { ResolveCall, SentKey } from '../../parts/resolve-call.tsx'
 import type { Call } from '../../parts/run/call-documents.ts'
 import { t } from '../../texts/texts.tsx'
@@ -18,9 +19,9 @@ export function UnknownOutcome({ call, onDone }: { call: Call; onDone(): void })
         {t('Idempotency-Key')} <SentKey call={call} />
       </p>
       <div className="row">
-        <button type="button" onClick={() => setOpen(true)}>
+        <ActionButton needs="toolCalls:Resolve" onClick={() => setOpen(true)}>
           {t('Resolve …')}
-        </button>
+        </ActionButton>
       </div>
       {isOpen && (
         <ResolveCall

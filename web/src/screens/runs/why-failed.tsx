@@ -84,7 +84,7 @@ const titles: Record<string, string> = {
 /** What to do next, with the way there. */
 function Advice({ run, code, status }: { run: Run; code: string; status: number | null }) {
   const agent = run.agent ? <Link href={`/agents/${run.agent.id}`}>{t('the agent')}</Link> : t('the agent')
-  const providers = <Link href="/operations/providers">{t('Providers')}</Link>
+  const providers = <Link href="/settings/providers">{t('Providers')}</Link>
   switch (code) {
     case 'MODEL_NOT_CONFIGURED':
       return (

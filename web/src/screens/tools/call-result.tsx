@@ -59,7 +59,7 @@ export function CallResult({ id }: { id: string }) {
         <p>
           <T
             text="The call was sent and no final result arrived. It may have taken effect. {link}"
-            link={<Link href="/operations/unknown">{t('Resolve it')}</Link>}
+            link={<Link href="/unknown">{t('Resolve it')}</Link>}
           />
         </p>
       )}

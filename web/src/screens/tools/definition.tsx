@@ -13,6 +13,7 @@ export function Definition({ tool, reload }: { tool: ToolDetail; reload(): void 
   const { act, isRunning } = useAction(deleteToolMutation)
   return (
     <EditForm
+      kind="tool"
       thing={tool}
       reload={reload}
       draftOf={draftOfTool}
@@ -23,6 +24,7 @@ export function Definition({ tool, reload }: { tool: ToolDetail; reload(): void 
       renderFields={(fields) => <DefinitionFields kind={kindOf(tool)} {...fields} />}
     >
       <DeleteDefinition
+        kind="tool"
         name={tool.name}
         list="/tools"
         isRunning={isRunning}

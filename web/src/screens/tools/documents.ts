@@ -46,6 +46,9 @@ const toolRow = graphql(
         url
         upstream {
           status
+          error {
+            message
+          }
         }
         gates {
           action

@@ -2,6 +2,7 @@
 import { Link } from 'wouter'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Refusal } from '../../parts/fields.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
@@ -87,23 +88,23 @@ function Change({ change, isOwn, isArmed, onDone }: Props) {
         {isOwn ? (
           <span className="mute small">{t('Another person must confirm it.')}</span>
         ) : (
-          <button
-            type="button"
+          <ActionButton
+            needs="gates:Update"
             className="approve"
             disabled={!isArmed || isRunning}
             onClick={() => void decide('APPROVE')}
           >
             {t('Confirm')}
-          </button>
+          </ActionButton>
         )}
-        <button
-          type="button"
+        <ActionButton
+          needs="gates:Update"
           className="danger"
           disabled={!isArmed || isRunning}
           onClick={() => void decide('REJECT')}
         >
           {isOwn ? t('Withdraw') : t('Reject')}
-        </button>
+        </ActionButton>
       </div>
     </article>
   )

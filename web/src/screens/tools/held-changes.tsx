@@ -36,6 +36,7 @@ export function HeldChanges({ tool, reload }: Props) {
             ))}
             <div className="row">
               <Confirm
+                needs="gates:Update"
                 word={t('Accept')}
                 question={t('Accept the new definition of {action}?', { action })}
                 isBusy={accept.isRunning}

@@ -2,6 +2,7 @@
 import { useMemo, useState } from 'react'
 import { type Issue } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Conflict } from '../../parts/conflict.tsx'
 import { isDeepSame } from '../../parts/deep-same.ts'
 import { Refusal } from '../../parts/fields.tsx'
@@ -114,14 +115,14 @@ function Editor({ tool, names, reload }: Props & { names: readonly string[] }) {
       )}
       <Refusal message={refused?.message ?? null} />
       <div className="row form-foot">
-        <button
-          type="button"
+        <ActionButton
+          needs="tools:Update"
           className="primary"
           disabled={!isDirty || !isComplete || isStale || isRunning || state.fault !== null}
           onClick={() => void save()}
         >
           {isRunning ? t('Saving …') : t('Save')}
-        </button>
+        </ActionButton>
         {isDirty && (
           <button type="button" onClick={() => again(tool.presetParameters)}>
             {t('Discard the changes')}

@@ -3,13 +3,13 @@ import './tools.css'
 import { Link } from 'wouter'
 import { usePages } from '../../api/pages.ts'
 import { useAddress } from '../../parts/address.ts'
-import { Badge } from '../../parts/badge.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { ListPage, nameIn } from '../../parts/list-page.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { UpstreamStatus } from '../../parts/upstream-status.tsx'
 import { toolsQuery, toolTypes, kinds, kindWords, type ToolRow } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
 import { t, plural } from '../../texts/texts.tsx'
@@ -51,6 +51,9 @@ export function Tools() {
           />
           <Link href="/tools/import" className="button">
             {t('From OpenAPI')}
+          </Link>
+          <Link href="/upstreams/new" className="button">
+            {t('From an MCP server')}
           </Link>
         </>
       }
@@ -97,8 +100,16 @@ function Row({ tool }: { tool: ToolRow }) {
             <Foreign text={where} max={60} />
           </div>
         )}
-        {tool.__typename === 'McpTool' && tool.upstream && tool.upstream.status !== 'CONNECTED' && (
-          <Badge status={tool.upstream.status} />
+        {tool.__typename === 'McpTool' && (
+          <Link href={`/upstreams/${tool.id}`} className="cell-link">
+            <UpstreamStatus status={tool.upstream?.status ?? 'PENDING'} />
+            <span className="sr-only">{t('Server')}</span>
+          </Link>
+        )}
+        {tool.__typename === 'McpTool' && tool.upstream?.error && (
+          <div className="small tone-bad">
+            <Foreign text={tool.upstream.error.message} max={160} />
+          </div>
         )}
       </td>
       <td>

@@ -3,6 +3,7 @@ import { useMemo, useRef, useState } from 'react'
 import { writeJson } from '../../../../src/core/exact-json.ts'
 import { refusalOf, type Issue } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
+import { ActionButton } from '../../parts/confirm.tsx'
 import { Refusal } from '../../parts/fields.tsx'
 import { requirementText } from '../../parts/gate-words.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -97,15 +98,15 @@ function TryForm({ tool, action }: Props) {
         )}
         <GateSays evaluation={evaluation} />
         <div className="row">
-          <button
-            type="button"
+          <ActionButton
+            needs="tools:Call"
             className="primary"
             disabled={call.isRunning || state.fault !== null}
             onClick={run}
           >
             {call.isRunning ? t('Calling …') : evaluation?.stops ? t('Ask for approval') : t('Call|verb')}
             <KeyHint keys="mod+Enter" />
-          </button>
+          </ActionButton>
           {call.isUnanswered && !call.isRunning && (
             <span className="small mute">
               {t('Pressing again repeats the same call; it cannot run twice.')}

@@ -40,36 +40,6 @@ const upstreamTool = graphql(`
   }
 `)
 
-export const upstreamsQuery = graphql(`
-  query Upstreams($projectId: ID, $name: String, $after: String) {
-    tools(projectId: $projectId, kind: MCP, name: $name, first: 20, after: $after) {
-      nodes {
-        __typename
-        ... on McpTool {
-          id
-          name
-          title
-          url
-          upstream {
-            status
-            serverName
-            serverVersion
-            lastSeenAt
-            error {
-              code
-              message
-            }
-          }
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
-  }
-`)
-
 export const upstreamQuery = graphql(
   `
     query UpstreamById($id: ID!) {

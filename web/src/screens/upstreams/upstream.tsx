@@ -1,7 +1,7 @@
 /** One upstream: its state, its tools, what changed while one looked, and the ways to mend it. */
 import { useState } from 'react'
 import { useQuery } from '../../api/query.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ActionButton, Confirm } from '../../parts/confirm.tsx'
 import { DetailPage } from '../../parts/detail-page.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { Ago } from '../../parts/moments.tsx'
@@ -26,7 +26,7 @@ export function UpstreamScreen({ id }: { id: string }) {
   return (
     <DetailPage
       kind="upstream"
-      list="/upstreams"
+      list="/tools"
       read={read}
       thing={tool?.__typename === 'McpTool' ? tool : null}
       title={({ title, name }) => title ?? name}
@@ -60,17 +60,18 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
   }
   return (
     <div className="row spread">
-      <button
-        type="button"
+      <ActionButton
+        needs="tools:Connect"
         disabled={refresh.isRunning}
         onClick={() => void refresh.act({ input }, t('Refreshed.')).then(reload)}
       >
         {refresh.isRunning ? t('Reading …') : t('Refresh')}
-      </button>
-      <button type="button" disabled={connect.isRunning} onClick={() => void signIn()}>
+      </ActionButton>
+      <ActionButton needs="tools:Connect" disabled={connect.isRunning} onClick={() => void signIn()}>
         {t('Sign in there')}
-      </button>
+      </ActionButton>
       <Confirm
+        needs="tools:Connect"
         word={t('Disconnect')}
         question={t('Disconnect {name}?', { name: tool.name })}
         isBusy={disconnect.isRunning}

@@ -105,7 +105,7 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
             value={secret}
             onChange={setSecret}
             placeholder={t('none')}
-            hint={t('Its name under Operations, Secrets. It is sent as {name}, and must be stored before.', {
+            hint={t('Its name under Settings, Secrets. It is sent as {name}, and must be saved before.', {
               name: api.login.name,
             })}
           />

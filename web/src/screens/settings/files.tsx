@@ -1,0 +1,90 @@
+/** Files that were uploaded for agents and tools. */
+import { command } from '../../api/command.ts'
+import { graphql } from '../../api/document.ts'
+import { usePages } from '../../api/pages.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { bytesText } from '../../parts/content-blocks.ts'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Listing } from '../../parts/listing.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { t } from '../../texts/texts.tsx'
+
+const filesQuery = graphql(`
+  query Files($projectId: ID, $after: String) {
+    files(projectId: $projectId, first: 50, after: $after) {
+      nodes {
+        id
+        filename
+        contentType
+        size
+        status
+        createdAt
+        downloadUrl
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+const deleteMutation = command('deleteFile')
+
+export function Files() {
+  const pages = usePages(filesQuery, {}, (data) => data.files, {
+    eventTypes: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
+  })
+  const { act, isRunning } = useAction(deleteMutation)
+  return (
+    <Listing
+      pages={pages}
+      label={t('Files')}
+      columns={[t('Name'), t('Type'), t('Size'), t('Uploaded'), t('Id'), '']}
+      empty={{ title: t('No files'), text: t('Attachments of messages and calls appear here.') }}
+      renderRow={(file) => (
+        <tr key={file.id}>
+          <td>
+            {file.downloadUrl ? (
+              <a href={file.downloadUrl} rel="noreferrer" download>
+                <Foreign text={file.filename} max={100} />
+              </a>
+            ) : (
+              <Foreign text={file.filename} max={100} />
+            )}
+          </td>
+          <td>
+            <Foreign text={file.contentType} max={60} />
+          </td>
+          <td>
+            {file.size === null ? <span className="mute">{t('no bytes yet')}</span> : bytesText(file.size)}
+          </td>
+          <td>
+            <Ago at={file.createdAt} />
+          </td>
+          <td>
+            <CopyId id={file.id} />
+          </td>
+          <td className="actions">
+            <Confirm
+              needs="files:Delete"
+              word={t('Delete')}
+              question={t('Delete {name}?', { name: file.filename })}
+              isBusy={isRunning}
+              onConfirm={() =>
+                void act(
+                  { input: { fileId: file.id } },
+                  t('{name} is deleted.', { name: file.filename }),
+                ).then(pages.reload)
+              }
+            >
+              <p>{t('Its links stop working, and models that refer to it are told that it was deleted.')}</p>
+            </Confirm>
+          </td>
+        </tr>
+      )}
+    />
+  )
+}
