@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 },
     const prompt = 'call look {"word":"sky"}\nthen\nsay Blue.'
     const id = await fixtures.start(agent, prompt)
     await h.until(id, ['COMPLETED'])
-    const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     await talk(page).getByText('Instructions of the agent').click()
     await talk(page).getByText('Answer in one word.').waitFor()
     await talk(page).getByText('User', { exact: true }).waitFor()
@@ -58,11 +58,39 @@ describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 },
     await close()
   })
 
+  test('marks up Markdown, and neither loads nor hides anything of it', async () => {
+    const agent = await fixtures.agent({ name: 'scribe' })
+    const prompt = [
+      'say done',
+      '# Refund **now**',
+      'first line',
+      'second line with [a bank](https://evil.example/login) and [code](javascript:alert(1))',
+      '- one',
+      '- ![a photo](https://tracker.example/p.png) <img src=x onerror="pwned=1">',
+      'turned \u202Eround',
+    ].join('\n\n')
+    const id = await fixtures.start(agent, prompt)
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    const text = talk(page).locator('.prose').filter({ hasText: 'Refund' })
+    await text.locator('strong').getByText('now').waitFor()
+    const link = text.getByRole('link')
+    expect(await link.count()).toBe(1)
+    expect(await link.getAttribute('href')).toBe('https://evil.example/login')
+    expect(await link.getAttribute('rel')).toBe('noreferrer')
+    const shown = await text.innerText()
+    for (const piece of ['(evil.example)', 'code', 'a photo', '<img src=x onerror="pwned=1">', 'U+202E'])
+      expect(shown).toContain(piece)
+    expect(await text.locator('img, h1').count()).toBe(0)
+    await check()
+    await close()
+  })
+
   test('says who decided about a call, why, and what was changed', async () => {
     const pay = await gate.gated({ mode: 'ALWAYS' })
     const id = await gate.ask(pay, { amount: 9 })
     const [question] = await gate.pending(id)
-    const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     const paid = card(page, pay.name)
     await paid.getByText('a person must decide').waitFor()
     await gate.decide(question!['id'], 'APPROVE', { arguments: { amount: 7 }, reason: 'nine is too much' })
@@ -81,7 +109,7 @@ describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 },
     const boss = await makeAgent(h, { name: 'boss', agentIds: [worker] })
     const id = await fixtures.start(boss, asking('worker', 'say I did it', 'back'))
     await h.until(id, ['COMPLETED'])
-    const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     await card(page, 'worker').getByText('Answered by a run of').waitFor()
     await check()
     await card(page, 'worker').getByRole('link', { name: 'worker' }).click()
@@ -97,7 +125,7 @@ describe.skipIf(!hasChromium)('the conversation of a run', { timeout: 180_000 },
     const agent = await fixtures.agent({ name: 'reader', toolIds: [tool.id] })
     const id = await fixtures.start(agent, 'call large {"word":"x"}\nthen\nsay read')
     await h.until(id, ['COMPLETED'])
-    const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
     const read = card(page, 'large')
     await read.getByText('Result', { exact: true }).click()
     await read.getByRole('button', { name: /^Show all/ }).click()

@@ -1,12 +1,9 @@
-/** What a browser loads for the first page: little enough for a phone on a train. */
+/** What a browser loads for the first page, without the editor: little enough for a phone on a train. German has its texts in a file. */
 import http from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
-
-/** Bytes of a first load with Brotli, without the editor, by the language of the browser; German has its texts in a file. */
-const mostBytes = { 'en-US': 120 * 1024, 'de-DE': 130 * 1024 }
 
 describe.skipIf(!hasChromium)('the first load', { timeout: 180_000 }, () => {
   let browser: Browser
@@ -46,11 +43,15 @@ describe.skipIf(!hasChromium)('the first load', { timeout: 180_000 }, () => {
         .on('error', reject)
     })
 
-  test.each(Object.entries(mostBytes))(
-    'of the inbox in %s is at most %i bytes with Brotli',
-    async (locale, most) => {
+  test.each([
+    ['the inbox', '/approvals', '.danger:enabled', 'en-US', 120 * 1024],
+    ['the inbox', '/approvals', '.danger:enabled', 'de-DE', 130 * 1024],
+    ['the home page', '/', '.insights-sums', 'en-US', 180 * 1024],
+  ])(
+    'of %s (%s, until %s is there) in %s is at most %i bytes with Brotli',
+    async (_what, at, shown, locale, most) => {
       await shop.ask('F-1')
-      const files = await loaded('/', '.danger:enabled', locale)
+      const files = await loaded(at, shown, locale)
       expect(files.length).toBeGreaterThan(3)
       expect(files.some((name) => /\/de-[^/]+\.js/.test(name))).toBe(locale === 'de-DE')
       const sizes = await Promise.all(files.map(sizeOf))

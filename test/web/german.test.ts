@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => 
     await page.getByText('send_refund ist abgelehnt. Der Agent erfährt es.').waitFor()
     await h.until(generationId, ['COMPLETED'])
 
-    await page.goto(`${h.url}/runs/${generationId}`)
+    await page.goto(`${h.url}/runs/${generationId}?view=timeline`)
     await page.getByRole('heading', { name: 'Über den Lauf' }).waitFor()
     await page.locator('.timeline tr[data-kind=call] button').first().click()
     await page.getByText('Abgeschlossen').first().waitFor()

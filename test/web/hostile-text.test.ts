@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)('hostile text', { timeout: 270_000 }, () => {
       `/approvals/${approvalId}`,
       '/runs',
       `/runs/${runId}`,
-      `/runs/${runId}?view=conversation`,
+      `/runs/${runId}?view=timeline`,
       `/runs/${runId}?view=events`,
       '/agents',
       `/agents/${agentId}`,

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
   })
 
   test('a question is asked, stands on the screen, and a person approves it with two presses', async () => {
-    const tab = await visit(browser, shop.h, '/')
+    const tab = await visit(browser, shop.h, '/approvals')
     const { page } = tab
     await page.getByText('Nothing waits for you').waitFor()
     const asked = await shop.ask('A-17', 250, { card: '4111 1111', note: 'broken on arrival' })
@@ -322,7 +322,7 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
     const { page } = tab
     // A machine under load presses keys as slowly as a person: the page's own time stands, so these are faster than any.
     await page.clock.install()
-    await page.goto(shop.h.url)
+    await page.goto(`${shop.h.url}/approvals`)
     await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
     await page.locator('.danger:enabled').waitFor()
     // Later than the page's time when the request arrives: a clock does not go back.
@@ -346,12 +346,12 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
     await expect.poll(() => boxes.count()).toBe(2)
     const all = page.getByRole('checkbox', { name: 'Select all 2' })
     await all.check()
-    await page.getByText('2 of 2 chosen').waitFor()
+    await page.getByText('2 of 2 selected').waitFor()
     await page.keyboard.press('*')
     await all.waitFor()
     expect(await boxes.first().isChecked()).toBe(false)
     await page.keyboard.press('x')
-    const some = page.getByRole('checkbox', { name: '1 of 2 chosen' })
+    const some = page.getByRole('checkbox', { name: '1 of 2 selected' })
     await expect.poll(() => some.evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true)
     await page.keyboard.press('*')
     for (const box of await boxes.all()) expect(await box.isChecked()).toBe(true)
@@ -430,8 +430,8 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 180_000 }, () => {
       .waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('g')
-    await page.keyboard.press('o')
-    await page.getByRole('heading', { name: 'Operations' }).waitFor()
+    await page.keyboard.press('s')
+    await page.getByRole('heading', { name: 'Project' }).waitFor()
     await tab.check()
     await tab.close()
     expect(asked.approvalId).toBeDefined()

@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       await tab.page.reload()
       const rows = tab.page.locator('.question-row')
       await tab.page.getByRole('checkbox', { name: 'Select the first 50 of more than 100' }).check()
-      await tab.page.getByText('50 of more than 100 chosen').waitFor()
+      await tab.page.getByText('50 of more than 100 selected').waitFor()
       expect(await rows.getByRole('checkbox', { checked: true }).count()).toBe(50)
       await tab.page.getByRole('button', { name: 'Clear' }).click()
       for (const shown of [100, 200, 300, 400]) {

@@ -327,7 +327,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     await page.getByText('Ann', { exact: true }).first().waitFor()
     go()
     await (await late).finished()
-    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('link', { name: 'Catalogue' }).click()
     await page.getByRole('heading', { name: 'Tools' }).waitFor()
     await close()
   })
@@ -415,7 +415,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
   })
 
   test('a dialog that takes something away begins at its Cancel', async () => {
-    const tab = await visit(browser, plain.h, '/people/programs')
+    const tab = await visit(browser, plain.h, '/people')
     const { page } = tab
     await page
       .getByRole('button', { name: /^Revoke/ })

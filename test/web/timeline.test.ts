@@ -384,6 +384,7 @@ describe('the list of runs', () => {
       text: 'clerk & co',
       agentId: 'agt_1',
       requestedBy: 'key_1',
+      failedToolId: 'tool_1',
       threadId: null,
       range: { since: null, from: at(0), to: at(60_000) },
       by: 'agent',

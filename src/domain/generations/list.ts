@@ -30,6 +30,7 @@ import {
   type GenerationStatus,
   type StoredStatus,
 } from './generation.ts'
+import { hasFailed } from '../tool-calls/index.ts'
 import { treeOf } from './nesting/tree.ts'
 
 export const generationFilter = part(
@@ -43,6 +44,9 @@ export const generationFilter = part(
     agentId: idShape('Only generations of the agent with this id.').nullish(),
     threadId: idShape('Only generations of the thread with this id.').nullish(),
     requestedBy: idShape('Only generations that the principal with this id started.').nullish(),
+    failedToolId: idShape(
+      'Only generations with a call of the tool with this id that failed: its status is ERRORED, INVALID or UNKNOWN.',
+    ).nullish(),
     rootOnly: optional(z.boolean().describe('Whether child runs are left out.'), 'false'),
     search: z
       .string()
@@ -133,6 +137,12 @@ async function listCondition(
     filter.agentId ? eq(g.agentId, filter.agentId) : undefined,
     filter.threadId ? eq(g.threadId, filter.threadId) : undefined,
     filter.requestedBy ? eq(g.requestedBy, filter.requestedBy) : undefined,
+    filter.failedToolId
+      ? sql`exists (
+          select 1 from tool_calls as c
+          where c.generation_id = ${g.id} and c.tool_id = ${filter.failedToolId} and ${hasFailed}
+        )`
+      : undefined,
     filter.rootOnly ? sql`${g.parentId} is null` : undefined,
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),

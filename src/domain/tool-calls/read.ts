@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { idShape, optional, part } from '../../core/shapes.ts'
 import type { Page } from '../../core/page.ts'
-import type { Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { createdFields, createdWithin, isOneOf, listPage, maxWholeBytes } from '../../store/db/lists.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
@@ -100,6 +100,22 @@ function throughAgent(agentId: string): SQL {
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
   const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
   return toolCallOf(row!)
+}
+
+/** A call that had no result, for whatever reason but a decision of people or the end of its generation. */
+export const hasFailed = sql`status in ('ERRORED', 'INVALID', 'UNKNOWN')`
+
+/** How many calls of each of these generations have failed. */
+export async function loadFailedCalls(db: Database, generationIds: readonly string[]): Promise<number[]> {
+  const rows = await query<{ id: string; count: number }>(
+    db,
+    sql`select generation_id as id, count(*)::int as count
+      from tool_calls
+      where generation_id in ${[...generationIds]} and ${hasFailed}
+      group by generation_id`,
+  )
+  const counts = new Map(rows.map(({ id, count }) => [id, count]))
+  return generationIds.map((id) => counts.get(id) ?? 0)
 }
 
 /** Calls by id, in no order. Checks no permission. */

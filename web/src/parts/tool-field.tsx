@@ -20,18 +20,21 @@ const toolNamesQuery = graphql(`
 `)
 
 interface Props {
+  label?: string
+  /** What stands there when nothing is chosen. */
+  any?: string
   value: string | null
   onChange(value: string | null): void
 }
 
-export function ToolField({ value, onChange }: Props) {
+export function ToolField({ label = t('Tool'), any = t('Any tool'), value, onChange }: Props) {
   const tools = useWhole(toolNamesQuery, {}, (data) => data.tools, {
     eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'TOOL_DELETED'],
   })
   return (
     <ChoiceField
-      label={t('Tool')}
-      any={t('Any tool')}
+      label={label}
+      any={any}
       value={value}
       options={tools.map(({ id, name }) => ({ value: id, name }))}
       onChange={onChange}

@@ -66,6 +66,7 @@ import { getTriggers, type Trigger } from '../../../domain/triggers/index.ts'
 import type { Secret } from '../../../domain/secrets/index.ts'
 import { getTools, type Tool } from '../../../domain/tools/index.ts'
 import {
+  loadFailedCalls,
   getToolCalls,
   loadOpenCallsOf,
   showCallsOf,
@@ -126,6 +127,8 @@ export interface Loaders {
   approvalsOf: DataLoader<string, Approval[]>
   /** Open calls that wait for a client or an approver, in the child runs of a generation. */
   askedUnder: DataLoader<string, ToolCall[]>
+  /** How many calls of a generation have failed. */
+  failedCalls: DataLoader<string, number>
   /** Tokens of a generation and all its child runs. */
   totalUsage: DataLoader<string, TotalUsage>
   /** What these tokens cost. */
@@ -269,6 +272,7 @@ function makeLoaders(ctx: Ctx): Loaders {
       const found = new Map((await loadTotalUsage(ctx.db, ids)).map((usage) => [usage.id, usage]))
       return ids.map((id) => found.get(id)!)
     }),
+    failedCalls: new DataLoader((ids) => loadFailedCalls(ctx.db, ids)),
     totalCosts: new DataLoader((ids) => loadTotalCosts(ctx.db, ids)),
   }
 }

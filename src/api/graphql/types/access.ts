@@ -47,7 +47,9 @@ export function addKeys(refs: Refs): void {
       votes: optional(
         z
           .boolean()
-          .describe('True: only API keys that may decide, which are those of people; false: only those of programs.'),
+          .describe(
+            'Whether to list only API keys that may decide, which are those of people, or, with false, only those of programs.',
+          ),
         'all',
       ),
     },

@@ -68,6 +68,11 @@ function addGenerationType(refs: Refs, { Usage }: StepTypes): void {
         'The first line of the output text, at most 200 characters; null without one, and unless the status is COMPLETED.',
       resolve: ({ output }) => lineOf(output?.text ?? null),
     }),
+    failedCallCount: t.int({
+      description:
+        'The number of its tool calls that failed: their status is ERRORED, INVALID or UNKNOWN. A generation can complete all the same.',
+      resolve: ({ id }, _args, { loaders }) => loaders.failedCalls.load(id),
+    }),
     usage: t.field({
       type: Usage,
       description: 'The tokens of the generation so far, without its child runs.',

@@ -4,6 +4,7 @@ import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { Foreign, LongText } from '../text.tsx'
 import type { Run } from './run-feed.ts'
+import { Prose } from './step-text.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
 const inputQuery = graphql(`
@@ -65,7 +66,7 @@ export function RunInput({ run, isPart }: { run: Run; isPart: boolean }) {
                   : 'It was started again, after {run}.'
               }
               step={run.retryStep}
-              run={<Link href={`/runs/${run.retryOf.id}?view=conversation`}>{t('another run')}</Link>}
+              run={<Link href={`/runs/${run.retryOf.id}`}>{t('another run')}</Link>}
             />
           </p>
         </li>
@@ -77,7 +78,7 @@ export function RunInput({ run, isPart }: { run: Run; isPart: boolean }) {
           <p className="run-talk-head small mute">
             <span>{role === 'ASSISTANT' ? t('Agent') : run.parent ? t('Parent agent') : t('User')}</span>
           </p>
-          <LongText text={content} />
+          <Prose text={content} />
           {attachments.length > 0 && (
             <p className="small mute">
               <T

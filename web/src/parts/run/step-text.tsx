@@ -1,8 +1,28 @@
 /** What a model wrote in one step, its reasoning, and what Gatehouse said to it. */
+import { lazy, Suspense } from 'react'
+import { Boundary } from '../states.tsx'
 import { LongText } from '../text.tsx'
 import { OmittedTools } from '../left-out.tsx'
 import type { StepRow } from './run-documents.ts'
 import { t } from '../../texts/texts.tsx'
+
+const Markdown = lazy(() => import('../markdown.tsx'))
+
+/** More text is not marked up: it is folded, and shown as it is. In characters. */
+const mostMarkedUp = 10_000
+
+/** What a model or a user wrote: as Markdown, and as it is until that is loaded, where it cannot be, and where it is long. */
+export function Prose({ text }: { text: string }) {
+  const plain = <LongText text={text} />
+  if (text.length > mostMarkedUp) return plain
+  return (
+    <Boundary renderFallback={() => plain}>
+      <Suspense fallback={plain}>
+        <Markdown text={text} />
+      </Suspense>
+    </Boundary>
+  )
+}
 
 export function StepText({ step: { text, reasoning, notice, elided, leftOut } }: { step: StepRow }) {
   return (
@@ -34,7 +54,7 @@ export function StepText({ step: { text, reasoning, notice, elided, leftOut } }:
           <LongText text={reasoning} />
         </details>
       )}
-      {text !== '' && <LongText text={text} />}
+      {text !== '' && <Prose text={text} />}
     </>
   )
 }

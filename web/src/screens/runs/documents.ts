@@ -13,6 +13,7 @@ const runRow = graphql(
       startedAt
       finishedAt
       stepCount
+      failedCallCount
       depth
       inputLine
       outputLine

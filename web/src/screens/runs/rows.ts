@@ -42,6 +42,7 @@ export interface RunFilter {
   text: string
   agentId: string | null
   requestedBy: string | null
+  failedToolId: string | null
   threadId: string | null
   range: TimeRange
   by: (typeof runGroupings)[number]['by']
@@ -52,6 +53,7 @@ export const noFilter: RunFilter = {
   text: '',
   agentId: null,
   requestedBy: null,
+  failedToolId: null,
   threadId: null,
   range: anyTime,
   by: null,
@@ -69,6 +71,7 @@ export function filterOf(search: string): RunFilter {
     text: given.get('q') ?? '',
     agentId: given.get('agent'),
     requestedBy: given.get('by'),
+    failedToolId: given.get('failed'),
     threadId: given.get('thread'),
     range: rangeOf(given),
     by: runGroupings.find(({ by }) => by === given.get('group'))?.by ?? null,
@@ -76,12 +79,14 @@ export function filterOf(search: string): RunFilter {
 }
 
 /** The address of the list with a filter. */
-export function hrefOf({ statuses, text, agentId, requestedBy, threadId, range, by }: RunFilter): string {
+export function hrefOf(filter: RunFilter): string {
+  const { statuses, text, agentId, requestedBy, failedToolId, threadId, range, by } = filter
   const given = withMembers(new URLSearchParams(), {
     status: statuses,
     q: text,
     agent: agentId,
     by: requestedBy,
+    failed: failedToolId,
     thread: threadId,
     ...membersOf(range),
     group: by,

@@ -3,6 +3,7 @@ import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
 import { Filters, NarrowingChip, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
+import { ToolField } from '../../parts/tool-field.tsx'
 import { isNarrowed, noFilter, runStatuses, type RunFilter } from './rows.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -35,6 +36,12 @@ export function RunFilters({ filter, shown, onChange }: Props) {
         value={filter.requestedBy}
         shown={shown}
         onChange={(requestedBy) => onChange({ ...filter, requestedBy })}
+      />
+      <ToolField
+        label={t('Failed tool')}
+        any={t('Any failed tool')}
+        value={filter.failedToolId}
+        onChange={(failedToolId) => onChange({ ...filter, failedToolId })}
       />
       <TimeField range={filter.range} onChange={(range) => onChange({ ...filter, range })} />
       {filter.threadId !== null && (

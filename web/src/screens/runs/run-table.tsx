@@ -12,7 +12,7 @@ import type { RunRow } from './documents.ts'
 import { ModelName } from '../../parts/run/model-name.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import type { RunList } from './use-run-list.ts'
-import { t, numberText } from '../../texts/texts.tsx'
+import { t, plural, numberText } from '../../texts/texts.tsx'
 
 interface Props {
   list: RunList
@@ -68,11 +68,17 @@ interface RowProps {
 }
 
 const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
-  const { id, status, agent, model, stepCount, totalUsage, createdAt, depth, inputLine } = run
+  const { id, status, agent, model, stepCount, failedCallCount, totalUsage, createdAt, depth, inputLine } =
+    run
   return (
     <tr data-chosen={isChosen || undefined}>
       <td>
         <Badge status={status} />
+        {failedCallCount > 0 && (
+          <div className="small tone-bad">
+            {plural(failedCallCount, '1 call failed', '{count} calls failed')}
+          </div>
+        )}
       </td>
       <td className="runs-agent">
         <Link href={`/runs/${id}`}>

@@ -41,7 +41,7 @@ interface Shown {
 
 /** The filter as the API takes it. */
 export function filterInput(
-  { statuses, text, agentId, requestedBy, threadId, range }: RunFilter,
+  { statuses, text, agentId, requestedBy, failedToolId, threadId, range }: RunFilter,
   now: number,
 ) {
   return {
@@ -49,6 +49,7 @@ export function filterInput(
     search: text.trim() || null,
     agentId,
     requestedBy,
+    failedToolId,
     threadId,
     ...boundsOf(range, now),
   }
