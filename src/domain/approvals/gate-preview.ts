@@ -33,7 +33,7 @@ import { isRefusal } from './grant.ts'
 import { answersTo, findGrants } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
-const judgingCost = 25
+export const judgingCost = 25
 
 export const gateEvaluation = part(
   'GateEvaluation',
@@ -82,7 +82,7 @@ export async function evaluateGate(
 }
 
 /** Trials have a budget of their own, so that they never keep calls of the project from being judged. */
-function onTrial<Tool extends { projectId: string }>(tool: Tool): Tool {
+export function onTrial<Tool extends { projectId: string }>(tool: Tool): Tool {
   return { ...tool, projectId: `${tool.projectId} trial` }
 }
 
