@@ -86,30 +86,10 @@ export function exactRules(ajv: Ajv, schema: Places): Ajv {
       },
     })
   }
-  rule(
-    'maximum',
-    'must not be above the maximum',
-    (limit, data) => compareNumbers(data, limit) <= 0,
-    'number',
-  )
-  rule(
-    'minimum',
-    'must not be below the minimum',
-    (limit, data) => compareNumbers(data, limit) >= 0,
-    'number',
-  )
-  rule(
-    'exclusiveMaximum',
-    'must be below the maximum',
-    (limit, data) => compareNumbers(data, limit) < 0,
-    'number',
-  )
-  rule(
-    'exclusiveMinimum',
-    'must be above the minimum',
-    (limit, data) => compareNumbers(data, limit) > 0,
-    'number',
-  )
+  rule('maximum', 'must not be above the maximum', (limit, data) => compare(data, limit) <= 0, 'number')
+  rule('minimum', 'must not be below the minimum', (limit, data) => compare(data, limit) >= 0, 'number')
+  rule('exclusiveMaximum', 'must be below the maximum', (limit, data) => compare(data, limit) < 0, 'number')
+  rule('exclusiveMinimum', 'must be above the minimum', (limit, data) => compare(data, limit) > 0, 'number')
   rule('multipleOf', 'must be a multiple of the number', isMultiple, 'number')
   rule('const', 'must be equal to constant', (one, data) => canonicalJson(one) === canonicalJson(data))
   rule('enum', 'must be one of the allowed values', (all, data) =>
@@ -154,7 +134,7 @@ function inSameUnits(a: Json, b: Json): [bigint, bigint] {
 }
 
 /** The order of two numbers by their digits: below 0 when the first is less. */
-export function compareNumbers(a: Json, b: Json): number {
+function compare(a: Json, b: Json): number {
   const [one, other] = inSameUnits(a, b)
   return one < other ? -1 : one > other ? 1 : 0
 }
@@ -164,3 +144,5 @@ export function isMultiple(of: Json, data: Json): boolean {
   const [one, other] = inSameUnits(data, of)
   return other !== 0n && one % other === 0n
 }
+
+export { compare as compareNumbers }

@@ -99,7 +99,11 @@ export async function adviseGate(
   }))
   const found = adviceFrom(trial, masked)
   return (
-    found && { ...found, since, sentence: sentenceOf(found, Math.ceil((now - since.getTime()) / 86_400_000)) }
+    found && {
+      ...found,
+      since,
+      sentence: sentenceOf(found, Math.max(1, Math.round((now - since.getTime()) / 86_400_000))),
+    }
   )
 }
 

@@ -4,7 +4,7 @@ import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.t
 import { faults } from '../../api/faults.ts'
 import { t } from '../../texts/texts.tsx'
 
-const gate = graphql(`
+export const gateParts = graphql(`
   fragment Gate on GatePolicy {
     mode
     when
@@ -47,13 +47,21 @@ const toolRow = graphql(
         upstream {
           status
         }
+        strictestGate {
+          mode
+          source
+          quorum
+          approvers
+          timeoutSeconds
+          excludeRequester
+        }
         gates {
           action
         }
       }
     }
   `,
-  [gate],
+  [gateParts],
 )
 
 export const toolsQuery = graphql(
@@ -93,7 +101,7 @@ const action = graphql(
       }
     }
   `,
-  [gate],
+  [gateParts],
 )
 
 const toolDetail = graphql(
@@ -173,7 +181,7 @@ const toolDetail = graphql(
       }
     }
   `,
-  [gate, action],
+  [gateParts, action],
 )
 
 export const toolQuery = graphql(
@@ -239,7 +247,7 @@ export const platformActionsQuery = graphql(`
 export type ToolRow = FragmentOf<typeof toolRow>
 export type ToolDetail = FragmentOf<typeof toolDetail>
 export type Action = FragmentOf<typeof action>
-export type Gate = FragmentOf<typeof gate>
+export type Gate = FragmentOf<typeof gateParts>
 export type CreateInput = VariablesOf<typeof createToolMutation>['input']
 export type UpdateInput = VariablesOf<typeof updateToolMutation>['input']
 
