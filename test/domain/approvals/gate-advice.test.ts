@@ -34,27 +34,20 @@ const number = (text: string) => exactNumber(text)!
 
 /** Near each other at every scale, so that boundaries are met: below zero, with fractions, and beyond doubles. */
 const amounts = fc.constantFrom(
-  ...[
-    '-3',
-    '-2.5',
-    '-0',
-    '0',
-    '0.1',
-    '0.3',
-    '0.30000000000000004',
-    '0.30000000000000005',
-    '1',
-    '60',
-    '60.01',
-    '1e21',
-  ],
-  ...[
-    '9007199254740993',
-    '9007199254740992',
-    '9007199254740994.5',
-    '123456789012345678901234567890.12',
-    '-1e-30',
-  ],
+  '-3',
+  '-2.5',
+  '-0',
+  '0.1',
+  '0.3',
+  '0.30000000000000005',
+  '60',
+  '60.01',
+  '1e21',
+  '9007199254740993',
+  '9007199254740992',
+  '9007199254740994.5',
+  '123456789012345678901234567890.12',
+  '-1e-30',
 )
 const callOf = fc.record({
   amount: fc.option(fc.oneof(amounts.map(number), fc.constantFrom<Json>('60', true, null, [1])), {
