@@ -118,6 +118,7 @@ describe.skipIf(!hasChromium)('gates and advice', { timeout: 180_000 }, () => {
     await page.getByRole('button', { name: 'Create the tool' }).click()
     await page.getByText('Some fields need another value.').waitFor()
     await page.getByRole('combobox', { name: 'Property of condition 1' }).fill('amount')
+    await page.getByRole('combobox', { name: 'Operator of condition 1' }).selectOption('is more than')
     await page.getByRole('textbox', { name: 'Value of condition 1' }).fill('100')
     const time = page.getByRole('combobox', { name: 'Time to decide' })
     expect(await time.inputValue()).toBe('5 min')
@@ -154,7 +155,16 @@ describe.skipIf(!hasChromium)('gates and advice', { timeout: 180_000 }, () => {
     const config = { mcp: { url: server.url } }
     const { tool } = await h.mutate('createTool', { name: 'store', config }, 'tool { id }')
     await h.mutate('refreshUpstream', { toolId: tool.id }, 'tool { id }')
-    await h.mutate('callTool', { toolId: tool.id, action: 'fail', arguments: {} }, 'toolCall { id }')
+    const failed = await h.mutate(
+      'callTool',
+      { toolId: tool.id, action: 'fail', arguments: {} },
+      'toolCall { id }',
+    )
+    const status = async () =>
+      (await h.gql('query($id: ID!) { toolCall(id: $id) { status } }', { id: failed['toolCall'].id })).data[
+        'toolCall'
+      ].status
+    await expect.poll(status).toBe('ERRORED')
     const v = await visit(browser, h, `/upstreams/${tool.id}`)
     const { page } = v
     const one = (name: string) => page.getByRole('listitem', { name, exact: true })

@@ -141,8 +141,7 @@ async function settledCalls(
         from (
           select arguments, masked, question->'inputSchema' as schema,
             concat(tool_version, ' ', definition_hash) as definition,
-            status = 'APPROVED' and edited_arguments is null and jsonb_array_length(votes) > 0
-              and not jsonb_path_exists(votes, '$[*].response') as "isApproved",
+            status = 'APPROVED' and edited_arguments is null and jsonb_array_length(votes) > 0 as "isApproved",
             (extract(epoch from settled_at) * 1000)::float8 as "settledAt",
             row_number() over (order by settled_at desc, id desc) as place
           from approvals

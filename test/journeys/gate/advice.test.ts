@@ -60,7 +60,7 @@ test('what people always approved is advice; an edit, an answer, an end of time 
     },
     async () => {
       const id = await ask(4)
-      await gate.decide(id, 'APPROVE', { response: 'It was paid by hand.' })
+      await gate.decide(id, 'REJECT', { response: 'It was paid by hand.' })
       return id
     },
     async () => {

@@ -154,12 +154,12 @@ interface DecidersProps {
 }
 
 const flags = [
-  { name: 'excludeRequester', label: t('The requester can’t approve') },
+  { key: 'excludeRequester', label: t('The requester can’t approve') },
   {
-    name: 'verdictLinks',
+    key: 'verdictLinks',
     label: t('Recipients of a webhook may decide by a link and a code, without signing in'),
   },
-  { name: 'responses', label: t('Approvers may answer in place of the tool') },
+  { key: 'responses', label: t('Approvers may answer in place of the tool') },
 ] as const
 
 function Deciders({ draft, set, faults }: DecidersProps) {
@@ -201,12 +201,12 @@ function Deciders({ draft, set, faults }: DecidersProps) {
           </label>
         ))}
       </fieldset>
-      {flags.map(({ name, label }) => (
-        <label key={name} className="row">
+      {flags.map(({ key, label }) => (
+        <label key={key} className="row">
           <input
             type="checkbox"
-            checked={draft[name]}
-            onChange={(event) => set({ [name]: event.target.checked })}
+            checked={draft[key]}
+            onChange={(event) => set({ [key]: event.target.checked })}
           />
           {label}
         </label>
