@@ -42,7 +42,7 @@ const adviceKind = choice('GateAdviceKind', 'Which calls an advice about a gate 
   AT_MOST: 'Calls with at most `value` in the field.',
   AT_LEAST: 'Calls with at least `value` in the field.',
   EQUAL: 'Calls with exactly `value` in the field.',
-  EVERY: 'Every call.',
+  EVERY: 'Every call of the tool or action.',
 })
 
 export const gateAdvice = part(
@@ -50,14 +50,14 @@ export const gateAdvice = part(
   'Calls that a gate stops and people always approved as they were asked, and the gate that would let them pass. Nothing ' +
     'applies it by itself.',
   {
-    kind: adviceKind.describe('Which calls it is about.'),
+    kind: adviceKind.describe('Which calls the advice is about.'),
     field: view.text('The JSON Pointer of the field in the arguments; null for every call.').nullable(),
     title: view.text('The title of the field, else its name; null for every call.').nullable(),
     value: view.json('The value that the field is compared with; null for every call.').nullable(),
     approved: view.int(
       'The number of these calls that people decided: all were approved, and none was edited.',
     ),
-    since: view.date('The beginning of the time in which all verdicts were looked at.'),
+    since: view.date('The beginning of the time whose verdicts are all counted.'),
     sentence: view.text('The advice as a sentence.'),
   },
 )
