@@ -133,6 +133,7 @@ function inSameUnits(a: Json, b: Json): [bigint, bigint] {
   return [one.units * 10n ** BigInt(scale - one.scale), other.units * 10n ** BigInt(scale - other.scale)]
 }
 
+/** The order of two numbers by their digits: below 0 when the first is less. */
 function compare(a: Json, b: Json): number {
   const [one, other] = inSameUnits(a, b)
   return one < other ? -1 : one > other ? 1 : 0
@@ -143,3 +144,5 @@ export function isMultiple(of: Json, data: Json): boolean {
   const [one, other] = inSameUnits(data, of)
   return other !== 0n && one % other === 0n
 }
+
+export { compare as compareNumbers }

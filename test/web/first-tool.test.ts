@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('a first tool', { timeout: 180_000 }, () => {
     count.clicks++
     await click(named.getByRole('checkbox', { name: 'required' }))
     await type(box(named, 'Description for the model'), 'In francs.')
-    await click(page.getByRole('checkbox', { name: 'A person decides about each call' }))
+    await click(page.getByRole('radio', { name: /^Always/ }))
     await v.check()
     await click(button(page, 'Create the tool'))
     await type(field(page, 'orderId'), 'A-17')
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)('a first tool', { timeout: 180_000 }, () => {
     await v.check()
     await click(button(page, 'Save the secret'))
     await page.getByText('The secret is saved.').waitFor()
-    await click(page.getByRole('checkbox', { name: 'A person decides about each call' }))
+    await click(page.getByRole('radio', { name: /^Always/ }))
     await click(button(page, 'Create the tool'))
     await type(field(page, 'iban'), 'CH931')
     await type(field(page, 'amount'), '12.50')

@@ -33,7 +33,7 @@ import { isRefusal } from './grant.ts'
 import { answersTo, findGrants } from './grants.ts'
 
 /** Points for compiling a condition and judging by it once. */
-const judgingCost = 25
+export const judgingCost = 25
 
 export const gateEvaluation = part(
   'GateEvaluation',
@@ -82,13 +82,14 @@ export async function evaluateGate(
 }
 
 /** Trials have a budget of their own, so that they never keep calls of the project from being judged. */
-function onTrial<Tool extends { projectId: string }>(tool: Tool): Tool {
+export function onTrial<Tool extends { projectId: string }>(tool: Tool): Tool {
   return { ...tool, projectId: `${tool.projectId} trial` }
 }
 
 const maxReplayed = 1000
 const defaultReplayed = 100
 const maxShown = 20
+const maxReturned = 200
 
 const previewShape = z.object({
   toolId: z.string(),
@@ -102,6 +103,7 @@ export const gatePreview = part('GatePreview', 'The effect of a draft gate on re
   stopped: view.int('The number of calls that the draft stops.'),
   newlyStopped: view.int('The number of calls that the draft stops and the current gate lets pass.'),
   newlyPassing: view.int('The number of calls that the draft lets pass and the current gate stops.'),
+  calls: z.array(ToolCall).describe('The newest of the evaluated calls, at most 200.'),
   newlyStoppedCalls: z.array(ToolCall).describe('The newest calls of newlyStopped, at most 20.'),
   newlyPassingCalls: z.array(ToolCall).describe('The newest calls of newlyPassing, at most 20.'),
 })
@@ -155,6 +157,7 @@ function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePrev
     stopped: judged.filter((one) => one.wouldStop).length,
     newlyStopped: newlyStopped.length,
     newlyPassing: newlyPassing.length,
+    calls: judged.slice(0, maxReturned).map((one) => one.call),
     newlyStoppedCalls: newlyStopped.slice(0, maxShown),
     newlyPassingCalls: newlyPassing.slice(0, maxShown),
   }

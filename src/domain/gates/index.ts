@@ -6,6 +6,7 @@ export {
   alwaysBy,
   gateOf,
   gateSource,
+  strictestOf,
   verdictChoice,
   whenGiven,
   type GateInput,

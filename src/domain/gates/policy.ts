@@ -193,6 +193,14 @@ export function gateOf(definition: {
   return { ...(definition.defaultGate ?? { ...gateDefaults, mode: 'NEVER' }), source: 'DEFAULT' }
 }
 
+const modes: readonly GateMode[] = ['NEVER', 'WHEN', 'ALWAYS']
+
+/** The strictest gate of several actions: the one that stops most, of such the one that needs most people. */
+export function strictestOf<Gate extends GatePolicy>(gates: readonly Gate[]): Gate | undefined {
+  const rank = ({ mode, quorum }: Gate) => modes.indexOf(mode) * 100 + quorum
+  return gates.toSorted((a, b) => rank(b) - rank(a))[0]
+}
+
 /** The policy without its condition: it stops every call. Null: the default one. */
 export function alwaysBy(policy: GatePolicy | null): GatePolicy {
   return { ...gateDefaults, ...policy, mode: 'ALWAYS', when: null }

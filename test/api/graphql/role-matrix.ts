@@ -70,6 +70,7 @@ export const matrix: Record<string, Line> = {
   platformActions: line(everyone),
   evaluateGate: line(everyone),
   previewGate: line(readers),
+  gateAdvice: line(readers),
   toolCall: line(everyone, 'OWN'),
   toolCalls: line(readers),
   agent: line(everyone, 'OPEN'),

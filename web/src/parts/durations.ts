@@ -30,3 +30,23 @@ export function agoText(at: number, now: number): string {
   if (s < 86_400) return t('{h} h ago', { h: Math.floor(s / 3600) })
   return s < 7 * 86_400 ? t('{d} d ago', { d: Math.floor(s / 86_400) }) : day.format(at)
 }
+
+const units = [
+  { seconds: 86_400, text: (d: number) => t('{d} d', { d }), names: /^[dt]/ },
+  { seconds: 3600, text: (h: number) => t('{h} h', { h }), names: /^(?:h|std|stunde)/ },
+  { seconds: 60, text: (min: number) => t('{min} min', { min }), names: /^m/ },
+  { seconds: 1, text: (s: number) => t('{s} s', { s }), names: /^s/ },
+]
+
+/** Whole seconds in the largest unit that is whole: 300 are 5 min. */
+export function spanText(seconds: number): string {
+  const unit = units.find((one) => seconds % one.seconds === 0)
+  return unit ? unit.text(seconds / unit.seconds) : ''
+}
+
+/** The seconds of a text such as `5 min`, `1 h` or `7 days`; NaN when it is none. */
+export function spanFrom(text: string): number {
+  const [, count = '', name = ''] = /^(\d+)\s*([a-z]+)\.?$/i.exec(text.trim()) ?? []
+  const unit = units.find(({ names }) => names.test(name.toLowerCase()))
+  return unit && count !== '' ? Number(count) * unit.seconds : NaN
+}

@@ -19,6 +19,8 @@ interface FieldProps {
   /** Faults of the last mutation; those whose path has `name` stand at the field. */
   issues?: readonly Issue[]
   name?: string
+  /** Values that are offered while one writes. */
+  options?: readonly string[]
 }
 
 export function Field({
@@ -31,6 +33,7 @@ export function Field({
   type = 'text',
   issues = none,
   name,
+  options,
 }: FieldProps) {
   const id = useId()
   const own = name === undefined ? [] : issues.filter(({ path }) => path[1] === name || path[0] === name)
@@ -46,11 +49,19 @@ export function Field({
         value={value}
         required={isRequired}
         placeholder={placeholder}
+        list={options && `${id}-offers`}
         autoComplete="off"
         aria-invalid={own.length > 0 || undefined}
         aria-describedby={described || undefined}
         onChange={(event) => onChange(event.target.value)}
       />
+      {options && (
+        <datalist id={`${id}-offers`}>
+          {options.map((option) => (
+            <option key={option} value={option} />
+          ))}
+        </datalist>
+      )}
       {hint && (
         <p id={`${id}-hint`} className="small mute">
           {hint}

@@ -90,10 +90,11 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
   const faults: DraftFault[] = []
   const fault = (name: string, message: string) => void faults.push({ path: [name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
-  if (!isBetween(timeoutSeconds, 5, 604_800)) fault('timeoutSeconds', t('must be 5 seconds to 7 days'))
+  if (!isBetween(timeoutSeconds, 5, 604_800))
+    fault('timeoutSeconds', t('must be 5 s to 7 d, such as 5 min, 1 h or 2 d'))
   if (!isBetween(quorum, 1, 10)) fault('quorum', t('must be 1 to 10'))
   if (escalateAfterSeconds !== null && !isBetween(escalateAfterSeconds, 1, timeoutSeconds - 1))
-    fault('escalateAfterSeconds', t('must be at least 1 second and less than the time to decide'))
+    fault('escalateAfterSeconds', t('must be at least 1 s and less than the time to decide'))
   if (faults.length > 0) return { faults }
   return {
     input: {
@@ -152,6 +153,9 @@ export function switchForm(draft: Draft): Draft | null {
     return null
   }
 }
+
+/** A gate of the API without where it comes from. */
+export const policyOf = ({ source: _source, ...policy }: Policy & { source?: unknown }): Policy => policy
 
 /** A gate of the API as its input. */
 export function gateInputOf(

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Issue } from '../api/outcome.ts'
 import { ConditionRows } from './gate-conditions.tsx'
 import { switchForm, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
+import { spanFrom, spanText } from './durations.ts'
 import { Field } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import { JsonField, issuesAt } from './long-fields.tsx'
@@ -16,7 +17,8 @@ const modes: readonly { mode: Mode; word: string; about: string }[] = [
   { mode: 'ALWAYS', word: t('Always'), about: t('Every call waits for a person.') },
   { mode: 'WHEN', word: t('When|condition'), about: t('Calls that match the conditions wait for a person.') },
 ]
-const roles: readonly Role[] = ['ADMIN', 'APPROVER', 'DEVELOPER', 'CALLER', 'VIEWER']
+/** The roles that may decide. One that a gate has beside them stays until it is removed. */
+const deciders: readonly Role[] = ['ADMIN', 'APPROVER']
 
 interface Props {
   draft: Draft
@@ -25,18 +27,21 @@ interface Props {
   schema: Schema | null
   /** Whether the gate can have a sentence of its own. */
   hasTitle: boolean
+  /** Whether conditions can be written. */
+  hasConditions?: boolean
   faults: readonly DraftFault[]
   /** Faults that the server found in the gate; their paths begin at the gate. */
   issues: readonly Issue[]
 }
 
-export function GateFields({ draft, onChange, schema, hasTitle, faults, issues }: Props) {
+export function GateFields(props: Props) {
+  const { draft, onChange, schema, hasTitle, hasConditions = true, faults, issues } = props
   const set = (part: Partial<Draft>) => onChange({ ...draft, ...part })
   return (
     <div className="gate-fields">
       <fieldset className="gate-modes">
         <legend className="label">{t('Stops calls')}</legend>
-        {modes.map(({ mode, word, about }) => (
+        {modes.slice(0, hasConditions ? 3 : 2).map(({ mode, word, about }) => (
           <label key={mode} className="row">
             <input
               type="radio"
@@ -148,9 +153,18 @@ interface DecidersProps {
   faults: readonly DraftFault[]
 }
 
+const flags = [
+  { key: 'excludeRequester', label: t('The requester can’t approve') },
+  {
+    key: 'verdictLinks',
+    label: t('Recipients of a webhook may decide by a link and a code, without signing in'),
+  },
+  { key: 'responses', label: t('Approvers may answer in place of the tool') },
+] as const
+
 function Deciders({ draft, set, faults }: DecidersProps) {
-  const faultOf = (name: string) => faults.find(({ path }) => path[0] === name)?.message
   const isOn = draft.escalateAfterSeconds !== null
+  const [first] = useState(draft.approvers)
   const toggle = (role: Role) =>
     set({
       approvers: draft.approvers.includes(role)
@@ -160,16 +174,19 @@ function Deciders({ draft, set, faults }: DecidersProps) {
   return (
     <>
       <div className="gate-numbers">
-        <NumberField
+        <Field
+          type="number"
           label={t('Approvals by different people')}
-          value={draft.quorum}
-          fault={faultOf('quorum')}
-          onChange={(quorum) => set({ quorum })}
+          name="quorum"
+          value={Number.isNaN(draft.quorum) ? '' : String(draft.quorum)}
+          issues={faults}
+          onChange={(quorum) => set({ quorum: quorum === '' ? NaN : Number(quorum) })}
         />
-        <NumberField
-          label={t('Time to decide, in seconds')}
+        <SpanField
+          label={t('Time to decide')}
+          name="timeoutSeconds"
           value={draft.timeoutSeconds}
-          fault={faultOf('timeoutSeconds')}
+          faults={faults}
           onChange={(timeoutSeconds) => set({ timeoutSeconds })}
         />
       </div>
@@ -177,37 +194,23 @@ function Deciders({ draft, set, faults }: DecidersProps) {
         <legend className="label">
           {t('Who may decide; none selected: everyone with approvals:Decide')}
         </legend>
-        {roles.map((role) => (
+        {[...new Set([...deciders, ...first])].map((role) => (
           <label key={role} className="row">
             <input type="checkbox" checked={draft.approvers.includes(role)} onChange={() => toggle(role)} />
             {wordsOf(role)}
           </label>
         ))}
       </fieldset>
-      <label className="row">
-        <input
-          type="checkbox"
-          checked={draft.excludeRequester}
-          onChange={(event) => set({ excludeRequester: event.target.checked })}
-        />
-        {t('The requester can’t approve')}
-      </label>
-      <label className="row">
-        <input
-          type="checkbox"
-          checked={draft.verdictLinks}
-          onChange={(event) => set({ verdictLinks: event.target.checked })}
-        />
-        {t('Recipients of a webhook may decide by a link and a code, without signing in')}
-      </label>
-      <label className="row">
-        <input
-          type="checkbox"
-          checked={draft.responses}
-          onChange={(event) => set({ responses: event.target.checked })}
-        />
-        {t('Approvers may answer in place of the tool')}
-      </label>
+      {flags.map(({ key, label }) => (
+        <label key={key} className="row">
+          <input
+            type="checkbox"
+            checked={draft[key]}
+            onChange={(event) => set({ [key]: event.target.checked })}
+          />
+          {label}
+        </label>
+      ))}
       <label className="row">
         <input
           type="checkbox"
@@ -224,10 +227,11 @@ function Deciders({ draft, set, faults }: DecidersProps) {
       </label>
       {isOn && (
         <div className="gate-numbers">
-          <NumberField
-            label={t('Escalate after, in seconds')}
+          <SpanField
+            label={t('Escalate after')}
+            name="escalateAfterSeconds"
             value={draft.escalateAfterSeconds ?? 0}
-            fault={faultOf('escalateAfterSeconds')}
+            faults={faults}
             onChange={(escalateAfterSeconds) => set({ escalateAfterSeconds })}
           />
         </div>
@@ -236,24 +240,31 @@ function Deciders({ draft, set, faults }: DecidersProps) {
   )
 }
 
-interface NumberProps {
+interface SpanProps {
   label: string
+  name: string
   value: number
-  fault: string | undefined
+  faults: readonly DraftFault[]
   onChange(value: number): void
 }
 
-function NumberField({ label, value, fault, onChange }: NumberProps) {
+const offers = [300, 3600, 86_400, 604_800]
+
+/** A time as `5 min`, with some that are offered. It keeps the text that is being written. */
+function SpanField({ label, name, value, faults, onChange }: SpanProps) {
+  const [text, setText] = useState(spanText(value))
+  const shown = Object.is(spanFrom(text), value) ? text : spanText(value)
   return (
-    <label>
-      <span>{label}</span>
-      <input
-        type="number"
-        value={Number.isNaN(value) ? '' : value}
-        aria-invalid={fault ? true : undefined}
-        onChange={(event) => onChange(event.target.valueAsNumber)}
-      />
-      {fault && <small className="tone-bad">{fault}</small>}
-    </label>
+    <Field
+      label={label}
+      name={name}
+      value={shown}
+      options={offers.map(spanText)}
+      issues={faults}
+      onChange={(next) => {
+        setText(next)
+        onChange(spanFrom(next))
+      }}
+    />
   )
 }

@@ -1,6 +1,7 @@
 /** A gate in a few words, and as a badge. */
 import type { Mode } from './gate-draft.ts'
-import { t, plural } from '../texts/texts.tsx'
+import { spanText } from './durations.ts'
+import { t } from '../texts/texts.tsx'
 
 interface Summary {
   mode: Mode
@@ -51,14 +52,6 @@ export function GateBadge({ gate }: { gate: Summary }) {
       {gate.mode !== 'NEVER' && gate.quorum > 1 && t(', {quorum} people', { quorum: gate.quorum })}
     </span>
   )
-}
-
-/** A span in its largest whole unit: 300 seconds are 5 minutes. */
-export function spanText(seconds: number): string {
-  if (seconds % 86_400 === 0) return plural(seconds / 86_400, '1 day', '{count} days')
-  if (seconds % 3600 === 0) return plural(seconds / 3600, '1 hour', '{count} hours')
-  if (seconds % 60 === 0) return plural(seconds / 60, '1 minute', '{count} minutes')
-  return plural(seconds, '1 second', '{count} seconds')
 }
 
 /** The whole rule as a sentence. */

@@ -52,6 +52,7 @@ export const listMaxima: Record<string, number> = {
   'DecideApprovalsPayload.outcomes': 50,
   'Approval.maskedPaths': 200,
   'GatePolicy.approvers': 5,
+  'GatePreview.calls': 200,
   'GatePreview.newlyPassingCalls': 20,
   'GatePreview.newlyStoppedCalls': 20,
   'GateRequirement.approvers': 10,

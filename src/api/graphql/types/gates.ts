@@ -3,7 +3,10 @@
  * person confirms or rejects.
  */
 import {
+  adviseGate,
   evaluateGate,
+  type GateAdvice,
+  gateAdvice,
   previewGate,
   type GateEvaluation,
   gateEvaluation,
@@ -46,8 +49,8 @@ export function addGateTypes(refs: Refs) {
   return { Policy, Input }
 }
 
-/** The two ways to try a gate without calling anything. */
-export function addGateTrials(refs: Refs, { Input }: GateTypes): void {
+/** The ways to try a gate without calling anything, and what the verdicts of the past say about it. */
+export function addGateTrials(refs: Refs, { Policy, Input }: GateTypes): void {
   const { builder } = refs
   const Evaluation = refs.shapes.implement(
     builder.objectRef<GateEvaluation>('GateEvaluation'),
@@ -87,6 +90,27 @@ export function addGateTrials(refs: Refs, { Input }: GateTypes): void {
         last: t.arg.int({ description: 'The number of recorded calls, 1 to 1,000. Default: 100.' }),
       },
       resolve: (_root, args, { ctx }) => previewGate(ctx, args),
+    }),
+  )
+  const Advice = refs.shapes.implement(builder.objectRef<GateAdvice>('GateAdvice'), gateAdvice, (t) => ({
+    gate: t.field({
+      type: Policy,
+      description: 'The gate of now with these calls let through, to be previewed and saved like any other.',
+      resolve: ({ gate }) => ({ ...gate, source: 'OPERATOR' as const }),
+    }),
+  }))
+  builder.queryField('gateAdvice', (t) =>
+    t.field({
+      type: Advice,
+      nullable: true,
+      description:
+        'Calls that the gate of a tool stops and people always approved in the last 30 days, at least 20 of the newest 1,000 ' +
+        'approvals; null when there are none. Permission: tools:Get, and approvals:List.',
+      args: {
+        toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
+        action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),
+      },
+      resolve: (_root, args, { ctx }) => adviseGate(ctx, args),
     }),
   )
 }

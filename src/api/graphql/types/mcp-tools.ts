@@ -1,8 +1,8 @@
 /** The kind mcp of tools in GraphQL: its connection, its gates and the actions that it serves. */
 import { authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
-import type { GatePolicy } from '../../../domain/gates/index.ts'
-import { loadCallables, mcpRelay } from '../../../domain/tools/index.ts'
+import { gateOf, strictestOf, type GatePolicy } from '../../../domain/gates/index.ts'
+import { loadCallables, mcpRelay, ownGateOf } from '../../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { addToolActions } from './tool-actions.ts'
 import { addUpstreams } from './upstreams.ts'
@@ -79,6 +79,13 @@ export function addMcpTool(
       type: [Gate],
       description: 'Gates of single actions; every other action has the gate of the tool.',
       resolve: (tool) => Object.entries(tool.mcp!.gates).map(([action, gate]) => ({ action, gate })),
+    }),
+    strictestGate: t.field({
+      type: gates.Policy,
+      description:
+        'The strictest gate of the actions that the tool serves; that of the tool while it serves none.',
+      resolve: async (tool, _args, { ctx }) =>
+        strictestOf((await loadCallables(ctx, [tool])).map(ownGateOf)) ?? gateOf(tool),
     }),
     relay: t.field({
       type: refs.shapes.object(mcpRelay),

@@ -1,6 +1,6 @@
 /** The gate of an agent, which adds to the gates of its tools. */
 import { useMutation } from '../../api/query.ts'
-import { newPolicy, type Policy } from '../../parts/gate-draft.ts'
+import { newPolicy, policyOf, type Policy } from '../../parts/gate-draft.ts'
 import { gateText } from '../../parts/gate-words.tsx'
 import { updateAgentMutation, type AgentDetail } from './documents.ts'
 import { GateForm, useGateForm } from '../../parts/gate-form.tsx'
@@ -8,14 +8,8 @@ import { t } from '../../texts/texts.tsx'
 
 const noGate: Policy = { ...newPolicy, mode: 'NEVER' }
 
-const policyOf = ({ gate }: AgentDetail): Policy => {
-  if (!gate) return noGate
-  const { source: _source, ...policy } = gate
-  return policy
-}
-
 export function AgentGate({ agent, reload }: { agent: AgentDetail; reload(): void }) {
-  const form = useGateForm(policyOf(agent))
+  const form = useGateForm(agent.gate ? policyOf(agent.gate) : noGate)
   const update = useMutation(updateAgentMutation)
   const { id, version: expectedVersion } = agent
   return (

@@ -4,7 +4,7 @@ import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.t
 import { faults } from '../../api/faults.ts'
 import { t } from '../../texts/texts.tsx'
 
-const gate = graphql(`
+export const gateParts = graphql(`
   fragment Gate on GatePolicy {
     mode
     when
@@ -50,13 +50,21 @@ const toolRow = graphql(
             message
           }
         }
+        strictestGate {
+          mode
+          source
+          quorum
+          approvers
+          timeoutSeconds
+          excludeRequester
+        }
         gates {
           action
         }
       }
     }
   `,
-  [gate],
+  [gateParts],
 )
 
 export const toolsQuery = graphql(
@@ -96,7 +104,7 @@ const action = graphql(
       }
     }
   `,
-  [gate],
+  [gateParts],
 )
 
 const toolDetail = graphql(
@@ -176,7 +184,7 @@ const toolDetail = graphql(
       }
     }
   `,
-  [gate, action],
+  [gateParts, action],
 )
 
 export const toolQuery = graphql(
@@ -242,7 +250,7 @@ export const platformActionsQuery = graphql(`
 export type ToolRow = FragmentOf<typeof toolRow>
 export type ToolDetail = FragmentOf<typeof toolDetail>
 export type Action = FragmentOf<typeof action>
-export type Gate = FragmentOf<typeof gate>
+export type Gate = FragmentOf<typeof gateParts>
 export type CreateInput = VariablesOf<typeof createToolMutation>['input']
 export type UpdateInput = VariablesOf<typeof updateToolMutation>['input']
 

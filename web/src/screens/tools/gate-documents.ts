@@ -2,6 +2,7 @@
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
+import { gateParts } from './documents.ts'
 
 export const previewQuery = graphql(`
   query PreviewGate($toolId: ID!, $action: String, $gate: GateInput!) {
@@ -10,6 +11,10 @@ export const previewQuery = graphql(`
       stopped
       newlyStopped
       newlyPassing
+      calls {
+        id
+        arguments
+      }
       newlyStoppedCalls {
         id
         name
@@ -25,6 +30,24 @@ export const previewQuery = graphql(`
     }
   }
 `)
+
+export const adviceQuery = graphql(
+  `
+    query GateAdvice($toolId: ID!, $action: String) {
+      gateAdvice(toolId: $toolId, action: $action) {
+        kind
+        title
+        value
+        approved
+        since
+        gate {
+          ...Gate
+        }
+      }
+    }
+  `,
+  [gateParts],
+)
 
 const gateChange = graphql(
   `
@@ -65,4 +88,5 @@ export const gateChangesQuery = graphql(
 export const decideChangeMutation = command('decideGateChange')
 
 export type GateChange = FragmentOf<typeof gateChange>
+export type Advice = NonNullable<ResultOf<typeof adviceQuery>['gateAdvice']>
 export type Preview = ResultOf<typeof previewQuery>['previewGate']

@@ -1,5 +1,5 @@
 /** Editing one gate: it is saved only after its effect on recorded calls was looked at. */
-import { useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { writeJson } from '../../../../src/core/exact-json.ts'
 import { ask } from '../../api/client.ts'
 import { useMutation } from '../../api/query.ts'
@@ -9,6 +9,8 @@ import type { Schema } from '../../parts/schema-form-resolve.ts'
 import { Failure } from '../../parts/states.tsx'
 import { updateToolMutation, type ToolDetail } from './documents.ts'
 import { previewQuery, type Preview } from './gate-documents.ts'
+import { GateAdvice } from './gate-advice.tsx'
+import { GateHistogram } from './gate-histogram.tsx'
 import { gateUpdate, gateProposal } from './gate-inputs.ts'
 import { GatePreviewView } from './gate-preview.tsx'
 import { GateForm, useGateForm } from '../../parts/gate-form.tsx'
@@ -31,6 +33,14 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
   const update = useMutation(updateToolMutation)
   return (
     <div className="gate-editor">
+      <GateAdvice
+        tool={tool}
+        action={action}
+        onTake={(advised) => {
+          form.start(advised)
+          preview.runSoon()
+        }}
+      />
       <GateForm
         form={form}
         hasOwn={hasOwn}
@@ -56,6 +66,14 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
         {action === null && (tool.__typename === 'McpTool' || tool.__typename === 'PlatformTool') && (
           <PreviewAction tool={tool} value={preview.action} onChange={preview.setAction} />
         )}
+        <GateHistogram
+          draft={form.draft}
+          calls={preview.calls}
+          onChange={(draft) => {
+            form.setDraft(draft)
+            preview.runSoon()
+          }}
+        />
         <GatePreviewView preview={preview.shown} isRunning={preview.isRunning} />
         {preview.error !== null && <Failure error={preview.error} />}
       </GateForm>
@@ -85,6 +103,9 @@ function PreviewAction({
   )
 }
 
+/** Time without a change before a draft is looked at by itself, in milliseconds. */
+const quietMs = 300
+
 /** The effect of a draft, and whether it was looked at as it stands now. */
 function usePreview(tool: ToolDetail, own: string | null, input: PolicyInput | null) {
   const first = 'actions' in tool ? (tool.actions[0]?.action ?? null) : null
@@ -106,6 +127,28 @@ function usePreview(tool: ToolDetail, own: string | null, input: PolicyInput | n
     }
     setRunning(false)
   }
+  // What was dragged or taken over is looked at by itself, once it stands still.
+  const [wanted, setWanted] = useState(0)
+  const runWanted = useEffectEvent(() => void run())
+  useEffect(() => {
+    if (wanted === 0) return
+    const timer = setTimeout(runWanted, quietMs)
+    return () => clearTimeout(timer)
+  }, [wanted])
   const isCurrent = known?.key === key
-  return { run, action, setAction, isRunning, error, isCurrent, shown: isCurrent ? known.preview : null }
+  return {
+    run,
+    runSoon: () => setWanted((times) => times + 1),
+    action,
+    setAction: (next: string) => {
+      setKnown(null)
+      setAction(next)
+    },
+    isRunning,
+    error,
+    isCurrent,
+    shown: isCurrent ? known.preview : null,
+    /** The calls of the last preview, also while the draft is another one. */
+    calls: known?.preview.calls ?? [],
+  }
 }

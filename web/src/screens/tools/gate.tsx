@@ -1,8 +1,8 @@
 /** The gate of a tool: its fields, what it would have done with recorded calls, and saving or proposing it. */
-import { useState } from 'react'
 import { isObject } from '../../../../src/core/exact-json.ts'
+import { useAddress } from '../../parts/address.ts'
 import { Choice } from '../../parts/fields.tsx'
-import { gateInputOf } from '../../parts/gate-draft.ts'
+import { policyOf } from '../../parts/gate-draft.ts'
 import { gateText } from '../../parts/gate-words.tsx'
 import type { Schema } from '../../parts/schema-form-resolve.ts'
 import type { Gate, ToolDetail } from './documents.ts'
@@ -17,14 +17,18 @@ interface Props {
 }
 
 export function GateTab({ tool, reload }: Props) {
-  const [action, setAction] = useState<string | null>(null)
+  // The action is in the address, so that the page of an upstream can lead to its gate.
+  const { params, replace } = useAddress()
+  const hasActions = tool.__typename === 'McpTool'
+  const action =
+    (hasActions && tool.actions.find((one) => one.action === params.get('action'))?.action) || null
   const own = tool.__typename === 'McpTool' ? tool.gates.find((one) => one.action === action) : undefined
   const policy: Gate = own?.gate ?? tool.gate
   return (
     <section className="stack" aria-label={t('Gate')}>
       <HeldChanges tool={tool} reload={reload} />
       <PendingGateChanges targetId={tool.id} />
-      {tool.__typename === 'McpTool' && tool.actions.length > 0 && (
+      {hasActions && tool.actions.length > 0 && (
         <div className="action-choice">
           <Choice
             label={t('Gate of')}
@@ -38,7 +42,7 @@ export function GateTab({ tool, reload }: Props) {
                   : one.action,
               })),
             ]}
-            onChange={(value) => setAction(value === '' ? null : value)}
+            onChange={(value) => replace({ action: value === '' ? null : value })}
           />
         </div>
       )}
@@ -51,12 +55,7 @@ export function GateTab({ tool, reload }: Props) {
         tool={tool}
         action={action}
         hasOwn={action === null ? tool.gate.source === 'OPERATOR' : own !== undefined}
-        policy={{
-          ...gateInputOf(policy),
-          when: policy.when,
-          escalateAfterSeconds: policy.escalateAfterSeconds,
-          title: policy.title,
-        }}
+        policy={policyOf(policy)}
         schema={schemaOf(tool, action)}
         reload={reload}
       />

@@ -1,14 +1,17 @@
 /** A new tool: first its kind, then its fields. */
 import './tools.css'
 import { Link, useSearchParams } from 'wouter'
+import type { Issue } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { useProject } from '../../api/session.ts'
 import { DefinitionFields } from './definition-fields.tsx'
 import { createToolMutation, type Kind } from './documents.ts'
 import { draftNames, newDraft, type ToolDraft } from './tool-draft.ts'
+import { objectFrom } from './tool-config.ts'
 import { createInputOf } from './tool-input.ts'
 import { CreateForm } from '../../parts/definition-form.tsx'
-import { Check } from '../../parts/long-fields.tsx'
+import { inputOf } from '../../parts/gate-draft.ts'
+import { GateFields } from '../../parts/gate-fields.tsx'
 import { NewPage } from '../../parts/detail-page.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
@@ -74,21 +77,38 @@ function NewDefinition({ kind }: { kind: Kind }) {
       renderFields={(fields) => (
         <>
           <DefinitionFields kind={kind} {...fields} />
-          <AsksFirst {...fields} />
+          <FirstGate kind={kind} {...fields} />
         </>
       )}
     />
   )
 }
 
-/** The gate that a new tool begins with. */
-function AsksFirst({ draft, onChange }: { draft: ToolDraft; onChange(draft: ToolDraft): void }) {
+interface FirstGateProps {
+  kind: Kind
+  draft: ToolDraft
+  onChange(draft: ToolDraft): void
+  issues: readonly Issue[]
+}
+
+/** The gate that a new tool begins with. What its conditions are about is known of tools that have a schema of their own. */
+function FirstGate({ kind, draft, onChange, issues }: FirstGateProps) {
+  const hasSchema = kind === 'http' || kind === 'client'
+  const written = inputOf(draft.gate)
   return (
-    <Check
-      label={draftNames.asksFirst}
-      value={draft.asksFirst}
-      onChange={(asksFirst) => onChange({ ...draft, asksFirst })}
-      hint={t('Calls wait in the inbox. Set when, and for whom, under Gate once the tool exists.')}
-    />
+    <section className="gate-editor" aria-label={draftNames.gate}>
+      <h2>{draftNames.gate}</h2>
+      <GateFields
+        draft={draft.gate}
+        onChange={(gate) => onChange({ ...draft, gate })}
+        schema={hasSchema ? objectFrom(draft.inputSchema, [], []) : null}
+        hasTitle={hasSchema && draft.gate.mode !== 'NEVER'}
+        hasConditions={hasSchema}
+        faults={'faults' in written ? written.faults : []}
+        issues={issues.flatMap(({ path, message }) =>
+          path[1] === 'gate' ? [{ path: path.slice(1), message }] : [],
+        )}
+      />
+    </section>
   )
 }

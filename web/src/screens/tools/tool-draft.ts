@@ -1,5 +1,6 @@
 /** A tool while it is edited: its fields as texts. Pure. */
 import { writeJson } from '../../../../src/core/exact-json.ts'
+import { draftOf, newPolicy, type Draft as GateDraft } from '../../parts/gate-draft.ts'
 import { kinds, type Kind, type ToolDetail } from './documents.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -12,8 +13,8 @@ export interface ToolDraft {
   title: string
   description: string
   agentsOnly: boolean
-  /** Whether a new tool begins with a gate that stops every call. */
-  asksFirst: boolean
+  /** The gate that a new tool begins with. */
+  gate: GateDraft
   timeoutMs: string
   idempotent: Hint
   outputSchema: string
@@ -54,7 +55,7 @@ export const newDraft: ToolDraft = {
   title: '',
   description: '',
   agentsOnly: false,
-  asksFirst: false,
+  gate: draftOf({ ...newPolicy, mode: 'NEVER' }),
   timeoutMs: '',
   idempotent: 'none',
   outputSchema: '',
@@ -92,7 +93,7 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   title: t('Title'),
   description: t('Description for the model'),
   agentsOnly: t('Only agents may call it'),
-  asksFirst: t('A person decides about each call'),
+  gate: t('Gate'),
   timeoutMs: t('Time limit of a call'),
   idempotent: t('May be repeated after a crash'),
   outputSchema: t('Schema of the result'),

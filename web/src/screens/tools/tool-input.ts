@@ -1,6 +1,7 @@
 /** The inputs of createTool and updateTool that the fields of an edited tool mean. Pure. */
 import type { Issue } from '../../api/outcome.ts'
 import { changedNames } from '../../parts/rebase.ts'
+import { inputOf, type PolicyInput } from '../../parts/gate-draft.ts'
 import type { CreateInput, Kind, ToolDetail, UpdateInput } from './documents.ts'
 import { configOf, objectFrom } from './tool-config.ts'
 import { kindOf, newDraft, type Hint, type ToolDraft } from './tool-draft.ts'
@@ -18,7 +19,7 @@ export function createInputOf(kind: Kind, draft: ToolDraft): FieldsInput<Omit<Cr
     name: draft.name.trim(),
     ...commonOf(draft, issues),
     config: configOf(kind, draft, [], issues),
-    gate: draft.asksFirst ? ({ mode: 'ALWAYS' } as const) : null,
+    gate: gateOf(draft, issues),
   }
   return issues.length > 0 ? { issues } : { input: withoutNull(input) as typeof input }
 }
@@ -44,6 +45,15 @@ export function updateInputOf(
     : {}
   if (issues.length > 0) return { issues }
   return { input: { id: tool.id, expectedVersion: tool.version, ...Object.fromEntries(common), ...config } }
+}
+
+/** None unless it stops calls: what the tool says about itself counts then. */
+function gateOf({ gate }: ToolDraft, issues: Issue[]): PolicyInput | null {
+  if (gate.mode === 'NEVER') return null
+  const written = inputOf(gate)
+  if ('input' in written) return written.input
+  issues.push(...written.faults.map(({ path, message }) => ({ path: ['input', 'gate', ...path], message })))
+  return null
 }
 
 function commonOf(draft: ToolDraft, issues: Issue[]) {

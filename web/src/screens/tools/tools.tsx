@@ -113,7 +113,7 @@ function Row({ tool }: { tool: ToolRow }) {
         )}
       </td>
       <td>
-        <GateBadge gate={tool.gate} />
+        <GateBadge gate={tool.__typename === 'McpTool' ? tool.strictestGate : tool.gate} />
         {own > 0 && (
           <div className="small mute">
             {plural(own, '1 action has its own', '{count} actions have their own')}

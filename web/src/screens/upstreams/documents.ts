@@ -14,6 +14,19 @@ const upstreamTool = graphql(`
       kind
       issuer
     }
+    actions {
+      action
+      runtimeName
+      inputSchema
+      gate {
+        mode
+        source
+        quorum
+        approvers
+        timeoutSeconds
+        excludeRequester
+      }
+    }
     upstream {
       status
       era
@@ -52,7 +65,26 @@ export const upstreamQuery = graphql(
   [upstreamTool],
 )
 
-/** What the server has changed lately, the newest last. */
+/** When its actions were called last, and how often they failed. */
+export const callsQuery = graphql(`
+  query UpstreamCalls($projectId: ID, $toolId: ID!, $from: DateTime!) {
+    toolCalls(projectId: $projectId, filter: { toolId: $toolId }, first: 100) {
+      nodes {
+        name
+        createdAt
+      }
+    }
+    statistics(projectId: $projectId, from: $from, bucket: DAY) {
+      tools {
+        name
+        calls
+        errors
+        unknown
+      }
+    }
+  }
+`)
+
 export const refreshMutation = command('refreshUpstream')
 
 export const connectMutation = graphql(`
@@ -75,6 +107,7 @@ export type UpstreamRow = FragmentOf<typeof upstreamTool>
 export const upstreamTypes = [
   'UPSTREAM_CHANGED',
   'UPSTREAM_STATUS',
+  'GATE_CHANGED',
   'TOOL_CREATED',
   'TOOL_UPDATED',
   'TOOL_DELETED',

@@ -1,14 +1,19 @@
 /** One upstream: its state, its tools, what changed while one looked, and the ways to mend it. */
 import { useState } from 'react'
+import { Link } from 'wouter'
+import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
 import { ActionButton, Confirm } from '../../parts/confirm.tsx'
 import { DetailPage } from '../../parts/detail-page.tsx'
 import { Fact } from '../../parts/fact.tsx'
+import { GateBadge } from '../../parts/gate-words.tsx'
+import { JsonText } from '../../parts/json-view.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { useAction } from '../../parts/use-action.ts'
 import { catalogChanges } from './changes.ts'
 import {
+  callsQuery,
   connectMutation,
   disconnectMutation,
   refreshMutation,
@@ -18,7 +23,7 @@ import {
 } from './documents.ts'
 import { UpstreamStatus } from '../../parts/upstream-status.tsx'
 import { wordsOf } from '../../parts/badge.tsx'
-import { t, T } from '../../texts/texts.tsx'
+import { plural, t, T } from '../../texts/texts.tsx'
 
 export function UpstreamScreen({ id }: { id: string }) {
   const read = useQuery(upstreamQuery, { id }, { eventTypes: upstreamTypes })
@@ -156,6 +161,8 @@ function Catalog({ tool }: { tool: UpstreamRow }) {
   const { added, changed, removed } = catalogChanges(first, tools)
   const mark = (name: string) =>
     added.includes(name) ? t('new') : changed.includes(name) ? t('changed') : null
+  const [from] = useState(() => new Date(Date.now() - 7 * 86_400_000).toISOString())
+  const calls = useQuery(callsQuery, { toolId: tool.id, from }).data
   if (tools.length === 0) return null
   return (
     <section aria-label={t('Tools of the server')}>
@@ -166,18 +173,64 @@ function Catalog({ tool }: { tool: UpstreamRow }) {
         </p>
       )}
       <ul className="catalog">
-        {tools.map(({ name, title, description }) => (
-          <li key={name}>
-            <span className="mono">
-              <Foreign text={name} max={80} />
-            </span>
-            {mark(name) && <span className="tone-warn small">{mark(name)}</span>}
-            <span className="mute">
-              <Foreign text={title ?? description} max={200} />
-            </span>
-          </li>
+        {tools.map((one) => (
+          <CatalogTool key={one.name} tool={tool} shown={one} mark={mark(one.name)} calls={calls} />
         ))}
       </ul>
     </section>
+  )
+}
+
+interface CatalogToolProps {
+  tool: UpstreamRow
+  shown: NonNullable<UpstreamRow['upstream']>['tools'][number]
+  mark: string | null
+  calls: ResultOf<typeof callsQuery> | undefined
+}
+
+/** One tool of the server: its gate, which leads to where it is set, what became of its calls, and its schema. */
+function CatalogTool({ tool, shown: { name, title, description }, mark, calls }: CatalogToolProps) {
+  const action = tool.actions.find((one) => one.action === name)
+  const last = calls?.toolCalls.nodes.find((call) => call.name === action?.runtimeName)
+  const counts = calls?.statistics.tools.find((one) => one.name === action?.runtimeName)
+  const failed = counts ? counts.errors + counts.unknown : 0
+  return (
+    <li aria-label={name}>
+      <span className="mono">
+        <Foreign text={name} max={80} />
+      </span>
+      {mark && <span className="tone-warn small">{mark}</span>}
+      {action ? (
+        <Link href={`/tools/${tool.id}?tab=gate&action=${encodeURIComponent(name)}`}>
+          <GateBadge gate={action.gate} />
+        </Link>
+      ) : (
+        <span className="small mute">{t('not served')}</span>
+      )}
+      <span className="mute">
+        <Foreign text={title ?? description} max={200} />
+      </span>
+      {last && (
+        <span className="small mute">
+          <T text="last call {time}" time={<Ago at={last.createdAt} />} />
+        </span>
+      )}
+      {failed > 0 && (
+        <span className="small tone-bad">
+          {plural(
+            counts!.calls,
+            '{failed} of 1 call failed in 7 days',
+            '{failed} of {count} calls failed in 7 days',
+            { failed },
+          )}
+        </span>
+      )}
+      {action && (
+        <details>
+          <summary className="small">{t('Schema')}</summary>
+          <JsonText value={action.inputSchema} />
+        </details>
+      )}
+    </li>
   )
 }
