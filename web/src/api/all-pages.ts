@@ -3,7 +3,7 @@ import { ask, RequestError, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import type { Connection } from './pages.ts'
 
-/** The most rows of a list that are read. */
+/** The most rows of a list that are read for a file. */
 export const mostRows = 10_000
 
 interface Reading<Node> {
@@ -11,17 +11,20 @@ interface Reading<Node> {
   /** Called after each page, with what has been read so far. */
   onRead(count: number, nodes: readonly Node[]): void
   pageSize?: number
+  /** The most nodes that are read. */
+  most?: number
 }
 
 /**
- * All nodes of a connection, at most `mostRows`; `isCut` says that there are more. The document takes `$first` and
- * `$after`. Waits where the server limits requests, and asks for less where a page is too large. Throws RequestError, and an AbortError when it is cancelled.
+ * All nodes of a connection, at most `most`; `isCut` says that there are more. The document takes `$first` and `$after`.
+ * Waits where the server limits requests, and asks for less where a page is too large. Throws RequestError, and an AbortError
+ * when it is cancelled.
  */
 export async function readAll<Result, Variables extends { first: number; after?: string | null }, Node>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Omit<CallerVariables<Variables>, 'first' | 'after'>,
   of: (data: Result) => Connection<Node>,
-  { signal, onRead, pageSize = 50 }: Reading<Node>,
+  { signal, onRead, pageSize = 50, most = mostRows }: Reading<Node>,
 ): Promise<{ nodes: Node[]; isCut: boolean }> {
   const nodes: Node[] = []
   let after: string | null = null
@@ -41,7 +44,7 @@ export async function readAll<Result, Variables extends { first: number; after?:
     nodes.push(...more)
     onRead(nodes.length, nodes)
     after = pageInfo.endCursor
-    if (!pageInfo.hasNextPage || nodes.length >= mostRows) return { nodes, isCut: pageInfo.hasNextPage }
+    if (!pageInfo.hasNextPage || nodes.length >= most) return { nodes, isCut: pageInfo.hasNextPage }
   }
 }
 

@@ -106,6 +106,8 @@ const foundQuery = graphql(`
 
 /** The most entries of a page, and of a read by ids. */
 const pageSize = 100
+/** The most rows that are read: half of what the server lets one person ask in a minute. */
+const most = 5_000
 
 /** Events after which a request does not wait any more. */
 const finalTypes: ReadonlySet<string> = new Set(['APPROVAL_DECIDED', 'APPROVAL_EXPIRED', 'APPROVAL_VOIDED'])
@@ -181,12 +183,15 @@ export function usePending() {
       show(whole)
     }
     try {
-      if (due !== null && before.isWhole)
+      // What is beyond the end of the list moves up when half of it has been decided.
+      const isSpent = before.isCut && before.rows.size < most / 2
+      if (due !== null && before.isWhole && !isSpent)
         return keep({ ...before, rows: await withChanges(before.rows, due, signal) })
       const byId = (nodes: readonly PendingRow[]) => new Map(nodes.map((node) => [node.id, node]))
       const { nodes, isCut } = await readAll(pendingQuery, {}, (data) => data.approvals, {
         signal,
         pageSize,
+        most,
         onRead: (_count, read) => {
           if (!before.isWhole) show({ rows: byId(read), isWhole: false, isCut: false })
         },

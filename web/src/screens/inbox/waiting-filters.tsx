@@ -138,19 +138,24 @@ interface ChooseProps {
 }
 
 export function ChooseAll({ questions: { all, isWhole, isCut }, waiting, chosen, onToggle }: ChooseProps) {
-  const { data } = useQuery(countQuery, {}, { eventTypes: questionTypes, skip: isWhole })
+  const { data } = useQuery(countQuery, {}, { eventTypes: questionTypes, skip: isWhole && !isCut })
   if (waiting === 0) return null
-  const total = isCut ? t('more than {count}', { count: waiting }) : numberText(waiting)
+  const total = numberText(waiting)
+  const tally = data?.approvalTally
+  const isAll = isWhole && !isCut
+  const counted = tally && {
+    count: all.size,
+    total: tally.isComplete
+      ? numberText(tally.total.pending)
+      : t('more than {count}', { count: tally.total.pending }),
+  }
   return (
     <>
-      {!isWhole && data && (
+      {!isAll && counted && (
         <p className="small mute inbox-reading" role="status">
-          {t('Reading {count} of {total} …', {
-            count: all.size,
-            total: data.approvalTally.isComplete
-              ? numberText(data.approvalTally.total.pending)
-              : t('more than {count}', { count: data.approvalTally.total.pending }),
-          })}
+          {isCut
+            ? t('{count} of {total} are listed, those that expire first', counted)
+            : t('Reading {count} of {total} …', counted)}
         </p>
       )}
       <label className="choose-all">
