@@ -9,7 +9,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
-import { Windowed, type Place } from '../../parts/windowed.tsx'
+import { LongList, type Place } from '../../parts/long-list.tsx'
 import type { PendingRow } from './pending.ts'
 import { mostAtOnce } from './rows.ts'
 import { totalsOf } from './totals.ts'
@@ -142,7 +142,7 @@ function BatchDialog({ verdict, questions, onClose }: DialogProps) {
       {/* It scrolls by itself, so that keys must reach it. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <div className="batch-list" role="group" aria-label={t('The calls')} tabIndex={0}>
-        <Windowed
+        <LongList
           className="rows"
           label={t('The calls')}
           count={listed.length}

@@ -4,7 +4,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { ClockTime, Countdown } from '../../parts/moments.tsx'
 import { Sentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { Windowed, type Place } from '../../parts/windowed.tsx'
+import { LongList, type Place } from '../../parts/long-list.tsx'
 import { numberText, t, T } from '../../texts/texts.tsx'
 import type { PendingRow } from './pending.ts'
 import type { Group, Item } from './waiting-view.ts'
@@ -31,7 +31,7 @@ interface Props {
 export function QuestionList(props: Props) {
   const { items, query, chosen, current, marked, isOpen, isUnfolded, onMark, onFold, onEnter } = props
   return (
-    <Windowed
+    <LongList
       className="rows"
       label={t('Waiting requests')}
       count={items.length}

@@ -26,7 +26,7 @@ interface Props {
   renderRow(at: number, place: Place): ReactNode
 }
 
-export function Windowed({ label, className, count, height, current = -1, renderRow }: Props) {
+export function LongList({ label, className, count, height, current = -1, renderRow }: Props) {
   const list = useRef<HTMLUListElement>(null)
   const [shown, setShown] = useState({ from: 0, to: 2 * around })
   const isLong = count > mostWhole
