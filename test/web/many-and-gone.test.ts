@@ -54,20 +54,17 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       const sent = await bytesOf(tab.page, '/graphql')
       await tab.page.reload()
       const rows = tab.page.locator('.question-row')
-      await tab.page.getByRole('checkbox', { name: 'Select the first 50 of more than 100' }).check()
-      await tab.page.getByText('50 of more than 100 selected').waitFor()
-      expect(await rows.getByRole('checkbox', { checked: true }).count()).toBe(50)
+      await tab.page.getByRole('checkbox', { name: 'Select all 500' }).check()
+      await tab.page.getByText('500 of 500 selected').waitFor()
       await tab.page.getByRole('button', { name: 'Clear' }).click()
-      for (const shown of [100, 200, 300, 400]) {
-        await expect.poll(() => rows.count()).toBe(shown)
-        const more = tab.page.getByRole('button', { name: 'Show 100 more' })
-        expect(await more.evaluate(movesWhenReached)).toBe(0)
-        await more.click()
-      }
-      await expect.poll(() => rows.count()).toBe(500)
+      // Only those near the screen are in the document.
+      expect(await rows.count()).toBeLessThan(60)
       expect(sent.bytes).toBeGreaterThan(0)
       expect(sent.bytes).toBeLessThan(120_000)
-      await rows.nth(250).getByRole('link').click()
+      const middle = tab.page.locator('.question-row[aria-posinset="250"]')
+      await tab.page.locator('.inbox-list').evaluate((list) => list.scrollTo(0, 0.5 * list.scrollHeight))
+      expect(await middle.evaluate(movesWhenReached)).toBe(0)
+      await middle.getByRole('link').click()
       const id = new URL(tab.page.url()).pathname.split('/').at(-1)!
       await tab.page.locator('.danger:enabled').click()
       await tab.page.getByText('Rejected send_refund').waitFor()

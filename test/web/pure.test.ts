@@ -17,21 +17,66 @@ import { isWhole, readMs, readSpan, withSpan } from '../../web/src/parts/use-see
 import { totalsOf } from '../../web/src/screens/inbox/totals.ts'
 import { editable, readEdit } from '../../web/src/parts/question/edit.ts'
 import { allOrNone, mostAtOnce, nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
+import type { PendingRow } from '../../web/src/screens/inbox/pending.ts'
+import {
+  itemsOf,
+  numberNames,
+  repeatedNames,
+  rowsOf,
+  viewOf,
+} from '../../web/src/screens/inbox/waiting-view.ts'
 import { maxBatch } from '../../src/domain/approvals/decide.ts'
 import { browserName } from '../../web/src/screens/people/browser-name.ts'
 
-const row = (id: string, second: number) => ({ id, expiresAt: new Date(second * 1000).toISOString() })
+const row = (id: string, second: number, args: object = {}, toolName = 'pay') =>
+  ({
+    id,
+    toolName,
+    arguments: args,
+    createdAt: new Date(second * -1000).toISOString(),
+    expiresAt: new Date(second * 1000).toISOString(),
+    summary: { parts: [{ text: `${toolName} ${id}`, isValue: false }] },
+    agent: null,
+    requester: { id: 'key_a', name: 'Ann' },
+    tool: { id: `tool_${toolName}` },
+  }) as unknown as PendingRow
 
 describe('the order of the inbox', () => {
-  test('is by deadline, and by id where deadlines are equal', () => {
-    expect(placeRows([], [row('c', 9), row('b', 5), row('a', 9)], null, false)).toEqual({
-      ids: ['b', 'a', 'c'],
-      waiting: 0,
-    })
+  const ordered = (rows: PendingRow[], query = '', found: string[] | null = null) => {
+    const all = new Map(rows.map((one) => [one.id, one]))
+    return rowsOf(all, viewOf(new URLSearchParams(query)), found && new Set(found)).map(({ id }) => id)
+  }
+
+  test('is by deadline, and by id where deadlines are equal; or the newest first, or by a number', () => {
+    const rows = [row('c', 9, { n: 2 }), row('b', 5), row('a', 9, { n: 10 })]
+    expect(ordered(rows)).toEqual(['b', 'a', 'c'])
+    expect(ordered(rows, 'sort=newest')).toEqual(['b', 'a', 'c'])
+    expect(ordered(rows, 'sort=most:n')).toEqual(['a', 'c', 'b'])
+    expect(ordered(rows, 'sort=least:n')).toEqual(['c', 'a', 'b'])
+  })
+
+  test('has what the filter of the address and the search leave', () => {
+    const rows = [row('a', 1), row('b', 2, {}, 'mail'), row('c', 3)]
+    expect(ordered(rows, 'tool=pay')).toEqual(['a', 'c'])
+    expect(ordered(rows, 'tool=tool_mail')).toEqual(['b'])
+    expect(ordered(rows, 'agent=none&requester=key_a', ['c', 'b'])).toEqual(['b', 'c'])
+    expect(ordered(rows, 'requester=key_b')).toEqual([])
+  })
+
+  test('groups stand where their first row does; one row is no group, and only open ones show their rows', () => {
+    const moved = { reason: 'moved' }
+    const rows = [row('a', 1, moved), row('b', 2), row('c', 3, moved), row('d', 4, moved, 'mail')]
+    const keys = (by: string, isOpen: boolean) => itemsOf(rows, by, () => isOpen).map(({ key }) => key)
+    expect(keys('value:reason', false)).toEqual(['value:reason pay moved', 'b', 'd'])
+    expect(keys('value:reason', true)).toEqual(['value:reason pay moved', 'a', 'c', 'b', 'd'])
+    expect(keys('tool', false)).toEqual(['tool pay', 'd'])
+    expect(repeatedNames(rows)).toEqual(['reason'])
+    expect(numberNames([row('a', 1, { n: 1, s: 'x' }), row('b', 1, { m: 2 })])).toEqual(['n', 'm'])
+    expect(numberNames([row('a', 1, { n: 1 }), row('b', 1, { n: 1 }, 'mail')])).toEqual([])
   })
 
   test('a new row joins behind all, and one that would push others waits while something is chosen', () => {
-    const rows = [row('a', 1), row('b', 5), row('c', 9), row('d', 3)]
+    const rows = [row('a', 1), row('d', 3), row('b', 5), row('c', 9)]
     expect(placeRows(['a', 'b'], rows, 'b', true)).toEqual({ ids: ['a', 'b', 'c'], waiting: 1 })
     expect(placeRows(['a', 'b'], rows, 'b', false)).toEqual({ ids: ['a', 'd', 'b', 'c'], waiting: 0 })
   })
@@ -41,12 +86,11 @@ describe('the order of the inbox', () => {
     expect(placeRows(['a', 'b', 'c'], [row('a', 1), row('c', 9)], 'b', false).ids).toEqual(['a', 'b', 'c'])
   })
 
-  test('all are chosen as far as the server takes verdicts together, and none when they all were', () => {
-    const ids = Array.from({ length: maxBatch + 1 }, (_, at) => `q${at}`)
+  test('all are marked, or none when they all were; others stay as they are', () => {
     expect(mostAtOnce).toBe(maxBatch)
-    const first = allOrNone(ids, new Set(['q3', ids.at(-1)!]))
-    expect([...first]).toEqual(ids.slice(0, maxBatch))
-    expect([...allOrNone(ids, first)]).toEqual([])
+    const all = allOrNone(['a', 'b'], new Set(['b', 'z']))
+    expect([...all].toSorted()).toEqual(['a', 'b', 'z'])
+    expect([...allOrNone(['a', 'b'], all)]).toEqual(['z'])
   })
 
   test('behind a verdict comes the next open row, else the one before', () => {

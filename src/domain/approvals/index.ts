@@ -68,6 +68,7 @@ export {
 } from './grants.ts'
 export { grantView, isRefusal, type Grant } from './grant.ts'
 export {
+  briefArguments,
   searchCondition as foundApprovals,
   summaryOf,
   type CallSummary,

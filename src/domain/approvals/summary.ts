@@ -99,6 +99,17 @@ function partOfWords(words: string): CallSummaryPart {
   return { text: `${space(before!)}${oneLine(text!, maxName)}${space(after!)}`, isValue: false }
 }
 
+/** Bounds of the brief arguments: how many, and the longest text, in UTF-16 code units. */
+const maxBrief = { count: 20, text: 200 }
+
+/** The shown arguments that a list needs to sort, group and add up approvals: numbers, truth values and short texts. */
+export function briefArguments(approval: SummarySource): JsonObject {
+  const isBrief = (value: Json) =>
+    typeof value === 'string' ? value !== mask && value.length <= maxBrief.text : isScalar(value)
+  const brief = Object.entries(shownArguments(approval)).filter(([, value]) => isBrief(value))
+  return Object.fromEntries(brief.slice(0, maxBrief.count))
+}
+
 /** Bounds of what is searchable, in characters: of all values of some arguments, and of each. */
 const mostOfArguments = 4000
 const mostOfValue = 1000

@@ -1,6 +1,6 @@
 /** The sentence about a call: filled from the arguments that would run, and rewritten by none of them. */
 import { expect, test } from 'vitest'
-import { summaryOf, type SummarySource } from '../../../src/domain/approvals/summary.ts'
+import { briefArguments, summaryOf, type SummarySource } from '../../../src/domain/approvals/summary.ts'
 
 const inputSchema = {
   type: 'object',
@@ -95,4 +95,17 @@ test('an argument of 200 fields is a value like another', () => {
 test('names of arguments and of the tool are cleaned like values', () => {
   const hostile = { ...untitled, question: { ...untitled.question!, title: 'Pay\u202e\nnow' } }
   expect(textOf({ ...hostile, arguments: { 'a\u202eb\n': 1 } })).toBe('Pay\u{fffd} now: a\u{fffd}b 1')
+})
+
+test('brief arguments are the numbers, truth values and short texts that nobody masked, and not too many', () => {
+  const values = { customer: 'Ada', amount: 20, isVip: true, card: '4111', none: null, lines: [1] }
+  const long = { ...values, short: 'x'.repeat(200), long: 'x'.repeat(201) }
+  expect(briefArguments({ ...credit, arguments: long, masked: [['card']] })).toEqual({
+    customer: 'Ada',
+    amount: 20,
+    isVip: true,
+    short: 'x'.repeat(200),
+  })
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`field_${i}`, i]))
+  expect(Object.keys(briefArguments({ ...credit, arguments: many }))).toHaveLength(20)
 })

@@ -19,6 +19,22 @@ export function Moment({ at }: { at: string }) {
   return <time dateTime={at}>{exact.format(new Date(at))}</time>
 }
 
+const time = { hour: '2-digit', minute: '2-digit' } as const
+const today = new Intl.DateTimeFormat(locale, time)
+const otherDay = new Intl.DateTimeFormat(locale, {
+  ...time,
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+})
+
+/** A moment on the clock of whoever reads it, with the day unless it is today. */
+export function ClockTime({ at }: { at: string }) {
+  const moment = new Date(at)
+  const isToday = moment.toDateString() === new Date(useNow()).toDateString()
+  return <time dateTime={at}>{(isToday ? today : otherDay).format(moment)}</time>
+}
+
 /** How long it is until a moment; red in its last minute. */
 export function Countdown({ until }: { until: string }) {
   const left = Date.parse(until) - useNow()

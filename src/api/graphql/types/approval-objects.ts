@@ -1,6 +1,7 @@
 /** The object types of approvals and of what people who decide read about a call. */
 import {
   approvalShape,
+  briefArguments,
   callSummary,
   claimOf,
   claimShape,
@@ -44,7 +45,14 @@ export function addApprovalType(refs: Refs): void {
     arguments: t.field({
       type: 'JSONObject',
       description: 'The arguments that the call runs with, presets included, writeOnly values masked.',
-      resolve: (approval) => shownArguments(approval),
+      args: {
+        brief: t.arg.boolean({
+          description:
+            'Whether only unmasked numbers, truth values and texts of at most 200 characters are returned, at most 20, ' +
+            'as long lists need them. Default: false.',
+        }),
+      },
+      resolve: (approval, { brief }) => (brief ? briefArguments(approval) : shownArguments(approval)),
     }),
     summary: t.field({
       type: refs.CallSummary,

@@ -6,7 +6,7 @@ import { Badge, wordsOf } from '../badge.tsx'
 import { CopyId } from '../copy-id.tsx'
 import { Fact } from '../fact.tsx'
 import { Icon } from '../icons.tsx'
-import { Ago, Countdown, Moment } from '../moments.tsx'
+import { Ago, ClockTime, Countdown, Moment } from '../moments.tsx'
 import { Principal } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
 import { Skeleton } from '../states.tsx'
@@ -70,7 +70,11 @@ export function QuestionPane({
             )}
             {status === 'PENDING' && (
               <span>
-                <T text="{time} left" time={<Countdown until={question.expiresAt} />} />
+                <T
+                  text="{time} left, expires {clock}"
+                  time={<Countdown until={question.expiresAt} />}
+                  clock={<ClockTime at={question.expiresAt} />}
+                />
               </span>
             )}
             <ClaimState question={question} />

@@ -1,75 +1,146 @@
-/** The rows of the inbox. */
+/** The rows of the inbox, and the groups that they stand in. */
 import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
-import { Countdown } from '../../parts/moments.tsx'
+import { ClockTime, Countdown } from '../../parts/moments.tsx'
 import { Sentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import type { Question } from '../../parts/question/documents.ts'
-import type { Questions } from './use-questions.ts'
-import { t } from '../../texts/texts.tsx'
+import { LongList, type Place } from '../../parts/long-list.tsx'
+import { numberText, t, T } from '../../texts/texts.tsx'
+import type { PendingRow } from './pending.ts'
+import type { Group, Item } from './waiting-view.ts'
+
+/** The height of each line of a long list, in pixels. */
+const lineHeight = 76
 
 interface Props {
-  questions: Questions
-  /** The search, as the query of an address; empty without one. */
+  items: readonly Item[]
+  /** The view, as the query of an address; empty without one. */
   query: string
   chosen: string | null
+  /** The line that has the focus, or had it last; -1: none. */
+  current: number
   marked: ReadonlySet<string>
-  onMark(id: string): void
+  isOpen(id: string): boolean
+  isUnfolded(group: Group): boolean
+  onMark(ids: readonly string[]): void
+  onFold(group: Group): void
+  /** Enter was pressed on the row: it goes on into the sheet. */
+  onEnter(id: string): void
 }
 
-export function QuestionList({ questions, query, chosen, marked, onMark }: Props) {
+export function QuestionList(props: Props) {
+  const { items, query, chosen, current, marked, isOpen, isUnfolded, onMark, onFold, onEnter } = props
   return (
-    <>
-      {questions.waiting > 0 && (
-        <button type="button" className="more" onClick={questions.showWaiting}>
-          {t('{count} new', { count: questions.waiting })}
-        </button>
-      )}
-      <ul className="rows" aria-label={t('Waiting requests')}>
-        {questions.ids.map((id) => {
-          const question = questions.rows.get(id)
+    <LongList
+      className="rows"
+      label={t('Waiting requests')}
+      count={items.length}
+      height={lineHeight}
+      current={current}
+      renderRow={(at, place) => {
+        const item = items[at]!
+        if ('group' in item)
           return (
-            question && (
-              <Row
-                key={id}
-                question={question}
-                href={`/approvals/${id}${query}`}
-                isOpen={questions.isOpen(id)}
-                isChosen={id === chosen}
-                isMarked={marked.has(id)}
-                onMark={() => onMark(id)}
-              />
-            )
+            <GroupRow
+              key={item.key}
+              group={item.group}
+              place={place}
+              isUnfolded={isUnfolded(item.group)}
+              count={item.group.rows.filter(({ id }) => marked.has(id)).length}
+              onMark={() => onMark(item.group.rows.flatMap(({ id }) => (isOpen(id) ? id : [])))}
+              onFold={() => onFold(item.group)}
+            />
           )
-        })}
-      </ul>
-      {questions.hasMore && (
-        <button type="button" className="more" onClick={questions.showMore}>
-          {t('Show 100 more')}
-        </button>
-      )}
-    </>
+        const { row } = item
+        return (
+          <Row
+            key={row.id}
+            row={row}
+            place={place}
+            href={`/approvals/${row.id}${query}`}
+            isOpen={isOpen(row.id)}
+            isChosen={row.id === chosen}
+            isMarked={marked.has(row.id)}
+            onMark={() => onMark([row.id])}
+            onEnter={() => onEnter(row.id)}
+          />
+        )
+      }}
+    />
+  )
+}
+
+interface GroupProps {
+  group: Group
+  place: Place
+  isUnfolded: boolean
+  /** How many of its rows are marked. */
+  count: number
+  onMark(): void
+  onFold(): void
+}
+
+function GroupRow({ group: { key, name, rows }, place, isUnfolded, count, onMark, onFold }: GroupProps) {
+  const soonest = rows.reduce(
+    (first, { expiresAt }) => (expiresAt < first ? expiresAt : first),
+    rows[0]!.expiresAt,
+  )
+  return (
+    <li className="question-row question-group" {...place}>
+      <label className="mark-box">
+        <input
+          type="checkbox"
+          checked={count === rows.length}
+          ref={(box) => {
+            if (box) box.indeterminate = count > 0 && count < rows.length
+          }}
+          onChange={onMark}
+        />
+        <span className="sr-only">{t('Select all {count} of {name}', { count: rows.length, name })}</span>
+      </label>
+      <button type="button" className="quiet" data-item={key} aria-expanded={isUnfolded} onClick={onFold}>
+        <span className="question-name">
+          <Icon name="chevron" />
+          <span>
+            <b>{numberText(rows.length)}</b> × <Foreign text={name} max={120} />
+          </span>
+        </span>
+        <span className="question-left small">
+          <Countdown until={soonest} />
+        </span>
+      </button>
+    </li>
   )
 }
 
 interface RowProps {
-  question: Question
+  row: PendingRow
+  place: Place
   href: string
   isOpen: boolean
   isChosen: boolean
   isMarked: boolean
   onMark(): void
+  onEnter(): void
 }
 
-function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
-  const { tool, summary, agent, expiresAt, claim } = question
+function Row({ row, place, href, isOpen, isChosen, isMarked, onMark, onEnter }: RowProps) {
+  const { id, tool, summary, agent, expiresAt, claim } = row
   return (
-    <li className="question-row" data-chosen={isChosen || undefined}>
+    <li className="question-row" data-chosen={isChosen || undefined} {...place}>
       <label className="mark-box">
         <input type="checkbox" checked={isMarked} onChange={onMark} />
         <span className="sr-only">{t('Select {summary}', { summary: sentenceText(summary) })}</span>
       </label>
-      <Link href={href} aria-current={isChosen ? 'true' : undefined}>
+      <Link
+        href={href}
+        data-item={id}
+        aria-current={isChosen ? 'true' : undefined}
+        onClick={({ detail }: { detail: number }) => {
+          // The press of a key, not of a pointer.
+          if (detail === 0) onEnter()
+        }}
+      >
         <span className="question-name">
           <span>
             <Sentence of={summary} />
@@ -91,6 +162,11 @@ function Row({ question, href, isOpen, isChosen, isMarked, onMark }: RowProps) {
             t('direct call')
           )}
         </span>
+        {isOpen && (
+          <span className="question-left small mute">
+            <T text="expires {clock}" clock={<ClockTime at={expiresAt} />} />
+          </span>
+        )}
       </Link>
     </li>
   )

@@ -1,19 +1,13 @@
-/** Which questions stand in the list, and in which order: pure, so that the list never moves under a pointer. */
+/** Which requests stand in the list, and in which order: pure, so that the list never moves under a pointer. */
 
 /** A row as far as its place is concerned. */
-export interface PlacedRow {
+interface PlacedRow {
   id: string
-  expiresAt: string
-}
-
-/** The soonest deadline first; equal ones by id, so that the order is always the same. */
-export function byDeadline(a: PlacedRow, b: PlacedRow): number {
-  return Date.parse(a.expiresAt) - Date.parse(b.expiresAt) || (a.id < b.id ? -1 : 1)
 }
 
 /**
- * The ids to show after the server's list has changed. Rows that have gone leave, except the chosen one. With `isHeld`, new
- * rows join only behind everything that stands there; others wait, and `waiting` counts them.
+ * The ids to show after the list has changed; `rows` are in its order. Rows that have gone leave, except the chosen one. With
+ * `isHeld`, new rows join only behind everything that stands there; others wait, and `waiting` counts them.
  */
 export function placeRows(
   shown: readonly string[],
@@ -21,19 +15,18 @@ export function placeRows(
   chosen: string | null,
   isHeld: boolean,
 ): { ids: string[]; waiting: number } {
-  const inOrder = rows.toSorted(byDeadline)
   if (!isHeld || shown.length === 0) {
-    const ids = inOrder.map(({ id }) => id)
+    const ids = rows.map(({ id }) => id)
     const place = chosen === null ? -1 : shown.indexOf(chosen)
     if (place >= 0 && !ids.includes(chosen!)) ids.splice(Math.min(place, ids.length), 0, chosen!)
     return { ids, waiting: 0 }
   }
-  const alive = new Set(inOrder.map(({ id }) => id))
+  const alive = new Set(rows.map(({ id }) => id))
   const ids = shown.filter((id) => alive.has(id) || id === chosen)
   const known = new Set(ids)
-  const lastKnown = inOrder.findLastIndex(({ id }) => known.has(id))
-  const news = inOrder.filter(({ id }) => !known.has(id))
-  const behind = inOrder.slice(lastKnown + 1)
+  const lastKnown = rows.findLastIndex(({ id }) => known.has(id))
+  const news = rows.filter(({ id }) => !known.has(id))
+  const behind = rows.slice(lastKnown + 1)
   return { ids: [...ids, ...behind.map(({ id }) => id)], waiting: news.length - behind.length }
 }
 
@@ -44,11 +37,13 @@ export function nextRow(ids: readonly string[], id: string, isOpen: (id: string)
   return behind ?? ids.slice(0, Math.max(0, at)).findLast(isOpen) ?? null
 }
 
-/** How many questions are chosen at once, at most: those whose verdicts the server takes together. */
-export const mostAtOnce = 50
-
-/** What is chosen after the box above the list was pressed: the first that wait, or none when they all were. */
-export function allOrNone(waiting: readonly string[], marked: ReadonlySet<string>): ReadonlySet<string> {
-  const first = waiting.slice(0, mostAtOnce)
-  return new Set(first.every((id) => marked.has(id)) ? [] : first)
+/** The marks with all of these, or without them when all of them were marked. */
+export function allOrNone(ids: readonly string[], marked: ReadonlySet<string>): ReadonlySet<string> {
+  const own = new Set(ids)
+  return ids.every((id) => marked.has(id))
+    ? new Set([...marked].filter((id) => !own.has(id)))
+    : new Set([...marked, ...ids])
 }
+
+/** How many verdicts the server takes at once. */
+export const mostAtOnce = 50

@@ -1,7 +1,7 @@
 /** What several calls of one tool come to: the sums of the numbers that all of them have. Pure. */
-import type { Question } from '../../parts/question/documents.ts'
+import type { PendingRow } from './pending.ts'
 
-type Call = Pick<Question, 'toolName' | 'arguments'>
+type Call = Pick<PendingRow, 'toolName' | 'arguments'>
 
 export interface Total {
   toolName: string

@@ -2,24 +2,6 @@
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
-import { question } from '../../parts/question/documents.ts'
-
-export const pendingQuery = graphql(
-  `
-    query Pending($projectId: ID, $filter: ApprovalFilter, $after: String) {
-      approvals(projectId: $projectId, filter: $filter, orderBy: EXPIRES_AT, first: 100, after: $after) {
-        nodes {
-          ...Question
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [question],
-)
 
 export const grantsQuery = graphql(
   `
