@@ -59,7 +59,8 @@ export function Waiting({ id }: { id: string | null }) {
             questions={chosen}
             onClear={() => setMarked(new Set())}
             onSent={(ids) => {
-              setMarked(new Set())
+              // What a filter hides was not decided, and stays marked.
+              setMarked((before) => new Set([...before].filter((one) => !ids.includes(one))))
               questions.reload(ids)
             }}
           />
