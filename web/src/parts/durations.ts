@@ -33,7 +33,7 @@ export function agoText(at: number, now: number): string {
 
 const units = [
   { seconds: 86_400, text: (d: number) => t('{d} d', { d }), names: /^[dt]/ },
-  { seconds: 3600, text: (h: number) => t('{h} h', { h }), names: /^(?:h|std|stunde)/ },
+  { seconds: 3600, text: (h: number) => t('{h} h', { h }), names: /^(?:h|st)/ },
   { seconds: 60, text: (min: number) => t('{min} min', { min }), names: /^m/ },
   { seconds: 1, text: (s: number) => t('{s} s', { s }), names: /^s/ },
 ]
