@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.getByRole('textbox', { name: 'Instructions' }).fill('Pick a colour.')
     await v.page
       .getByRole('group', { name: /^Tools/ })
-      .getByText('Select')
+      .getByText('Select', { exact: true })
       .click()
     await v.page.getByRole('checkbox', { name: /pick_color/ }).check()
     await v.page.getByRole('checkbox', { name: /^own/ }).check()

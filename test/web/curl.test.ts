@@ -117,7 +117,7 @@ test('what a tool has no place for is named', () => {
     '-k is not used: certificates are always checked.',
     '--max-time is not used: the time limit is a field of the tool.',
     '-o is not used: it is left out.',
-    '-F is not used: a tool sends JSON, no form with files.',
+    '-F is not used: a tool sends JSON, not a form with files.',
     '--unheard-of is not used: it is left out.',
     '$NAME would be filled in by a shell: replace it.',
     'What follows the command is not used.',

@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)('decided questions', { timeout: 270_000 }, () => {
     const rows = page.getByRole('region', { name: 'Audit entries' }).locator('tbody tr')
     await rows.first().getByRole('link', { name: 'open the request' }).waitFor()
     await rows.first().getByText(`tool/${shop.refundId}`).waitFor()
-    expect(await rows.getByRole('link', { name: /send_refund|show the call/ }).count()).toBe(0)
+    expect(await rows.getByRole('link', { name: /send_refund|open the call/ }).count()).toBe(0)
     const { data } = await shop.h.gql(
       'query($filter: AuditFilter) { auditEntries(filter: $filter, first: 50) { nodes { action } } }',
       { filter: { principalId: made['apiKey'].id, outcome: 'DENIED' } },

@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('a hint that a server takes back', { timeout: 180_
     await tab.check()
     await notice.getByRole('button', { name: 'Accept' }).click()
     const dialog = tab.page.getByRole('dialog')
-    await dialog.getByText('Accept what this server now says of drop?').waitFor()
+    await dialog.getByText('Accept the new definition of drop?').waitFor()
     expect((await read())['tool'].actions[0].gate.mode).toBe('ALWAYS')
     await dialog.getByRole('button', { name: 'Accept' }).click()
     await tab.page.getByText('The change is in effect.').waitFor()

@@ -131,7 +131,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
     await row.getByText('goes on', { exact: false }).waitFor()
     await expect.poll(() => exists(gone)).toBe(false)
     await row.getByText('Runs: 1', { exact: true }).waitFor()
-    await row.getByText('stay because something in them is young: 1').waitFor()
+    await row.getByText('kept because part of them is recent: 1').waitFor()
     expect([await exists(young), await exists(others)]).toEqual([true, true])
     await tab.check()
     await tab.close()

@@ -229,7 +229,7 @@ describe.skipIf(!hasChromium)('Slack', { timeout: 180_000 }, () => {
 
     const { secret } = await shop.person('Carl', 'CALLER')
     const none = await visit(browser, shop.h, '/settings/slack', { key: secret })
-    await none.page.getByText('You may not do this: it needs slack:Get.').waitFor()
+    await none.page.getByText('You need the permission slack:Get to do this.').waitFor()
     expect(await none.page.getByRole('heading', { name: 'Slack is not set up' }).count()).toBe(0)
     await none.check()
     await none.close()

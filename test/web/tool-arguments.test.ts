@@ -127,7 +127,7 @@ describe('a row', () => {
     expect(faultOf(twice[0]!, twice)).toBe('Two arguments have the name "a".')
     expect(faultOf(newRow, [newRow])).toBe('An argument needs a name.')
     const level = { ...newRow, name: 'level', type: 'integer', values: '1\n2.5' } as const
-    expect(faultOf(level, [level])).toBe('"2.5" is no integer.')
+    expect(faultOf(level, [level])).toBe('"2.5" is not of type integer.')
     const draft = { ...newDraft, name: 'x', argumentFault: 'An argument needs a name.' }
     expect(createInputOf('client', draft)).toEqual({
       issues: [
