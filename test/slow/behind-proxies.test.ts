@@ -230,7 +230,7 @@ describe.each(Object.keys(proxies).filter((name) => hasProxy(name as ProxyName))
             `${name}: question ${n + 1} on the screen after ${Math.round(performance.now() - asked)} ms`,
           )
         }
-        await expect.poll(() => tab.page.getByText('Connecting again').count()).toBe(0)
+        await expect.poll(() => tab.page.getByText('Reconnecting').count()).toBe(0)
         expect(tab.faults).toEqual([])
       },
     )

@@ -119,14 +119,14 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       for (const one of [page, run.page])
         await one.evaluate(() => void ((globalThis as { stays?: boolean }).stays = true))
       await first.kill()
-      await page.getByText('Connecting again').waitFor()
+      await page.getByText('Reconnecting').waitFor()
       await start()
       for (const order of ['K-1', 'K-2', 'K-3']) await refund(order)
       await page
         .getByRole('link', { name: 'Inbox, 4 waiting' })
         .or(page.locator('.count', { hasText: '4' }))
         .waitFor()
-      await page.getByText('Connecting again').waitFor({ state: 'detached' })
+      await page.getByText('Reconnecting').waitFor({ state: 'detached' })
       // The open run is followed again from its cursor: the verdict of somebody else and its end are shown.
       const verdict = { approvalId: waiting.id, verdict: 'REJECT', reason: 'not after a crash' }
       await mutate(url, adminKey, 'decideApproval', verdict, 'approval { id }')

@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('names and tries', { timeout: 180_000 }, () => {
     )
     const id = started['generation'].id as string
     await shop.h.until(id, ['COMPLETED'])
-    const tab = await visit(browser, shop.h, `/runs/${id}`)
+    const tab = await visit(browser, shop.h, `/runs/${id}?view=timeline`)
     const { page } = tab
     const line = page
       .locator('.timeline tbody tr')

@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, ()
     await page.goto(`${shop.h.url}/approvals`)
     await page.getByText('R-1').first().waitFor()
     await page.clock.runFor(2_000)
-    expect(await page.getByText('Connecting again').count()).toBe(0)
+    expect(await page.getByText('Reconnecting').count()).toBe(0)
     await page.clock.runFor(6_000)
     // Everybody sees the sessions of their own.
     for (const screen of screens.filter((one) => !/^.(approvals|people.sessions)/.test(one))) {
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('people with few rights', { timeout: 360_000 }, ()
         .map((button) => button.textContent),
     )
     expect(edges).toEqual([])
-    await page.goto(`${shop.h.url}/runs/${asked.generationId}`)
+    await page.goto(`${shop.h.url}/runs/${asked.generationId}?view=timeline`)
     await page.locator('.screen-head [role=status]').getByText('waits for approval').waitFor()
     await page.emulateMedia({ forcedColors: 'active' })
     const bars = page.locator('.timeline svg rect, .timeline .bar')

@@ -199,7 +199,7 @@ describe.skipIf(!hasChromium)('tools', () => {
         ],
       },
     })
-    expect(await v.page.getByText('Somebody else changed this').count()).toBe(0)
+    expect(await v.page.getByText('Someone else changed this').count()).toBe(0)
     await picture(v, 'gate-editor')
     await v.check()
     await v.close()
