@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('retention', { timeout: 270_000 }, () => {
     const dialog = page.getByRole('dialog')
     const open = () => page.getByRole('button', { name: 'Remove the data of a requester' }).click()
     await open()
-    await dialog.getByText('cannot be brought back', { exact: false }).waitFor()
+    await dialog.getByText('deleted for good', { exact: false }).waitFor()
     await dialog.getByLabel('Key or person').fill(id)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await rows('select 1 from data_removals')).toEqual([])
