@@ -66,8 +66,8 @@ function talk(socket: Socket, smtp: SmtpServer, arrived: () => void): void {
   let buffer = ''
   let inData = false
   let to = ''
-  const say = (usual: string, command: string) => {
-    const reply = smtp.answer(command) ?? usual
+  const say = (preset: string, command: string) => {
+    const reply = smtp.answer(command) ?? preset
     if (reply === 'cut') socket.destroy()
     else socket.write(`${reply}\r\n`)
     return reply

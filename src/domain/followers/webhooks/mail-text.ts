@@ -4,7 +4,7 @@ import { oneLine, shortText } from '../../../core/text.ts'
 import { eventKinds, publicName, type EventType } from '../../events/index.ts'
 
 /** A message as webhooks are sent it, read again. */
-export interface Told {
+export interface MailSource {
   type: string
   timestamp: string
   data: JsonObject
@@ -42,13 +42,13 @@ const abouts = new Map(
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 const longest = { subject: 160, line: 500, json: 20_000 }
 
-function headOf({ type, data }: Told): string {
+function headOf({ type, data }: MailSource): string {
   if (type === 'approval.decided') return data['verdict'] === 'APPROVE' ? 'Approved' : 'Rejected'
   return heads[type] ?? type
 }
 
 /** Text, HTML and subject for the shared address, or with a link for one recipient. */
-export function mailTextOf(told: Told, names: Names, personal: PersonalLink | null) {
+export function mailTextOf(told: MailSource, names: Names, personal: PersonalLink | null) {
   const { type, timestamp, data } = told
   const sentence = oneLine(text(data['summary']) || text(data['name']), longest.line)
   const subject = oneLine([headOf(told), sentence].filter(Boolean).join(': '), longest.subject)

@@ -6,14 +6,15 @@ import { query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
 import { isMailAddress } from '../../egress/index.ts'
+import { approvalEscalated, approvalExpired, approvalRequested } from '../../events/index.ts'
 import type { SendGuard } from '../follower.ts'
-import { mailTextOf, type Names, type PersonalLink, type Told } from './mail-text.ts'
+import { mailTextOf, type Names, type PersonalLink, type MailSource } from './mail-text.ts'
 import type { Answer, Message, Outcome, WebhookTarget } from './send.ts'
 
 const scheme = 'mailto:'
 
 /** Types that an address is sent unless it is given others: questions, and what becomes of those nobody answers. */
-export const mailTypes = ['APPROVAL_REQUESTED', 'APPROVAL_EXPIRED', 'APPROVAL_ESCALATED'] as const
+export const mailTypes = [approvalRequested.type, approvalExpired.type, approvalEscalated.type]
 
 /** Whether an endpoint is an address instead of a URL. */
 export const isMail = (url: string): boolean => url.startsWith(scheme)
@@ -73,7 +74,7 @@ async function sendAll(
       ...sent,
       failure: { error: 'This server has no GATEHOUSE_SMTP_URL.', status: null, isFinal: false },
     }
-  const told = readJson(message.body) as unknown as Told
+  const told = readJson(message.body) as unknown as MailSource
   const { verdictLinks, ...data } = told.data
   const personal = (verdictLinks ?? []) as unknown as PersonalLink[]
   const names = await namesOf(services, data['approvalId'])
