@@ -23,7 +23,7 @@ import {
   type Principal,
 } from './domain/access/index.ts'
 import { createLink } from './domain/sign-in/index.ts'
-import { createEgress, type EgressOptions } from './domain/egress/index.ts'
+import { createEgress, createMailer, type EgressOptions } from './domain/egress/index.ts'
 import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
 import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
@@ -208,6 +208,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     broadcaster,
     schedule,
     egress: outgoing.egress,
+    mailer: config.mail && createMailer(config.mail),
     connections: outgoing.connections,
     blobs: await openBlobs(config, log, closers),
     publicUrl: () => address.url,

@@ -28,8 +28,10 @@ import {
   schemaName,
   url,
 } from './config-values.ts'
+import { mailConflicts, mailOf, mailShapes } from './config-mail.ts'
 import { networksOf } from './core/addresses.ts'
 import { defaultFileTypes } from './core/content.ts'
+import type { MailSettings } from './domain/egress/index.ts'
 import type { S3Settings } from './store/blobs/s3/requests.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
@@ -107,6 +109,8 @@ export interface Config {
   webhookTimeoutMs: number
   /** The base URL of Slack's Web API. @default https://slack.com/api */
   slackApiUrl: string
+  /** The server that takes mails, and the address that they are from. @default null: no e-mail is sent */
+  mail: MailSettings | null
   /** The most open streams, sockets and held requests of one key on one replica. @default 1000 */
   maxStreamsPerKey: number
   /** The same of all keys of a project. @default 5000 */
@@ -199,6 +203,7 @@ const shapes = {
   GATEHOUSE_MAX_CALLBACKS_PER_PROJECT: number(1, 100_000),
   GATEHOUSE_WEBHOOK_TIMEOUT_MS: number(100, 60_000),
   GATEHOUSE_SLACK_API_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
+  ...mailShapes,
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_MAX_STREAMS_PER_KEY: number(1, 1_000_000),
   GATEHOUSE_MAX_STREAMS_PER_PROJECT: number(1, 1_000_000),
@@ -270,6 +275,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     maxCallbacksPerProject: set.GATEHOUSE_MAX_CALLBACKS_PER_PROJECT ?? 1000,
     webhookTimeoutMs: set.GATEHOUSE_WEBHOOK_TIMEOUT_MS ?? 15_000,
     slackApiUrl: set.GATEHOUSE_SLACK_API_URL ?? 'https://slack.com/api',
+    mail: mailOf(set),
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
     maxStreamsPerKey: set.GATEHOUSE_MAX_STREAMS_PER_KEY ?? 1000,
     maxStreamsPerProject: set.GATEHOUSE_MAX_STREAMS_PER_PROJECT ?? 5000,
@@ -313,7 +319,7 @@ function conflictsOf(set: Settings, production: boolean): string[] {
   for (const name of ['DIRECT_URL', 'GATEHOUSE_DATABASE_SCHEMA'] as const)
     if (set[name] && !set.DATABASE_URL) mistakes.push(`${name} requires DATABASE_URL`)
   mistakes.push(...schemaMistakes(set, set.GATEHOUSE_DATABASE_SCHEMA))
-  mistakes.push(...oidcConflicts(set))
+  mistakes.push(...oidcConflicts(set), ...mailConflicts(set))
   return mistakes
 }
 

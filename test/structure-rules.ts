@@ -115,6 +115,7 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
   [/^ws$/, /^api\/graphql\//],
   [/^@ai-sdk\//, /^domain\/models\/providers\//],
   [/^ipaddr\.js$/, /^domain\/egress\//],
+  [/^nodemailer$/, /^domain\/egress\//],
   [/^undici$/, /^(domain\/egress|store\/blobs)\//],
   [/^aws4fetch$/, /^store\/blobs\//],
   [/^pino$/, /^logging\.ts$/],

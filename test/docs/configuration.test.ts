@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config.ts'
 import { read } from './documents.ts'
 
 const guide = read('docs/guides/configuration.md')
-const source = ['', '-environment', '-oidc-s3'].map((part) => read(`src/config${part}.ts`)).join('')
+const source = ['', '-environment', '-mail', '-oidc-s3'].map((part) => read(`src/config${part}.ts`)).join('')
 
 /** The rows of all tables: a variable and its default. */
 const rows = [...guide.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \| ([^|]*) \| ([^|]*) \|$/gm)].map((match) => ({

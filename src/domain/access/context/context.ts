@@ -20,7 +20,7 @@ import type { PubSub } from '../../../store/pubsub/pubsub.ts'
 import type { Heartbeat } from '../../../store/work/leases.ts'
 import type { Schedule } from '../../../store/work/schedule.ts'
 import type { Slots } from '../../../store/work/worker.ts'
-import type { Egress } from '../../egress/index.ts'
+import type { Egress, Mailer } from '../../egress/index.ts'
 import type { Limits, RateLimiter } from '../limits/limiter.ts'
 
 /** Ends streams, sockets and held requests when the key or session that opened them ends. */
@@ -73,6 +73,8 @@ interface AccessServices {
 /** What lies outside of this process, and how it is seen from there. */
 interface OutsideServices {
   egress: Egress
+  /** Sends mails; null where the settings for it are missing. */
+  mailer: Mailer | null
   /** Connections that stay open between requests, such as those to upstreams. */
   connections: Pool
   /** The public URL of this server, without a final slash. Empty until the server listens. */

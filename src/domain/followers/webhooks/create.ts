@@ -9,7 +9,16 @@ import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Position } from '../../../store/events/position.ts'
 import { assertMay, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { webhookCreated } from '../../events/index.ts'
-import { givenPlace, assertUrl, description, sentTypes, settings, urlShape, webhookPayload } from './input.ts'
+import { isMail, mailTypes } from './mail.ts'
+import {
+  givenPlace,
+  assertEndpoint,
+  description,
+  sentTypes,
+  settings,
+  urlShape,
+  webhookPayload,
+} from './input.ts'
 import { recordWebhookChange, wake } from './operations.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf } from './webhook.ts'
@@ -22,9 +31,14 @@ export const createWebhook = operation({
   input: z
     .object({
       ...inProject,
-      url: urlShape.describe('The URL to which events are sent, http or https, at most 2,000 characters.'),
+      url: urlShape.describe(
+        'The URL to which events are sent, http or https, at most 2,000 characters; or mailto: and one e-mail address.',
+      ),
       description: description.nullish(),
-      types: optional(sentTypes, 'all types'),
+      types: optional(
+        sentTypes,
+        'all types; for an e-mail address requests of approvals, and their expiry and escalation',
+      ),
       ...settings,
       after: optional(
         z
@@ -36,11 +50,12 @@ export const createWebhook = operation({
     .describe('The webhook to create.'),
   payload: webhookPayload,
   refuses: ['NOT_FOUND', 'LIMITED'],
-  async run(ctx, { after, types, ...given }) {
+  async run(ctx, { after, types: chosen, ...given }) {
     const projectId = await projectOf(ctx, given.projectId)
     await assertMay(ctx, 'webhooks:Create', projectId, 'webhook/*')
     await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
-    assertUrl(ctx, given.url, ['input', 'url'])
+    assertEndpoint(ctx, given.url, ['input', 'url'])
+    const types = chosen ?? (isMail(given.url) ? [...mailTypes] : null)
     const place = await givenPlace(ctx, projectId, after, ['input', 'after'])
     const id = newId('webhook')
     const secret = newSecret()
@@ -53,19 +68,20 @@ export const createWebhook = operation({
           projectId,
           url: given.url,
           description: given.description ?? null,
-          types: types ?? null,
+          types,
           full: given.full ?? false,
           ordered: given.ordered ?? false,
           secret: sealSecret(ctx.masterKey, id, secret),
           createdBy: ctx.principal.id,
         })
         .returning()
-      await tx.insert(webhookCursors).values({ ...mainCursor(id, projectId, place), types: types ?? null })
+      await tx.insert(webhookCursors).values({ ...mainCursor(id, projectId, place), types })
       await recordWebhookChange(tx, ctx, row!, 'webhooks:Create', [webhookCreated({ webhookId: id })])
       return webhookOf(row!, ctx)
     })
     wake(ctx, projectId)
-    return { webhook, secret }
+    // Nobody verifies a signature of a mail.
+    return { webhook, secret: isMail(given.url) ? null : secret }
   },
 })
 

@@ -17,6 +17,7 @@ import { wake } from './operations.ts'
 import { messagesOf } from './payload.ts'
 import { resultOf, inTurns, sendRound, type Job } from './result.ts'
 import { roundsUntilDown, send } from './send.ts'
+import { isMail, sendMail } from './mail.ts'
 import { loadCursor, type CursorState } from './state.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 
@@ -147,7 +148,7 @@ async function sendJobs(
   })
   return sendRound(jobs, messages, {
     ordered,
-    send: (message) => send(services, target, message, guard),
+    send: (message) => (isMail(target.url) ? sendMail : send)(services, target, message, guard),
   })
 }
 

@@ -5,6 +5,8 @@ import { AppError, invalidAt } from '../../../core/errors.ts'
 import { idOf, optional, scalar, part } from '../../../core/shapes.ts'
 import { assertMay, assertSpeaksFor, type Ctx } from '../../access/index.ts'
 import { eventKinds, isSent, type EventType, placeInFeed } from '../../events/index.ts'
+import { isMailAddress } from '../../egress/index.ts'
+import { faultOfMail, isMail } from './mail.ts'
 import { Webhook, type Recipient } from './webhook.ts'
 
 /** A type of events that webhooks are sent. */
@@ -61,6 +63,23 @@ export const settings = {
 export function assertUrl({ egress }: Pick<Ctx, 'egress'>, url: string, path: string[]): void {
   const fault = egress.checkUrl(url)
   if (fault) throw invalidAt(path, `cannot be used: ${fault}`)
+}
+
+/** Throws INVALID for an endpoint, a URL or `mailto:` and an address, to which nothing may be sent. */
+export function assertEndpoint(ctx: Pick<Ctx, 'egress' | 'mailer'>, url: string, path: string[]): void {
+  if (!isMail(url)) return assertUrl(ctx, url, path)
+  const fault = faultOfMail(ctx, url)
+  if (fault) throw invalidAt(path, fault)
+}
+
+/** Throws INVALID when an endpoint is an address and one of the recipients has none. Call it with the row locked. */
+export function assertAddresses(url: string, recipients: readonly Recipient[]): void {
+  const at = isMail(url) ? recipients.findIndex(({ address }) => !isMailAddress(address)) : -1
+  if (at >= 0)
+    throw invalidAt(
+      ['input', 'recipients', String(at), 'address'],
+      'must be one e-mail address, because the webhook sends mails',
+    )
 }
 
 /** Throws CONFLICT when the webhook has another version than the caller expects. Call it with the row locked. */

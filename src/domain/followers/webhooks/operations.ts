@@ -33,8 +33,9 @@ import {
 import { wakes } from '../place.ts'
 import { pauseCursors } from './endings.ts'
 import {
+  assertAddresses,
+  assertEndpoint,
   assertRecipients,
-  assertUrl,
   assertVersion,
   description,
   ofWebhook,
@@ -43,6 +44,7 @@ import {
   urlShape,
   webhookPayload,
 } from './input.ts'
+import { isMail } from './mail.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
@@ -60,7 +62,10 @@ export const updateWebhook = operation({
     .object({
       ...ofWebhook,
       ...ofVersion,
-      ...keepOnNull({ url: urlShape.describe('The URL to which events are sent.'), ...settings }),
+      ...keepOnNull({
+        url: urlShape.describe('The URL to which events are sent, or mailto: and one e-mail address.'),
+        ...settings,
+      }),
       ...resetOnNull({ description: optional(description, 'none'), types: optional(sentTypes, 'all types') }),
       enabled: optional(
         z
@@ -77,7 +82,7 @@ export const updateWebhook = operation({
   async run(ctx, { webhookId, types, ...given }) {
     const found = await findWebhook(ctx, webhookId)
     await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
-    if (typeof given.url === 'string') assertUrl(ctx, given.url, ['input', 'url'])
+    if (typeof given.url === 'string') assertEndpoint(ctx, given.url, ['input', 'url'])
     const moves = typeof given.url === 'string' && given.url !== found.url
     const { recipients } = webhookOf(found, ctx)
     if (moves && recipients) await assertRecipients(ctx, found, recipients)
@@ -86,6 +91,7 @@ export const updateWebhook = operation({
       assertVersion(before, given.expectedVersion)
       if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
         throw recipientsChanged(webhookId)
+      assertAddresses(given.url ?? before.url, recipients ?? [])
       const isEnabled = given.enabled ?? before.status === 'ENABLED'
       const turned = isEnabled !== (before.status === 'ENABLED')
       const [row] = await tx
@@ -228,10 +234,11 @@ export async function listWebhooks(
 
 /**
  * The address of a webhook as the caller may read it. Many services give addresses that are the whole credential, such as
- * Slack's and Zapier's: without `webhooks:Update` on it a caller reads scheme and host.
+ * Slack's and Zapier's: without `webhooks:Update` on it a caller reads scheme and host, or the scheme of an address.
  */
 export function urlFor({ principal }: Pick<Ctx, 'principal'>, { id, url }: Webhook): string {
   if (holds(principal, {}) && allows(principal.policy, 'webhooks:Update', resourceOf(id))) return url
+  if (isMail(url)) return 'mailto:…'
   const { origin, href } = new URL(url)
   return href === `${origin}/` ? url : `${origin}/…`
 }

@@ -8,7 +8,7 @@ import { atomically, type Database } from '../../../store/db/database.ts'
 import { webhooks } from '../../../store/db/tables/webhooks.ts'
 import { ofVersion, operation } from '../../access/index.ts'
 import { webhookUpdated } from '../../events/index.ts'
-import { assertRecipients, assertVersion, webhookPayload, ofWebhook } from './input.ts'
+import { assertAddresses, assertRecipients, assertVersion, webhookPayload, ofWebhook } from './input.ts'
 import { findWebhook, lockWebhook, nextVersion, recordWebhookChange, wake } from './operations.ts'
 import { webhookOf, type Recipient } from './webhook.ts'
 
@@ -59,7 +59,9 @@ export const setWebhookRecipients = operation({
       throw invalidAt(['input', 'recipients', String(twice), 'principalId'], 'is in the list twice')
     await assertRecipients(ctx, found, recipients)
     const webhook = await atomically(ctx.db, async (tx) => {
-      assertVersion(await lockWebhook(tx, ctx, webhookId), expectedVersion)
+      const before = await lockWebhook(tx, ctx, webhookId)
+      assertVersion(before, expectedVersion)
+      assertAddresses(before.url, recipients)
       const [row] = await tx
         .update(webhooks)
         .set({ recipients: recipients.length > 0 ? recipients : null, ...nextVersion })

@@ -14,6 +14,7 @@ import { findWebhook, wake } from './operations.ts'
 import { deliveryOf, WebhookDelivery } from './webhook.ts'
 import { randomUUID } from 'node:crypto'
 import { sampleMessage, testMessage } from './payload.ts'
+import { isMail, sendMail } from './mail.ts'
 import { send, WebhookAnswer } from './send.ts'
 import { openSecret } from './signature.ts'
 
@@ -168,7 +169,8 @@ export const testWebhook = operation({
     const message = type
       ? await sampleMessage(ctx, { projectId, type, full }, randomUUID())
       : testMessage(ctx, { projectId, webhookId: id }, randomUUID())
-    const { answer } = await send(ctx, { projectId, url, secrets }, message)
+    const target = { projectId, webhookId: id, url, secrets }
+    const { answer } = await (isMail(url) ? sendMail : send)(ctx, target, message)
     return { answer }
   },
 })

@@ -153,7 +153,7 @@ export function resultOf(state: CursorState, page: LogPage, sent: readonly SentJ
   const fresh = sent.filter(({ isNext }) => isNext)
   const head = ordered ? fresh.find(({ outcome }) => outcome.kind === 'failed') : undefined
   const tries = head ? triesOf(head) : 0
-  const isStuck = head !== undefined && retryDelayMs(tries, null) !== null
+  const isStuck = head !== undefined && !head.outcome.isFinal && retryDelayMs(tries, null) !== null
   const passed = isStuck ? fresh.slice(0, fresh.indexOf(head)) : fresh
   const delivered = sent.filter(({ outcome }) => outcome.kind === 'delivered').length
   const rows = sent
@@ -227,6 +227,6 @@ function rowOf(one: SentJob): DeliveryRow {
     answer: outcome.answer,
   }
   if (outcome.kind === 'delivered') return { ...row, status: 'DELIVERED', nextMs: null }
-  const nextMs = retryDelayMs(tries, outcome.askedMs)
+  const nextMs = outcome.isFinal ? null : retryDelayMs(tries, outcome.askedMs)
   return { ...row, status: nextMs === null ? 'DEAD' : 'PENDING', nextMs }
 }

@@ -92,7 +92,9 @@ export const answerShape = part(
   'The result of one attempt to send an event to an endpoint.',
   {
     at: view.isoDate('When the attempt was made.'),
-    status: view.int('The HTTP status of the response; null when there was none.').nullable(),
+    status: view
+      .int('The HTTP status of the response, or the reply code of the mail server; null when there was none.')
+      .nullable(),
     error: view.text('Why the attempt failed; null when the endpoint accepted the event.').nullable(),
     body: view
       .text('The beginning of the body of the response, at most 500 characters; null when it was empty.')
@@ -111,6 +113,8 @@ export interface Outcome {
   /** `withheld`: nothing was sent, because the lease may have ended or the process stops. */
   kind: 'delivered' | 'failed' | 'gone' | 'withheld'
   answer: Answer
+  /** Whether a failure stays one, so that nothing is sent again. */
+  isFinal?: boolean
   /** How long the receiver asked to wait with Retry-After, in milliseconds. */
   askedMs: number | null
 }
@@ -125,6 +129,8 @@ export interface Message {
 
 export interface WebhookTarget {
   projectId: string
+  webhookId: string
+  /** `mailto:` and an address for mails. */
   url: string
   /** The current secret first. */
   secrets: readonly string[]

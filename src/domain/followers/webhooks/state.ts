@@ -98,7 +98,12 @@ export async function loadCursor(
     failures,
     asked,
     failed,
-    target: { projectId, url, secrets: sealed.map((one) => openSecret(masterKey, webhookId, one)) },
+    target: {
+      projectId,
+      webhookId,
+      url,
+      secrets: sealed.map((one) => openSecret(masterKey, webhookId, one)),
+    },
     full: row.full,
     recipients: row.recipients,
     ordered: row.ordered,

@@ -23,7 +23,7 @@ export const emptyDraft: WebhookDraft = {
 }
 
 export const draftNames: Record<keyof WebhookDraft, string> = {
-  url: 'URL',
+  url: t('Endpoint'),
   description: t('What it is for'),
   isEvery: t('Every event'),
   types: t('Events'),
@@ -41,7 +41,7 @@ interface Settings {
 
 /** The draft with which editing begins. */
 export const draftOfWebhook = ({ url, description, types, ordered, full }: Settings): WebhookDraft => ({
-  url,
+  url: endpointText(url),
   description: description ?? '',
   isEvery: types === null,
   types: types?.toSorted() ?? [],
@@ -53,11 +53,18 @@ export const draftOfWebhook = ({ url, description, types, ordered, full }: Setti
 export const isComplete = ({ url, isEvery, types }: WebhookDraft): boolean =>
   url.trim() !== '' && (isEvery || types.length > 0)
 
+/** The address of an endpoint as people read it. */
+export const endpointText = (url: string): string => url.replace(/^mailto:/, '')
+
+/** What a person typed, as an endpoint: a plain e-mail address is a mailto. */
+const endpointOf = (typed: string): string =>
+  /^[^\s:/@]+@[^\s:/@]+$/.test(typed.trim()) ? `mailto:${typed.trim()}` : typed.trim()
+
 const typesOf = ({ isEvery, types }: WebhookDraft) => (isEvery ? null : (types.toSorted() as LoggedType[]))
 
 /** The input of createWebhook, without its project. */
 export const createInputOf = (draft: WebhookDraft) => ({
-  url: draft.url.trim(),
+  url: endpointOf(draft.url),
   description: draft.description.trim() || null,
   types: typesOf(draft),
   ordered: draft.ordered,
@@ -68,7 +75,7 @@ export const createInputOf = (draft: WebhookDraft) => ({
 export function updateInputOf(began: WebhookDraft, draft: WebhookDraft) {
   const changed = new Set(changedNames(began, draft))
   return {
-    ...(changed.has('url') ? { url: draft.url.trim() } : {}),
+    ...(changed.has('url') ? { url: endpointOf(draft.url) } : {}),
     ...(changed.has('description') ? { description: draft.description.trim() || null } : {}),
     ...(changed.has('isEvery') || changed.has('types') ? { types: typesOf(draft) } : {}),
     ...(changed.has('ordered') ? { ordered: draft.ordered } : {}),

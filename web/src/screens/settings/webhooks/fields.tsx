@@ -17,15 +17,16 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
   return (
     <>
       <Field
-        label={t('URL')}
+        label={t('Endpoint: URL or e-mail address')}
         name="url"
-        type="url"
         value={draft.url}
         onChange={(url) => set({ url })}
         isRequired
         issues={issues}
         placeholder="https://hooks.example.com/gatehouse"
-        hint={t('Whoever may read webhooks sees it: keep credentials out of it.')}
+        hint={t(
+          'An address is sent mails with what is asked. Whoever may read webhooks sees a URL: keep credentials out of it.',
+        )}
       />
       <Field
         label={t('What it is for')}

@@ -7,6 +7,7 @@ import { DetailPage } from '../../../parts/detail-page.tsx'
 import { Fact } from '../../../parts/fact.tsx'
 import { Ago, Moment } from '../../../parts/moments.tsx'
 import { Principal } from '../../../parts/principal.tsx'
+import { endpointText } from './draft.ts'
 import { Deliveries } from './deliveries.tsx'
 import { webhookQuery, webhookTypes, type OneWebhook } from './documents.ts'
 import { Recipients } from './recipients.tsx'
@@ -26,7 +27,7 @@ export function WebhookScreen({ id }: { id: string }) {
       list="/settings/webhooks"
       read={read}
       thing={data?.webhook}
-      title={({ url }) => url}
+      title={({ url }) => endpointText(url)}
       titleClass="hook-url"
       bodyClass="hook-page"
       renderHead={(webhook) => (

@@ -136,7 +136,9 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
       <div className="form-line-foot">
         <Refusal message={message ?? (shown && shown.issues.length === 0 ? shown.message : null)} />
         <p className="small mute">
-          {t('The address is for the program at the endpoint, such as an e-mail address.')}
+          {t(
+            'The address is for the program at the endpoint. If the endpoint is an e-mail address, it is one, too.',
+          )}
           {!viewer.isOperator &&
             ` ${t('Only an operator names others than you and the keys that you made.')}`}
         </p>

@@ -10,7 +10,7 @@ import { Icon } from '../../../parts/icons.tsx'
 import { Listing } from '../../../parts/listing.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { createWebhookMutation, webhooksQuery, webhookTypes, type WebhookRow } from './documents.ts'
-import { createInputOf, emptyDraft, isComplete } from './draft.ts'
+import { createInputOf, emptyDraft, endpointText, isComplete } from './draft.ts'
 import { WebhookFields } from './fields.tsx'
 import { SigningSecret } from './secret.tsx'
 import { Progress, WebhookStatus } from './status.tsx'
@@ -45,7 +45,7 @@ function Endpoints({ callbacks }: { callbacks: boolean }) {
       <Listing
         pages={pages}
         label={callbacks ? t('Callbacks') : t('Webhooks')}
-        columns={[t('URL'), t('Events'), t('Status'), t('Progress')]}
+        columns={[t('Endpoint'), t('Events'), t('Status'), t('Progress')]}
         empty={
           callbacks
             ? {
@@ -81,7 +81,7 @@ function Row({ webhook }: { webhook: WebhookRow }) {
     <tr>
       <td className="hook-url">
         <Link href={`/settings/webhooks/${webhook.id}`}>
-          <Foreign text={webhook.url} max={100} />
+          <Foreign text={endpointText(webhook.url)} max={100} />
         </Link>
         {webhook.description && (
           <div className="small mute">
@@ -111,6 +111,11 @@ function NewWebhook({ onClose }: { onClose(): void }) {
   const form = useMutation(createWebhookMutation)
   const create = async () => {
     const answer = await form.send({ input: { ...createInputOf(draft), projectId } })
+    // What is sent by mail is not signed.
+    if (answer && !answer.secret) {
+      onClose()
+      go(`/settings/webhooks/${answer.webhook.id}`)
+    }
     if (answer?.secret) setMade({ id: answer.webhook.id, secret: answer.secret })
   }
   if (made)
