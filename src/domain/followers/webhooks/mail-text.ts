@@ -33,7 +33,7 @@ const heads: Record<string, string> = {
   'webhook.test': 'A test of Gatehouse',
 }
 
-const abouts = new Map(
+const aboutByType = new Map(
   (Object.keys(eventKinds) as EventType[]).map(
     (type) => [publicName(type), eventKinds[type].facts.about] as const,
   ),
@@ -77,7 +77,9 @@ export function mailTextOf(told: MailSource, names: Names, personal: PersonalLin
 }
 
 function aboutOf(type: string): string {
-  return type === 'webhook.test' ? 'Mails of Gatehouse arrive at this address.' : (abouts.get(type) ?? '')
+  return type === 'webhook.test'
+    ? 'Mails of Gatehouse arrive at this address.'
+    : (aboutByType.get(type) ?? '')
 }
 
 /** The time, and how long it was from the event on: the same in every attempt. */
