@@ -10,7 +10,7 @@ const smtpUrl = z.string().transform((value, at): Omit<MailSettings, 'from'> => 
   at.addIssue({
     code: 'custom',
     message:
-      'must be smtp:// or smtps:// with a host, and no path or parameters: smtps://user:password@mail.example.com:465 (write % of a password as %25)',
+      'must be smtp:// (such as port 587) or smtps:// (such as port 465) with a host, and no path or parameters: smtps://user:password@mail.example.com:465 (percent-encode what is special in a password: # is %23)',
   })
   return z.NEVER
 })
@@ -19,6 +19,8 @@ function serverOf(url: URL): Omit<MailSettings, 'from'> | null {
   const { protocol, hostname, port, pathname, search, hash, username, password } = url
   const secure = protocol === 'smtps:'
   if (!secure && protocol !== 'smtp:') return null
+  // Port 465 begins with TLS and 587 does not: the other scheme only ends in a time limit.
+  if (port === (secure ? '587' : '465')) return null
   if (hostname === '' || !['', '/'].includes(pathname) || search !== '' || hash !== '') return null
   try {
     const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)]

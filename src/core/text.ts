@@ -61,3 +61,26 @@ function visible(grapheme: string): string {
   const keeps = needsShaping.test(grapheme)
   return grapheme.replaceAll(unseen, (one) => (keeps && shaping.test(one) ? one : replacement))
 }
+
+/**
+ * The text in lines with at most `max` UTF-16 code units, cut with "…". Controls, formats and halves of characters become
+ * U+FFFD, so that what is read is what is there.
+ */
+export function plainLines(text: string, max: number): string {
+  const cut = text.length > max ? `${text.slice(0, max - 1)}…` : text
+  // After the cut, which may have left half a character.
+  return cut.replace(/[^\P{C}\n]/gu, replacement)
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** The text escaped for HTML, all its characters kept. */
+export function escapeMarkup(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => entities[char]!)
+}

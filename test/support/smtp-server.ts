@@ -1,5 +1,6 @@
 /** A mail server on loopback, as the wire has it: each command is answered as the test says, and mails are kept. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { closeWith, openArrivals } from './webhook-receiver.ts'
 
 export interface KeptMail {
   to: string
@@ -29,12 +30,12 @@ export interface SmtpServer {
 
 export async function openSmtpServer(port = 0): Promise<SmtpServer> {
   const sockets = new Set<Socket>()
-  let waiters: (() => void)[] = []
+  const arrivals = openArrivals(() => smtp.mails)
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
-    talk(socket, smtp, () => waiters.forEach((one) => one()))
+    talk(socket, smtp, arrivals.wake)
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const { port: bound } = server.address() as AddressInfo
@@ -44,20 +45,8 @@ export async function openSmtpServer(port = 0): Promise<SmtpServer> {
     mails: [],
     logins: [],
     answer: () => null,
-    until: (enough) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (!enough(smtp.mails)) return
-          waiters = waiters.filter((one) => one !== look)
-          resolve()
-        }
-        waiters.push(look)
-        look()
-      }),
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    until: arrivals.until,
+    close: () => closeWith(server, sockets),
   }
   return smtp
 }

@@ -1,7 +1,10 @@
 /** An endpoint of webhooks on loopback: verifies every delivery with the official library and answers as the test says. */
+import { sql } from 'drizzle-orm'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import { query } from '../../src/store/db/database.ts'
+import type { Harness } from './harness.ts'
 
 export interface Received {
   path: string
@@ -33,7 +36,7 @@ export const accept: Respond = (_got, response) => void response.writeHead(204).
 
 export async function openReceiver(respond: Respond = accept): Promise<Receiver> {
   const sockets = new Set<Socket>()
-  let waiters: (() => void)[] = []
+  const arrivals = openArrivals(() => receiver.received)
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -49,7 +52,7 @@ export async function openReceiver(respond: Respond = accept): Promise<Receiver>
       const { type, data } = JSON.parse(raw) as Pick<Received, 'type' | 'data'>
       const got = { path: request.url!, id: String(headers['webhook-id']), type, data, headers, raw }
       receiver.received.push(got)
-      for (const waiter of waiters) waiter()
+      arrivals.wake()
       receiver.respond(got, response)
     })
   })
@@ -64,20 +67,43 @@ export async function openReceiver(respond: Respond = accept): Promise<Receiver>
     refused: [],
     secret: null,
     respond,
-    until: (enough) =>
-      new Promise((resolve) => {
+    until: arrivals.until,
+    close: () => closeWith(server, sockets),
+  }
+  return receiver
+}
+
+/** What a test waits for among the things that have arrived; `wake` after each. */
+export function openArrivals<Thing>(all: () => Thing[]) {
+  let waiters: (() => void)[] = []
+  return {
+    wake: () => waiters.forEach((look) => look()),
+    until: (enough: (things: Thing[]) => boolean) =>
+      new Promise<void>((resolve) => {
         const look = () => {
-          if (!enough(receiver.received)) return
+          if (!enough(all())) return
           waiters = waiters.filter((one) => one !== look)
           resolve()
         }
         waiters.push(look)
         look()
       }),
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
   }
-  return receiver
+}
+
+/** Ends a server with its open connections. */
+export async function closeWith(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  for (const socket of sockets) socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
+}
+
+/** Everything that waits to be sent is due now, as if the time had passed. */
+export async function passTime({ app }: Harness): Promise<void> {
+  const { db, pubsub } = app.services
+  await query(db, sql`update webhook_deliveries set next_at = now() where next_at is not null`)
+  await query(
+    db,
+    sql`update webhook_cursors set asked = asked + 1, wake_at = now() where status in ('IDLE', 'WAITING')`,
+  )
+  pubsub.publish([{ kind: 'work', table: 'webhook_cursors' }])
 }

@@ -8,7 +8,7 @@ import { countedAddress } from '../../core/addresses.ts'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
 import { readText } from './bodies.ts'
-import { escapeHtml, givePage, pageHeaders, redirect } from './pages.ts'
+import { givePage, pageHeaders, redirect } from './pages.ts'
 import { retryAfter } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
@@ -125,9 +125,6 @@ function isOwnForm({ publicUrl }: Services, { headers: head }: IncomingMessage):
   const own = origin === undefined || origin === 'null' || isOwnOrigin(origin, head.host, publicUrl())
   return own && (site === undefined || site === 'same-origin')
 }
-
-/** A paragraph of plain text. */
-export const paragraph = (text: string): string => `<p>${escapeHtml(text)}</p>`
 
 function give(response: ServerResponse, page: CodePage, answer: CodeAnswer | CodeRedirect): void {
   if ('location' in answer) return redirect(response, answer.location, [answer.cookie])

@@ -4,15 +4,8 @@
  */
 import { acceptInvitation, checkInvitation, invitationPath } from '../../domain/access/index.ts'
 import { openSession, type SessionParts } from './browser-session.ts'
-import {
-  codeField,
-  makeCodePage,
-  paragraph,
-  type CodeAnswer,
-  type CodePageParts,
-  type SentCode,
-} from './code-page.ts'
-import { escapeHtml } from './pages.ts'
+import { codeField, makeCodePage, type CodeAnswer, type CodePageParts, type SentCode } from './code-page.ts'
+import { escapeHtml, paragraph } from './pages.ts'
 import type { RouteGroup } from './route.ts'
 import { beginSignIn } from './sign-in.ts'
 import { decideByLink, verdictPath, type LinkOutcome } from '../../domain/followers/index.ts'

@@ -1,5 +1,6 @@
 /** HTML pages for people: no script, no external resources, and no unescaped input. */
 import type { ServerResponse } from 'node:http'
+import { escapeMarkup } from '../../core/text.ts'
 
 // Without form-action: browsers would also check it against every redirect of the login that the form starts.
 export const pageHeaders = {
@@ -40,15 +41,10 @@ export function redirect(response: ServerResponse, location: string, cookies: st
   response.writeHead(303, { ...headers, ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) }).end()
 }
 
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
 /** Untrusted text escaped for HTML, without control and bidirectional characters. */
 export function escapeHtml(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char]!)
+  return escapeMarkup(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' '))
 }
+
+/** A paragraph of plain text. */
+export const paragraph = (text: string): string => `<p>${escapeHtml(text)}</p>`

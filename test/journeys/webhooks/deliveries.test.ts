@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { accept, openReceiver, passTime, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
 let receiver: Receiver
@@ -61,17 +61,6 @@ async function until(id: string, holds: (webhook: Record<string, any>) => boolea
   }
 }
 
-/** Everything that waits is due now, as if the time had passed. */
-async function passTime(): Promise<void> {
-  const { db, pubsub } = h.app.services
-  await query(db, sql`update webhook_deliveries set next_at = now() where next_at is not null`)
-  await query(
-    db,
-    sql`update webhook_cursors set asked = asked + 1, wake_at = now() where status in ('IDLE', 'WAITING')`,
-  )
-  pubsub.publish([{ kind: 'work', table: 'webhook_cursors' }])
-}
-
 test('every event is delivered with a signature that the official library accepts', async () => {
   const id = await create()
   await agents('x', 'y')
@@ -109,7 +98,7 @@ test('an event that fails is sent again under the same id, and delays no other',
     { status: 500, error: 'The endpoint answered 500.', body: 'no\ufffdpe' },
   ])
   bad.clear()
-  await passTime()
+  await passTime(h)
   await until(id, (webhook) => webhook['deliveries'].nodes[0].status === 'DELIVERED')
   const sent = receiver.received.filter(({ data }) => data['name'] === 'a001')
   expect(sent).toHaveLength(2)
@@ -124,11 +113,11 @@ test('after seven failures a delivery is dead, and redeliverWebhook sends it aga
   await agents('x', 'y')
   for (let attempts = 1; attempts < 7; attempts++) {
     await until(id, ({ deliveries }) => deliveries.nodes[0]?.attempts === attempts)
-    await passTime()
+    await passTime(h)
   }
   const { deliveries } = await until(id, (webhook) => webhook['deliveries'].nodes[0].status === 'DEAD')
   expect(deliveries.nodes[0]).toMatchObject({ attempts: 7 })
-  await passTime()
+  await passTime(h)
   fails = false
   const deliveryId = deliveries.nodes[0].id
   const again = await h.mutate('redeliverWebhook', { deliveryId }, 'delivery { status }')
@@ -215,11 +204,11 @@ test('an endpoint that is down is probed, and gets everything in the end', { tim
   expect(down['failingSince']).not.toBeNull()
   await agents(...numbered(20, 'b'))
   const count = receiver.received.length
-  await passTime()
+  await passTime(h)
   await receiver.until((received) => received.length > count)
   expect(receiver.received.length - count, 'one event only').toBeLessThanOrEqual(1)
   receiver.respond = accept
-  for (; new Set(namesIn(receiver)).size < 23; await pause(50)) await passTime()
+  for (; new Set(namesIn(receiver)).size < 23; await pause(50)) await passTime(h)
   expect(await until(id, ({ pendingCount }) => pendingCount === 0)).toMatchObject({ failingSince: null })
 })
 
@@ -232,7 +221,7 @@ test.each([
   await agents('x')
   await until(id, ({ pendingCount }) => pendingCount === 1)
   await query(h.app.services.db, sql`update webhooks set failing_since = now() - interval '121 hours'`)
-  await passTime()
+  await passTime(h)
   expect(await until(id, ({ status }) => status === 'DISABLED')).toMatchObject({ disabledReason: 'FAILING' })
 })
 
@@ -253,10 +242,10 @@ test('an ordered endpoint gets one event at a time, and one that fails holds up 
   const { deliveries } = await until(id, ({ pendingCount }) => pendingCount === 1)
   expect(deliveries.nodes).toHaveLength(1)
   expect(namesIn(receiver)).toEqual(numbered(4))
-  await passTime()
+  await passTime(h)
   await until(id, (webhook) => webhook['deliveries'].nodes[0].attempts === 2)
   fails = false
-  await passTime()
+  await passTime(h)
   await receiver.until(() => namesIn(receiver).at(-1) === 'a009')
   expect([...new Set(namesIn(receiver))]).toEqual(numbered(10))
   expect(most).toBe(1)
@@ -270,7 +259,7 @@ test('an ordered endpoint goes on after an event that is dead', async () => {
   await agents('x', 'y')
   for (let attempts = 1; attempts < 7; attempts++) {
     await until(id, ({ deliveries }) => deliveries.nodes[0]?.attempts === attempts)
-    await passTime()
+    await passTime(h)
   }
   await receiver.until(() => namesIn(receiver).includes('y'))
   const webhook = await until(id, ({ deliveries }) => deliveries.nodes[0].status === 'DEAD')
@@ -294,7 +283,7 @@ test('an ordered endpoint that was stuck gets its event also when it wants other
     'webhook { id }',
   )
   fails = false
-  await passTime()
+  await passTime(h)
   await until(id, ({ deliveries }) => deliveries.nodes[0].status === 'DELIVERED')
 })
 

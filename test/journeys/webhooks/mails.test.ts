@@ -1,16 +1,14 @@
 /** Webhooks whose endpoint is an e-mail address, over a real mail server: questions, links, faults and repeats. */
-import { sql } from 'drizzle-orm'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { isMailAddress } from '../../../src/domain/egress/index.ts'
 import { loadConfig } from '../../../src/config.ts'
-import { query } from '../../../src/store/db/database.ts'
 import { forFile } from '../../support/for-file.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
 import { openHarness } from '../../support/harness.ts'
 import { sendForm } from '../../support/link-fixtures.ts'
 import { openSmtpServer, type KeptMail } from '../../support/smtp-server.ts'
+import { passTime } from '../../support/webhook-receiver.ts'
 
 let smtp = await openSmtpServer()
 const mail = loadConfig({ GATEHOUSE_SMTP_URL: smtp.url, GATEHOUSE_MAIL_FROM: 'gatehouse@example.com' }).mail
@@ -39,26 +37,18 @@ async function question(more: object = {}, tool: object = {}) {
   return { approvalId: call['approval'].id as string, callId: call['id'] as string, name }
 }
 
-async function until(id: string, holds: (delivery: Record<string, any>) => boolean) {
-  for (const start = performance.now(); ; await pause(25)) {
+async function until(id: string, holds: (delivery: Record<string, any>) => boolean): Promise<any> {
+  let delivery: any
+  const read = async () => {
     const { data } = await h.gql(
-      'query($id: ID!) { webhook(id: $id) { types url deliveries { nodes { id status attempts answers { status error body } } } } }',
+      'query($id: ID!) { webhook(id: $id) { deliveries { nodes { id status attempts answers { status error body } } } } }',
       { id },
     )
-    const [delivery] = data['webhook'].deliveries.nodes
-    if (delivery && holds(delivery)) return delivery
-    if (performance.now() - start > 60_000) throw new Error(JSON.stringify(data))
+    delivery = data['webhook'].deliveries.nodes[0]
+    return delivery !== undefined && holds(delivery)
   }
-}
-
-async function passTime(): Promise<void> {
-  const { db, pubsub } = h.app.services
-  await query(db, sql`update webhook_deliveries set next_at = now() where next_at is not null`)
-  await query(
-    db,
-    sql`update webhook_cursors set asked = asked + 1, wake_at = now() where status in ('IDLE', 'WAITING')`,
-  )
-  pubsub.publish([{ kind: 'work', table: 'webhook_cursors' }])
+  await expect.poll(read).toBe(true)
+  return delivery
 }
 
 const idOf = ({ headers }: KeptMail) => headers['message-id']
@@ -137,10 +127,10 @@ test('4xx is tried again, an answer that was lost is the same mail again, and 5x
   expect(first.answers[0]).toMatchObject({ status: 451 })
   expect(first.answers[0].error).toContain('4.7.1 [masked] greylisted')
   smtp.answer = (command) => (command === 'END' ? 'cut' : null)
-  await passTime()
+  await passTime(h)
   await until(id, ({ attempts }) => attempts === 2)
   smtp.answer = () => null
-  await passTime()
+  await passTime(h)
   const done = await until(id, ({ status }) => status === 'DELIVERED')
   expect(done.answers.at(-1)).toMatchObject({ status: 250, error: null })
   expect(smtp.mails).toHaveLength(2)
@@ -160,12 +150,12 @@ test('what is asked while the mail server is away is sent when it is back, and a
   expect((await until(id, ({ attempts }) => attempts === 1)).status).toBe('PENDING')
   smtp = await openSmtpServer(smtp.port)
   smtp.answer = (command) => (command === 'AUTH' ? '535 5.7.8 hush-hush-word is wrong' : null)
-  await passTime()
+  await passTime(h)
   const refused = await until(id, ({ attempts }) => attempts === 2)
   expect(refused.status).toBe('PENDING')
   expect(JSON.stringify(refused)).not.toContain('hush-hush-word')
   smtp.answer = () => null
-  await passTime()
+  await passTime(h)
   await until(id, ({ status }) => status === 'DELIVERED')
   expect(smtp.mails).toHaveLength(1)
 })
@@ -175,9 +165,37 @@ test('a test shows the code of the server, and who may not change a webhook does
   const { answer } = await h.mutate('testWebhook', { webhookId: id }, 'answer { status error }')
   expect(answer).toEqual({ status: 250, error: null })
   expect(smtp.mails[0]!.headers['subject']).toBe('A test of Gatehouse')
-  const viewer = await gate.key({ role: 'APPROVER' })
+  const viewer = await gate.key({ role: 'VIEWER' })
   const { data } = await h.gql('query($id: ID!) { webhook(id: $id) { url } }', { id }, viewer.secret)
-  if (data?.['webhook']) expect(data['webhook'].url).toBe('mailto:…')
+  expect(data['webhook'].url).toBe('mailto:…')
+})
+
+test('an address is never sent every event, whether it is created, given no types or moved to', async () => {
+  const types = ['APPROVAL_REQUESTED', 'APPROVAL_EXPIRED', 'APPROVAL_ESCALATED']
+  const update = async (webhookId: string, input: object) =>
+    (await h.mutate('updateWebhook', { webhookId, ...input }, 'webhook { types }'))['webhook'].types
+  const id = await create({ types: ['AGENT_CREATED'] })
+  expect(await update(id, { types: null })).toEqual(types)
+  const other = (await h.mutate('createWebhook', { url: 'http://127.0.0.1:9/' }, 'webhook { id types }'))[
+    'webhook'
+  ]
+  made.push(other.id)
+  expect(other.types).toBeNull()
+  expect(await update(other.id, { url: 'mailto:finance@example.com' })).toEqual(types)
+  await h.mutate('createAgent', { name: 'not_a_mail' }, 'agent { id }')
+  await question()
+  await smtp.until((mails) => mails.length === 2)
+  expect(smtp.mails.map(({ headers }) => headers['subject'])).toEqual(
+    smtp.mails.map(() => expect.stringContaining('Approval needed') as string),
+  )
+})
+
+test('arguments show characters that hide or turn round what follows', async () => {
+  const id = await create({ full: true })
+  const { id: toolId } = await gate.gated({ autoApprove: false })
+  await gate.call(toolId, { amount: 5, to: 'ann\u202etxt.exe\u200b', pin: 'secret-pin' })
+  await until(id, ({ status }) => status === 'DELIVERED')
+  expect(smtp.mails[0]!.text).toContain('"ann\uFFFDtxt.exe\uFFFD"')
 })
 
 test('without the settings an address is refused and the settings are named; and so is what is no address', async () => {
@@ -214,8 +232,18 @@ test('the settings require each other and are named without their values', () =>
     'smtp://u:hunter2@a.example/x',
     'smtp://u:hunter2@a.example?tls=no',
     'smtp://hunter2@a.example',
+    'smtp://u:hunter2@a.example:465',
+    'smtps://u:hunter2@a.example:587',
+    'smtp://u:hunter2#x@a.example',
   ])
     expect(() => loadConfig({ GATEHOUSE_SMTP_URL: url })).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('hunter2') }) as Error,
     )
+})
+
+test('a password of any characters is read as it is, when it is percent-encoded', () => {
+  const pass = ',+;"cb)4Ew#HD6*%/\\@:?é'
+  const url = `smtps://bot%40example.com:${encodeURIComponent(pass)}@mail.example.com`
+  const settings = loadConfig({ GATEHOUSE_SMTP_URL: url, GATEHOUSE_MAIL_FROM: 'bot@example.com' }).mail
+  expect(settings).toMatchObject({ port: 465, secure: true, auth: { user: 'bot@example.com', pass } })
 })

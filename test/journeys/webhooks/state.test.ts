@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, adminKey, type Harness } from '../../support/harness.ts'
 import { followFeed } from '../../support/feed-readers.ts'
-import { accept, openReceiver, type Receiver } from '../../support/webhook-receiver.ts'
+import { accept, openReceiver, passTime, type Receiver } from '../../support/webhook-receiver.ts'
 
 let h: Harness
 let bad: Receiver
@@ -36,21 +36,10 @@ async function create(url: string, more: object = {}): Promise<string> {
 }
 const agent = (name: string) => h.mutate('createAgent', { name }, 'agent { id }')
 
-/** Everything that waits is due now, as if the time had passed. */
-async function passTime(): Promise<void> {
-  const { db, pubsub } = h.app.services
-  await query(db, sql`update webhook_deliveries set next_at = now() where next_at is not null`)
-  await query(
-    db,
-    sql`update webhook_cursors set asked = asked + 1, wake_at = now() where status in ('IDLE', 'WAITING')`,
-  )
-  pubsub.publish([{ kind: 'work', table: 'webhook_cursors' }])
-}
-
 /** Lets time pass until it holds. */
 async function passTimeUntil(holds: () => boolean): Promise<void> {
   await expect
-    .poll(async () => holds() || (await passTime(), holds()), { timeout: 90_000, interval: 25 })
+    .poll(async () => holds() || (await passTime(h), holds()), { timeout: 90_000, interval: 25 })
     .toBe(true)
 }
 
@@ -110,7 +99,7 @@ test('dead deliveries are told once in an hour, however many there are', async (
       .poll(
         async () => {
           await query(db, sql`update webhook_deliveries set tries = 6 where status = 'PENDING'`)
-          await passTime()
+          await passTime(h)
           return dead()
         },
         { timeout: 90_000, interval: 50 },

@@ -1,4 +1,5 @@
 /** The message of an approval as blocks of Slack. Foreign text is plain text, never markup. Pure. */
+import { plainLines } from '../../../core/text.ts'
 import { type Json, type JsonObject, writeJson } from '../../../core/json.ts'
 import { shownArguments, summaryOf, type Approval, type Vote } from '../../approvals/index.ts'
 
@@ -202,8 +203,5 @@ function secondPress(): JsonObject {
 
 /** Text that Slack does not interpret, without control and bidirectional characters, cut to a length. */
 function plain(text: string, most: number): JsonObject {
-  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text
-  // After the cut, which may have left half a character.
-  const clean = cut.replace(/[^\P{C}\n]/gu, '\uFFFD')
-  return { type: 'plain_text', emoji: false, text: clean || '–' }
+  return { type: 'plain_text', emoji: false, text: plainLines(text, most) || '–' }
 }

@@ -9,12 +9,13 @@ import { webhookCursors, webhooks } from '../../../store/db/tables/webhooks.ts'
 import type { Position } from '../../../store/events/position.ts'
 import { assertMay, inProject, operation, projectOf, type Ctx } from '../../access/index.ts'
 import { webhookCreated } from '../../events/index.ts'
-import { isMail, mailTypes } from './mail.ts'
+import { isMail, typesFor } from './mail.ts'
 import {
   givenPlace,
   assertEndpoint,
   description,
   sentTypes,
+  typesDefault,
   settings,
   urlShape,
   webhookPayload,
@@ -35,10 +36,7 @@ export const createWebhook = operation({
         'The URL to which events are sent, http or https, at most 2,000 characters; or mailto: and one e-mail address.',
       ),
       description: description.nullish(),
-      types: optional(
-        sentTypes,
-        'all types; for an e-mail address requests of approvals, and their expiry and escalation',
-      ),
+      types: optional(sentTypes, typesDefault),
       ...settings,
       after: optional(
         z
@@ -55,7 +53,7 @@ export const createWebhook = operation({
     await assertMay(ctx, 'webhooks:Create', projectId, 'webhook/*')
     await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
     assertEndpoint(ctx, given.url, ['input', 'url'])
-    const types = chosen ?? (isMail(given.url) ? [...mailTypes] : null)
+    const types = typesFor(given.url, chosen ?? null)
     const place = await givenPlace(ctx, projectId, after, ['input', 'after'])
     const id = newId('webhook')
     const secret = newSecret()

@@ -16,8 +16,8 @@ import { disable, goOnAfterLoss } from './endings.ts'
 import { wake } from './operations.ts'
 import { messagesOf } from './payload.ts'
 import { resultOf, inTurns, sendRound, type Job } from './result.ts'
-import { roundsUntilDown, send } from './send.ts'
-import { isMail, sendMail } from './mail.ts'
+import { roundsUntilDown } from './send.ts'
+import { deliverOnce } from './mail.ts'
 import { loadCursor, type CursorState } from './state.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 
@@ -148,7 +148,7 @@ async function sendJobs(
   })
   return sendRound(jobs, messages, {
     ordered,
-    send: (message) => (isMail(target.url) ? sendMail : send)(services, target, message, guard),
+    send: (message) => deliverOnce(services, target, message, guard),
   })
 }
 

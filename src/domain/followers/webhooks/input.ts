@@ -65,6 +65,10 @@ export function assertUrl({ egress }: Pick<Ctx, 'egress'>, url: string, path: st
   if (fault) throw invalidAt(path, `cannot be used: ${fault}`)
 }
 
+/** What is sent to an endpoint that names no types. */
+export const typesDefault =
+  'all types; for an e-mail address requests of approvals, and their expiry and escalation'
+
 /** Throws INVALID for an endpoint, a URL or `mailto:` and an address, to which nothing may be sent. */
 export function assertEndpoint(ctx: Pick<Ctx, 'egress' | 'mailer'>, url: string, path: string[]): void {
   if (!isMail(url)) return assertUrl(ctx, url, path)

@@ -1,6 +1,6 @@
 /** What a mail about an event says: subject, plain text and simple HTML. Pure; everything foreign is one line, or escaped. */
 import { isJsonObject, type Json, type JsonObject, writeJson } from '../../../core/json.ts'
-import { oneLine, shortText } from '../../../core/text.ts'
+import { escapeMarkup, oneLine, plainLines } from '../../../core/text.ts'
 import { eventKinds, publicName, type EventType } from '../../events/index.ts'
 
 /** A message as webhooks are sent it, read again. */
@@ -61,7 +61,9 @@ export function mailTextOf(told: MailSource, names: Names, personal: PersonalLin
   add('Requested by', names.requester ?? '')
   if (type === 'approval.requested' || type === 'approval.escalated')
     add('Expires', expiryOf(text(data['expiresAt']), timestamp))
-  const args = isJsonObject(data['arguments']) ? shortText(writeJson(data['arguments'], 1), longest.json) : ''
+  const args = isJsonObject(data['arguments'])
+    ? plainLines(writeJson(data['arguments'], 1), longest.json)
+    : ''
   const link = text(data['link'])
   const intro = [sentence, data['test'] === true ? 'This is a test: nothing of it happened.' : aboutOf(type)]
   const links: [string, string][] = [
@@ -113,25 +115,13 @@ function plainOf(intro: string[], facts: Pairs, args: string, links: Pairs, code
 function htmlOf(intro: string[], facts: Pairs, args: string, links: Pairs, code: string): string {
   const [first = '', ...rest] = intro.filter(Boolean)
   const parts = [
-    `<p><b>${escaped(first)}</b></p>`,
-    ...rest.map((line) => `<p>${escaped(line)}</p>`),
+    `<p><b>${escapeMarkup(first)}</b></p>`,
+    ...rest.map((line) => `<p>${escapeMarkup(line)}</p>`),
     facts.length > 0 &&
-      `<table>${facts.map(([name, value]) => `<tr><td>${name}</td><td>${escaped(value)}</td></tr>`).join('')}</table>`,
-    args && `<pre style="white-space:pre-wrap">${escaped(args)}</pre>`,
-    ...links.map(([name, url]) => `<p><a href="${escaped(url)}">${name}</a></p>`),
-    code && `<p>Your code: <b>${escaped(code)}</b>. It is for you alone: do not forward this mail.</p>`,
+      `<table>${facts.map(([name, value]) => `<tr><td>${name}</td><td>${escapeMarkup(value)}</td></tr>`).join('')}</table>`,
+    args && `<pre style="white-space:pre-wrap">${escapeMarkup(args)}</pre>`,
+    ...links.map(([name, url]) => `<p><a href="${escapeMarkup(url)}">${name}</a></p>`),
+    code && `<p>Your code: <b>${escapeMarkup(code)}</b>. It is for you alone: do not forward this mail.</p>`,
   ]
   return `<!doctype html><html lang="en"><meta charset="utf-8"><body>${parts.filter(Boolean).join('')}</body></html>`
-}
-
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-function escaped(value: string): string {
-  return value.replaceAll(/[&<>"']/g, (char) => entities[char]!)
 }

@@ -9,12 +9,12 @@ import { isMailAddress } from '../../egress/index.ts'
 import { approvalEscalated, approvalExpired, approvalRequested } from '../../events/index.ts'
 import type { SendGuard } from '../follower.ts'
 import { mailTextOf, type Names, type PersonalLink, type MailSource } from './mail-text.ts'
-import type { Answer, Message, Outcome, WebhookTarget } from './send.ts'
+import { send, type Answer, type Message, type Outcome, type WebhookTarget } from './send.ts'
 
 const scheme = 'mailto:'
 
 /** Types that an address is sent unless it is given others: questions, and what becomes of those nobody answers. */
-export const mailTypes = [approvalRequested.type, approvalExpired.type, approvalEscalated.type]
+const mailTypes = [approvalRequested.type, approvalExpired.type, approvalEscalated.type]
 
 /** Whether an endpoint is an address instead of a URL. */
 export const isMail = (url: string): boolean => url.startsWith(scheme)
@@ -26,6 +26,21 @@ export function faultOfMail({ mailer }: Pick<Services, 'mailer'>, url: string): 
   if (!mailer)
     return 'cannot be used: this server sends no e-mail (GATEHOUSE_SMTP_URL and GATEHOUSE_MAIL_FROM)'
   return null
+}
+
+/** One attempt to deliver a message, by mail or by a request, as the endpoint is. */
+export function deliverOnce(
+  services: Parameters<typeof send>[0] & Parameters<typeof sendMail>[0],
+  target: WebhookTarget,
+  message: Message,
+  guard: Partial<SendGuard> = {},
+): Promise<Outcome> {
+  return (isMail(target.url) ? sendMail : send)(services, target, message, guard)
+}
+
+/** The types that an endpoint is sent: those it is given, else all (null), or for an address `mailTypes`. */
+export function typesFor(url: string, types: readonly string[] | null): readonly string[] | null {
+  return types ?? (isMail(url) ? mailTypes : null)
 }
 
 /** What came of the mails of one event. `failure`: the first; `isFinal`: a repeat is of no use. */
@@ -40,7 +55,7 @@ interface Sent {
  * Sends once; never throws for a fault of the mail server. A repeat after a failure sends all mails of the event again, each
  * with the Message-ID that it had. It is delivered when every mail was accepted.
  */
-export async function sendMail(
+async function sendMail(
   services: Pick<Services, 'mailer' | 'limits' | 'clock' | 'db'>,
   target: WebhookTarget,
   message: Message,

@@ -40,11 +40,12 @@ import {
   description,
   ofWebhook,
   sentTypes,
+  typesDefault,
   settings,
   urlShape,
   webhookPayload,
 } from './input.ts'
-import { isMail } from './mail.ts'
+import { isMail, typesFor } from './mail.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
@@ -66,7 +67,10 @@ export const updateWebhook = operation({
         url: urlShape.describe('The URL to which events are sent, or mailto: and one e-mail address.'),
         ...settings,
       }),
-      ...resetOnNull({ description: optional(description, 'none'), types: optional(sentTypes, 'all types') }),
+      ...resetOnNull({
+        description: optional(description, 'none'),
+        types: optional(sentTypes, typesDefault),
+      }),
       enabled: optional(
         z
           .boolean()
@@ -79,7 +83,7 @@ export const updateWebhook = operation({
     .describe('The changes to make.'),
   payload: webhookPayload,
   refuses: ['NOT_FOUND', 'CONFLICT'],
-  async run(ctx, { webhookId, types, ...given }) {
+  async run(ctx, { webhookId, types: chosen, ...given }) {
     const found = await findWebhook(ctx, webhookId)
     await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
     if (typeof given.url === 'string') assertEndpoint(ctx, given.url, ['input', 'url'])
@@ -91,15 +95,17 @@ export const updateWebhook = operation({
       assertVersion(before, given.expectedVersion)
       if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
         throw recipientsChanged(webhookId)
-      assertAddresses(given.url ?? before.url, recipients ?? [])
       const isEnabled = given.enabled ?? before.status === 'ENABLED'
       const turned = isEnabled !== (before.status === 'ENABLED')
+      const url = given.url ?? before.url
+      assertAddresses(url, recipients ?? [])
+      const types = typesFor(url, (chosen === undefined ? before.types : chosen) as string[] | null)
       const [row] = await tx
         .update(webhooks)
         .set({
-          url: given.url ?? before.url,
+          url,
           description: given.description === undefined ? before.description : given.description,
-          types: types === undefined ? before.types : types,
+          types,
           full: given.full ?? before.full,
           ordered: given.ordered ?? before.ordered,
           ...(turned ? turnedTo(isEnabled) : {}),
@@ -107,7 +113,7 @@ export const updateWebhook = operation({
         })
         .where(eq(webhooks.id, webhookId))
         .returning()
-      if (types !== undefined)
+      if (chosen !== undefined || moves)
         await tx.update(webhookCursors).set({ types }).where(eq(webhookCursors.id, webhookId))
       if (turned && isEnabled) await resumeCursors(tx, webhookId)
       if (turned && !isEnabled)

@@ -14,8 +14,8 @@ import { findWebhook, wake } from './operations.ts'
 import { deliveryOf, WebhookDelivery } from './webhook.ts'
 import { randomUUID } from 'node:crypto'
 import { sampleMessage, testMessage } from './payload.ts'
-import { isMail, sendMail } from './mail.ts'
-import { send, WebhookAnswer } from './send.ts'
+import { deliverOnce } from './mail.ts'
+import { WebhookAnswer } from './send.ts'
 import { openSecret } from './signature.ts'
 
 const mostReplays = 5
@@ -170,7 +170,7 @@ export const testWebhook = operation({
       ? await sampleMessage(ctx, { projectId, type, full }, randomUUID())
       : testMessage(ctx, { projectId, webhookId: id }, randomUUID())
     const target = { projectId, webhookId: id, url, secrets }
-    const { answer } = await (isMail(url) ? sendMail : send)(ctx, target, message)
+    const { answer } = await deliverOnce(ctx, target, message)
     return { answer }
   },
 })
