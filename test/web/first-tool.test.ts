@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)('a first tool', { timeout: 180_000 }, () => {
     await click(button(page, /^Ask for approval/))
     await click(page.getByRole('link', { name: 'Open the request' }))
     await click(button(page, /^Approve/))
-    await page.getByText('Approved refund_order. The call runs now.').waitFor()
+    await page.getByText('Approved: ').waitFor()
     await expect.poll(() => upstream.seen.length).toBe(1)
     expect([upstream.seen[0]!.method, upstream.seen[0]!.url]).toEqual(['POST', '/orders/A-17/refunds'])
     expect(JSON.parse(upstream.seen[0]!.body)).toEqual({ amount: 250 })

@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 720_000 }, (
       await middle.getByRole('link').click()
       const id = new URL(tab.page.url()).pathname.split('/').at(-1)!
       await tab.page.locator('.danger:enabled').click()
-      await tab.page.getByText('Rejected send_refund').waitFor()
+      await tab.page.getByText('Rejected: ').waitFor()
       expect(await shop.approval(id)).toMatchObject({ status: 'REJECTED' })
       expect(tab.faults).toEqual([])
       await tab.close()

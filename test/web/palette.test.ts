@@ -25,11 +25,11 @@ describe.skipIf(!hasChromium)('the palette', { timeout: 180_000 }, () => {
     const callId = data['generation'].toolCalls[0].id as string
     const tab = await visit(browser, shop.h, '/agents')
     const { page } = tab
-    const places = page.getByRole('listbox', { name: 'Places' })
+    const places = page.getByRole('listbox', { name: 'Places and actions' })
     await page.getByRole('heading', { name: 'Agents' }).waitFor()
     const open = async (text: string) => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Screen, tool, agent or id' }).waitFor()
+      await page.getByRole('combobox', { name: 'Screen, action, tool, agent or id' }).waitFor()
       await page.keyboard.type(text)
     }
     const chosen = places.getByRole('option', { selected: true })

@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     const sent = verdictsOf(page)
     await armed(page)
     await held(page, 'Enter')
-    await page.getByText('Approved send_refund').waitFor()
+    await page.getByText('Approved: ').waitFor()
     await expect.poll(() => shownId(page)).not.toBe(asked[0]!.approvalId)
     await armed(page)
     await repeat(page, 'Enter')
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     // A press of its own counts.
     const next = shownId(page)
     await page.keyboard.press('Control+Backspace')
-    await page.getByText('Rejected send_refund').waitFor()
+    await page.getByText('Rejected: ').waitFor()
     expect(sent).toEqual([asked[0]!.approvalId, next])
     expect((await plain.approval(next))['status']).toBe('REJECTED')
     await tab.close()
@@ -93,7 +93,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     expect(sent).toEqual([])
     expect((await destructive.approval(approvalId))['status']).toBe('PENDING')
     await second.click()
-    await page.getByText('Approved send_refund').waitFor()
+    await page.getByText('Approved: ').waitFor()
     expect(sent).toEqual([approvalId])
     await tab.close()
   })
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     // Outside of a field it counts.
     await armed(page)
     await page.keyboard.press('Control+Backspace')
-    await page.getByText('Rejected send_refund').waitFor()
+    await page.getByText('Rejected: ').waitFor()
     expect(sent).toEqual([approvalId])
     await tab.close()
   })
@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     await write('{"to": "Ben", "iban": 12345678901234567891}')
     await page.getByText('This is not JSON yet').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: /^Approve with changes/, disabled: false }).click()
-    await page.getByText('Approved pay').waitFor()
+    await page.getByText('Approved: ').waitFor()
     expect((await plain.approval(toolCall.approval.id))['arguments']).toEqual({
       amount: 6,
       // Read by a parser that knows doubles only; test/adversary/values.test.ts compares the digits.
@@ -374,7 +374,7 @@ describe.skipIf(!hasChromium)('what a press decides', { timeout: 180_000 }, () =
     await page.getByText('Ben', { exact: true }).waitFor()
     await armed(page)
     await page.keyboard.press('Control+Enter')
-    await page.getByText('Approved send_refund').waitFor()
+    await page.getByText('Approved: ').waitFor()
     expect(await plain.approval(asked[0]!.approvalId)).toMatchObject({ votes: [{ byName: 'Ben' }] })
     await tab.close()
   })

@@ -11,3 +11,9 @@ export function useAddress() {
     replace: (members: Members) => setParams((before) => withMembers(before, members), { replace: true }),
   }
 }
+
+/** Whether the dialog is open that creates one of these: `?new=` of the address has it, so that a link opens it too. */
+export function useNew(id: string): [isOpen: boolean, setOpen: (isOpen: boolean) => void] {
+  const { params, replace } = useAddress()
+  return [params.get('new') === id, (isOpen) => replace({ new: isOpen ? id : null })]
+}

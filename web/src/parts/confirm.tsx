@@ -1,7 +1,10 @@
 /** Buttons that act: with a permission, and, for what cannot be taken back, a question before it. */
 import { useState, type ComponentProps, type ReactNode } from 'react'
+import type { CallerVariables } from '../api/client.ts'
+import type { TadaDocumentNode } from '../api/document.ts'
 import { useViewer } from '../api/viewer.ts'
 import { Dialog } from './dialog.tsx'
+import { useAction } from './use-action.ts'
 import { t } from '../texts/texts.tsx'
 
 /** A button that does nothing, and says why, for whoever lacks the permission. Until that is known it waits. */
@@ -56,4 +59,29 @@ export function Confirm({ word, needs, question, children, isBusy = false, onCon
       )}
     </>
   )
+}
+
+interface ActionProps<Result, Variables> extends Omit<Props, 'onConfirm' | 'isBusy'> {
+  mutation: TadaDocumentNode<Result, Variables>
+  variables: CallerVariables<Variables>
+  /** What is said when it was done; null: nothing. */
+  done: string | null
+  /** After the answer, whatever it was. `isDone`: it was not refused. */
+  onEnd?(isDone: boolean): void
+}
+
+/** A mutation that is confirmed first: how it ended is told in a toast. */
+export function ConfirmAction<Result extends object, Variables>({
+  mutation,
+  variables,
+  done,
+  onEnd,
+  ...confirm
+}: ActionProps<Result, Variables>) {
+  const { act, isRunning } = useAction(mutation)
+  const confirmed = async () => {
+    const answer = await act(variables, done)
+    onEnd?.(answer !== null)
+  }
+  return <Confirm {...confirm} isBusy={isRunning} onConfirm={() => void confirmed()} />
 }

@@ -5,6 +5,7 @@ import type { Issue, MutationRefusal } from '../api/outcome.ts'
 import { ActionButton, Confirm } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
+import { Form } from './form.tsx'
 import { actionsOf, kinds, type Kind } from './kinds.ts'
 import { changedNames } from './rebase.ts'
 import { refusalText, stillTrue, type FieldsInput } from './told-issues.ts'
@@ -177,20 +178,6 @@ export function EditForm<Thing extends Defined, Draft extends object, Input>(
         {children}
       </div>
     </Form>
-  )
-}
-
-function Form({ onSubmit, children }: { onSubmit(): Promise<void>; children: ReactNode }) {
-  return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        void onSubmit()
-      }}
-    >
-      {children}
-    </form>
   )
 }
 

@@ -1,67 +1,47 @@
-/** Labelled fields of forms, and the faults of a mutation beside them. */
+/** Labelled fields of forms, each with its hint, and with the faults of the last mutation that are its own. */
+import './forms.css'
 import { useId, type ReactNode } from 'react'
-
-interface Issue {
-  path: readonly string[]
-  message: string
-}
+import type { Issue } from '../api/outcome.ts'
+import { JsonEditor } from './json-editor.tsx'
 
 const none: readonly Issue[] = []
 
-interface FieldProps {
+/** The faults at a place: `path` begins behind `input`. */
+export const issuesAt = (issues: readonly Issue[], path: readonly string[]): Issue[] =>
+  issues.filter((one) => path.every((part, at) => one.path[at + 1] === part))
+
+interface Described {
   label: string
-  value: string
-  onChange(value: string): void
   hint?: string
-  placeholder?: string
-  isRequired?: boolean
-  type?: 'text' | 'password' | 'number' | 'url' | 'datetime-local'
-  /** Faults of the last mutation; those whose path has `name` stand at the field. */
   issues?: readonly Issue[]
-  name?: string
-  /** Values that are offered while one writes. */
-  options?: readonly string[]
+  /** Where the faults of this field are, behind `input`: a name, or a path. */
+  at?: string | readonly string[]
 }
 
-export function Field({
-  label,
-  value,
-  onChange,
+/** What ties a field to its label, its hint and its faults. */
+interface Ties {
+  id: string
+  'aria-describedby': string | undefined
+  'aria-invalid': true | undefined
+}
+
+function Around({
   hint,
-  placeholder,
-  isRequired,
-  type = 'text',
   issues = none,
-  name,
-  options,
-}: FieldProps) {
+  at,
+  render,
+}: Omit<Described, 'label'> & { render(ties: Ties): ReactNode }) {
   const id = useId()
-  const own = name === undefined ? [] : issues.filter(({ path }) => path[1] === name || path[0] === name)
+  const path = typeof at === 'string' ? [at] : at
+  const own = path ? issuesAt(issues, path) : none
   const described = [hint && `${id}-hint`, own.length > 0 && `${id}-fault`].filter(Boolean).join(' ')
   return (
     <div className="field">
-      <label htmlFor={id}>
-        <span>{label}</span>
-      </label>
-      <input
-        id={id}
-        type={type}
-        value={value}
-        required={isRequired}
-        placeholder={placeholder}
-        list={options && `${id}-offers`}
-        autoComplete="off"
-        aria-invalid={own.length > 0 || undefined}
-        aria-describedby={described || undefined}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      {options && (
-        <datalist id={`${id}-offers`}>
-          {options.map((option) => (
-            <option key={option} value={option} />
-          ))}
-        </datalist>
-      )}
+      {render({
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': own.length > 0 || undefined,
+      })}
       {hint && (
         <p id={`${id}-hint`} className="small mute">
           {hint}
@@ -69,35 +49,171 @@ export function Field({
       )}
       {own.length > 0 && (
         <p id={`${id}-fault`} className="small tone-bad" role="alert">
-          {own.map(({ message }) => message).join(' ')}
+          {own.map((one) => `${inner(one, path!)}${one.message}`).join('; ')}
         </p>
       )}
     </div>
   )
 }
 
-interface ChoiceProps<Value extends string> {
-  label: string
+const inner = ({ path }: Issue, at: readonly string[]): string =>
+  path.length > at.length + 1 ? `${path.slice(at.length + 1).join('.')} ` : ''
+
+const Label = ({ of, children }: { of: string; children: ReactNode }) => (
+  <label htmlFor={of}>
+    <span>{children}</span>
+  </label>
+)
+
+interface FieldProps extends Described {
+  value: string
+  onChange(value: string): void
+  placeholder?: string
+  isRequired?: boolean
+  type?: 'text' | 'password' | 'number' | 'url' | 'datetime-local'
+  /** Values that are offered while one writes. */
+  options?: readonly string[]
+}
+
+export function Field({
+  value,
+  onChange,
+  placeholder,
+  isRequired,
+  type = 'text',
+  options,
+  ...described
+}: FieldProps) {
+  return (
+    <Around
+      {...described}
+      render={(ties) => (
+        <>
+          <Label of={ties.id}>{described.label}</Label>
+          <input
+            {...ties}
+            type={type}
+            value={value}
+            required={isRequired}
+            placeholder={placeholder}
+            list={options && `${ties.id}-offers`}
+            autoComplete="off"
+            onChange={(event) => onChange(event.target.value)}
+          />
+          {options && (
+            <datalist id={`${ties.id}-offers`}>
+              {options.map((option) => (
+                <option key={option} value={option} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
+    />
+  )
+}
+
+interface TextProps extends Described {
+  value: string
+  onChange(value: string): void
+  rows?: number
+  isMono?: boolean
+  placeholder?: string
+}
+
+/** A text of several lines. */
+export function LongField({
+  value,
+  onChange,
+  rows = 3,
+  isMono = false,
+  placeholder,
+  ...described
+}: TextProps) {
+  return (
+    <Around
+      {...described}
+      render={(ties) => (
+        <>
+          <Label of={ties.id}>{described.label}</Label>
+          <textarea
+            {...ties}
+            rows={rows}
+            className={isMono ? 'mono' : undefined}
+            spellCheck={!isMono}
+            placeholder={placeholder}
+            value={value}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        </>
+      )}
+    />
+  )
+}
+
+/** JSON as text. Give it a `key` that changes when another text is to be shown. */
+export function JsonField({ value, onChange, ...described }: Omit<TextProps, 'rows' | 'isMono'>) {
+  return (
+    <Around
+      {...described}
+      render={(ties) => (
+        <>
+          <span className="label">{described.label}</span>
+          <div tabIndex={-1} data-invalid={ties['aria-invalid']} aria-describedby={ties['aria-describedby']}>
+            <JsonEditor initial={value} label={described.label} onChange={onChange} />
+          </div>
+        </>
+      )}
+    />
+  )
+}
+
+export function Check({
+  value,
+  onChange,
+  ...described
+}: Described & { value: boolean; onChange(value: boolean): void }) {
+  return (
+    <Around
+      {...described}
+      render={(ties) => (
+        <label className="row check" htmlFor={ties.id}>
+          <input
+            {...ties}
+            type="checkbox"
+            checked={value}
+            onChange={(event) => onChange(event.target.checked)}
+          />
+          {described.label}
+        </label>
+      )}
+    />
+  )
+}
+
+interface ChoiceProps<Value extends string> extends Described {
   value: Value
   options: readonly { value: Value; name: string }[]
   onChange(value: NoInfer<Value>): void
 }
 
-export function Choice<Value extends string>({ label, value, options, onChange }: ChoiceProps<Value>) {
-  const id = useId()
+export function Choice<Value extends string>({ value, options, onChange, ...described }: ChoiceProps<Value>) {
   return (
-    <div className="field">
-      <label htmlFor={id}>
-        <span>{label}</span>
-      </label>
-      <select id={id} value={value} onChange={(event) => onChange(event.target.value as Value)}>
-        {options.map((option) => (
-          <option key={option.value} value={option.value}>
-            {option.name}
-          </option>
-        ))}
-      </select>
-    </div>
+    <Around
+      {...described}
+      render={(ties) => (
+        <>
+          <Label of={ties.id}>{described.label}</Label>
+          <select {...ties} value={value} onChange={(event) => onChange(event.target.value as Value)}>
+            {options.map((option) => (
+              <option key={option.value} value={option.value}>
+                {option.name}
+              </option>
+            ))}
+          </select>
+        </>
+      )}
+    />
   )
 }
 

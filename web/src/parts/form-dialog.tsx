@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import type { MutationRefusal } from '../api/outcome.ts'
 import { Dialog } from './dialog.tsx'
 import { Refusal } from './fields.tsx'
+import { Form } from './form.tsx'
 
 interface Props {
   title: string
@@ -47,16 +48,7 @@ export function FormDialog({
   )
   return (
     <Dialog title={title} onClose={onClose} wide={isWide}>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          // The dialog may belong to another form, which is not sent with it.
-          event.stopPropagation()
-          void onSubmit()
-        }}
-      >
+      <Form className="stack" onSubmit={onSubmit}>
         {children}
         <Refusal message={textOf ? textOf(refused) : (refused?.message ?? null)} />
         {cancel === undefined ? (
@@ -70,7 +62,7 @@ export function FormDialog({
           </div>
         )}
         {foot}
-      </form>
+      </Form>
     </Dialog>
   )
 }

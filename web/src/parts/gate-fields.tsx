@@ -5,9 +5,8 @@ import type { Issue } from '../api/outcome.ts'
 import { ConditionRows } from './gate-conditions.tsx'
 import { switchForm, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
 import { spanFrom, spanText } from './durations.ts'
-import { Field } from './fields.tsx'
+import { Field, issuesAt, JsonField } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
-import { JsonField, issuesAt } from './long-fields.tsx'
 import type { Schema } from './schema-form-resolve.ts'
 import { wordsOf } from './badge.tsx'
 import { t } from '../texts/texts.tsx'
@@ -61,7 +60,7 @@ export function GateFields(props: Props) {
       {hasTitle && (
         <Field
           label={t('What a call does, in one sentence')}
-          name="title"
+          at="title"
           value={draft.title}
           onChange={(title) => set({ title })}
           hint={titleHint(schema)}
@@ -128,7 +127,7 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
             onChange={(text) => onChange({ ...draft, when: { as: 'json', text } })}
             hint={t('Calls whose arguments, presets included, match it are held.')}
             issues={issues}
-            path={['when']}
+            at={['when']}
           />
           {about.map(({ message }) => (
             <p key={message} className="tone-bad small" role="alert">
@@ -177,7 +176,7 @@ function Deciders({ draft, set, faults }: DecidersProps) {
         <Field
           type="number"
           label={t('Approvals by different people')}
-          name="quorum"
+          at="quorum"
           value={Number.isNaN(draft.quorum) ? '' : String(draft.quorum)}
           issues={faults}
           onChange={(quorum) => set({ quorum: quorum === '' ? NaN : Number(quorum) })}
@@ -257,7 +256,7 @@ function SpanField({ label, name, value, faults, onChange }: SpanProps) {
   return (
     <Field
       label={label}
-      name={name}
+      at={name}
       value={shown}
       options={offers.map(spanText)}
       issues={faults}

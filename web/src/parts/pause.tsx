@@ -3,6 +3,7 @@ import { useState } from 'react'
 import './forms.css'
 import { command } from '../api/command.ts'
 import { useMutation } from '../api/query.ts'
+import { currentProject } from '../api/session.ts'
 import { useViewer } from '../api/viewer.ts'
 import { FormDialog } from './form-dialog.tsx'
 import { Icon } from './icons.tsx'
@@ -25,6 +26,13 @@ interface Props {
   /** Whether the button shows its icon alone, in the frame. */
   isIcon?: boolean
 }
+
+/** The whole project, as the frame and the palette stop it. */
+export const pauseProject = () => ({
+  target: { projectId: currentProject() },
+  word: t('Pause everything'),
+  effect: t('Nothing in this project calls a model or sends a tool call.'),
+})
 
 /** A button that stops it, for those who may; the bar above every screen says so then. */
 export function PauseButton({ target, word, effect, isIcon = false }: Props) {
@@ -52,7 +60,7 @@ export function PauseButton({ target, word, effect, isIcon = false }: Props) {
   )
 }
 
-function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): void }) {
+export function PauseDialog({ target, word, effect, onClose }: Props & { onClose(): void }) {
   const [reason, setReason] = useState('')
   const form = useMutation(pauseMutation)
   return (

@@ -8,6 +8,8 @@ export interface View {
   name: string
   /** The actions without which the server refuses its list. */
   needs: readonly string[]
+  /** By what else people look for it. */
+  words?: string
   /** The letter that follows `g`. */
   key?: string
 }
@@ -29,6 +31,7 @@ export const places: readonly Place[] = [
         href: '/insights',
         name: t('Insights'),
         needs: ['generations:List', 'approvals:List', 'toolCalls:List'],
+        words: t('cost, spending, statistics, charts'),
         key: 'h',
       },
     ],
@@ -47,8 +50,14 @@ export const places: readonly Place[] = [
     name: t('Activity'),
     icon: 'runs',
     views: [
-      { href: '/runs', name: t('Runs'), needs: ['generations:List'], key: 'r' },
-      { href: '/audit', name: t('Audit'), needs: ['audit:List'] },
+      {
+        href: '/runs',
+        name: t('Runs'),
+        needs: ['generations:List'],
+        words: t('generations, history'),
+        key: 'r',
+      },
+      { href: '/audit', name: t('Audit'), needs: ['audit:List'], words: t('who did what, log') },
       { href: '/callbacks', name: t('Callbacks'), needs: ['webhooks:List'] },
     ],
   },
@@ -56,7 +65,13 @@ export const places: readonly Place[] = [
     name: t('Catalogue'),
     icon: 'tools',
     views: [
-      { href: '/tools', name: t('Tools'), needs: ['tools:List'], key: 't' },
+      {
+        href: '/tools',
+        name: t('Tools'),
+        needs: ['tools:List'],
+        words: t('gates, upstreams, MCP'),
+        key: 't',
+      },
       { href: '/agents', name: t('Agents'), needs: ['agents:List'], key: 'a' },
     ],
     under: ['/upstreams'],
@@ -65,8 +80,8 @@ export const places: readonly Place[] = [
     name: t('People'),
     icon: 'agents',
     views: [
-      { href: '/people', name: t('Members'), needs: ['keys:List'], key: 'p' },
-      { href: '/people/programs', name: t('Programs'), needs: ['keys:List'] },
+      { href: '/people', name: t('Members'), needs: ['keys:List'], words: t('roles, users'), key: 'p' },
+      { href: '/people/programs', name: t('Programs'), needs: ['keys:List'], words: t('API keys') },
       { href: '/people/sessions', name: t('Sessions'), needs: [] },
     ],
   },
@@ -75,12 +90,27 @@ export const places: readonly Place[] = [
     icon: 'settings',
     views: [
       { href: '/settings', name: t('Project'), needs: ['projects:Get'], key: 's' },
-      { href: '/settings/providers', name: t('Providers'), needs: ['providers:List'] },
+      {
+        href: '/settings/providers',
+        name: t('Providers'),
+        needs: ['providers:List'],
+        words: t('models, API keys'),
+      },
       { href: '/settings/secrets', name: t('Secrets'), needs: ['secrets:List'] },
-      { href: '/settings/webhooks', name: t('Webhooks'), needs: ['webhooks:List'] },
+      {
+        href: '/settings/webhooks',
+        name: t('Webhooks'),
+        needs: ['webhooks:List'],
+        words: t('e-mail, notify'),
+      },
       { href: '/settings/slack', name: t('Slack'), needs: ['slack:Get'] },
       { href: '/settings/files', name: t('Files'), needs: ['files:List'] },
-      { href: '/settings/retention', name: t('Retention'), needs: ['retention:Get'] },
+      {
+        href: '/settings/retention',
+        name: t('Retention'),
+        needs: ['retention:Get'],
+        words: t('delete old data, legal holds'),
+      },
     ],
   },
 ]

@@ -4,6 +4,7 @@ import { unplacedText, type MutationRefusal } from '../api/outcome.ts'
 import { ActionButton } from './confirm.tsx'
 import { Conflict } from './conflict.tsx'
 import { Refusal } from './fields.tsx'
+import { Form } from './form.tsx'
 import { changedNames } from './rebase.ts'
 import { t } from '../texts/texts.tsx'
 
@@ -47,14 +48,7 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
   return (
     <section aria-label={t('Settings')}>
       <h2>{t('Settings')}</h2>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void onSave()
-        }}
-      >
+      <Form className="stack" onSubmit={onSave}>
         {isStale && isEdited && !isRunning && (
           <Conflict
             base={began}
@@ -87,7 +81,7 @@ export function SettingsForm<Draft extends object>(props: Props<Draft>) {
             </button>
           )}
         </div>
-      </form>
+      </Form>
     </section>
   )
 }

@@ -116,8 +116,8 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
       {value.isWritten && (
         <Field
           label={t('Id of the person or key')}
-          name="id"
-          issues={own.map((one) => ({ ...one, path: ['id'] }))}
+          at="id"
+          issues={own.map((one) => ({ ...one, path: ['input', 'id'] }))}
           value={value.id}
           onChange={(written) => onChange({ id: written.trim(), isWritten: true })}
           placeholder={t('usr_… or key_…')}

@@ -15,7 +15,7 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
       ...places
         .flatMap(({ views }) => views)
         .flatMap(({ key, name }): [string[], string][] => (key ? [[['g', key], name]] : [])),
-      [['mod+k'], t('Go to a screen, tool, agent or id')],
+      [['mod+k'], t('Go anywhere, or do anything, by name')],
       [['/'], t('Filter')],
       [['j'], t('Next')],
       [['k'], t('Previous')],

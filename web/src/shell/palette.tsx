@@ -1,51 +1,61 @@
-/** A field that leads anywhere by the keyboard: screens, tools and agents by name, and whatever an id names. */
+/** A field that leads anywhere by the keyboard, and does what it names: screens, tools, agents, requests, ids and acts. */
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useLocation } from 'wouter'
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
 import { useThings } from '../api/things.ts'
+import { useViewer } from '../api/viewer.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { PauseDialog, pauseProject } from '../parts/pause.tsx'
 import { places, type View } from '../parts/places.ts'
+import { sentenceText } from '../parts/sentence.tsx'
 import { Foreign } from '../parts/text.tsx'
 import { t } from '../texts/texts.tsx'
+import { actsFor, type Choice } from './palette-acts.ts'
 
 const namedQuery = graphql(`
-  query Named($projectId: ID, $name: String!) {
-    tools(projectId: $projectId, name: $name, first: 8) {
+  query Named($projectId: ID, $text: String!, $asks: Boolean!) {
+    tools(projectId: $projectId, name: $text, first: 8) {
       nodes {
         id
         name
       }
     }
-    agents(projectId: $projectId, name: $name, first: 8) {
+    agents(projectId: $projectId, name: $text, first: 8) {
       nodes {
         id
         name
+      }
+    }
+    approvals(projectId: $projectId, filter: { statuses: [PENDING], search: $text }, first: 5)
+      @include(if: $asks) {
+      nodes {
+        id
+        toolName
+        summary {
+          parts {
+            text
+            isValue
+          }
+        }
       }
     }
   }
 `)
 
-/** What can be chosen. */
-interface Place {
-  href: string
-  name: string
-  /** What it is, in a word. */
-  kind: string
-}
+const choice = (does: string, name: string, kind: string): Choice => ({ key: does, name, kind, does })
 
 /** The screens by the names that people look for: a view of several is named with its place. */
 const screens = places.flatMap(({ name, views }) =>
   views.map((view) => ({
     view,
-    href: view.href,
-    name: view.name,
-    kind: view.name === name ? t('screen') : name,
+    words: `${view.name} ${name} ${view.words ?? ''}`.toLowerCase(),
+    shown: choice(view.href, view.name, view.name === name ? t('screen') : name),
   })),
 )
 
 /** Where the object with an id is; null for what is no id. Calls are looked up. */
-function placeOfId(text: string): Place | null {
+function placeOfId(text: string): Choice | null {
   const prefix = /^([a-z]+)_[0-9a-z_]{1,40}$/.exec(text)?.[1]
   const pages: Record<string, [href: string, kind: string]> = {
     apr: [`/approvals/${text}`, t('approval request')],
@@ -56,45 +66,39 @@ function placeOfId(text: string): Place | null {
     whk: [`/settings/webhooks/${text}`, t('webhook')],
   }
   const page = prefix === undefined ? undefined : pages[prefix]
-  return page ? { href: page[0], name: text, kind: page[1] } : null
+  return page ? choice(page[0], text, page[1]) : null
 }
 
-/** The places for what was typed, the most likely first. */
-function usePlaces(typed: string, isShown: (view: View) => boolean): Place[] {
+/** What was typed may mean, the most likely first. */
+function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
   const text = typed.trim()
+  const viewer = useViewer()
   const isCall = text.startsWith('call_')
   const ids = useMemo(() => (isCall ? [text] : []), [isCall, text])
   const call = useThings(ids).get(text)
   const id = placeOfId(text)
   const isNamed = text !== '' && !isCall && id === null
-  const found = useQuery(namedQuery, { name: text.slice(0, 100) }, { skip: !isNamed }).data
+  const asks = viewer?.may('approvals:List') ?? false
+  const found = useQuery(namedQuery, { text: text.slice(0, 100), asks }, { skip: !isNamed }).data
   const wanted = text.toLowerCase()
-  const shown = screens.filter(
-    ({ view, name, kind }) => isShown(view) && `${name} ${kind}`.toLowerCase().includes(wanted),
-  )
+  const shown = screens
+    .filter(({ view, words }) => isShown(view) && words.includes(wanted))
+    .map((one) => one.shown)
   if (id) return [id]
-  if (isCall) return call?.href ? [{ href: call.href, name: call.name, kind: t('call') }] : []
+  if (isCall) return call?.href ? [choice(call.href, call.name, t('call'))] : []
   if (!isNamed) return shown
-  const tools = (found?.tools.nodes ?? []).map((one) => ({
-    href: `/tools/${one.id}`,
-    name: one.name,
-    kind: t('tool'),
-  }))
-  const agents = (found?.agents.nodes ?? []).map((one) => ({
-    href: `/agents/${one.id}`,
-    name: one.name,
-    kind: t('agent'),
-  }))
   const q = encodeURIComponent(text.slice(0, 200))
-  const searches = [
-    { href: `/runs?q=${q}`, name: t('Runs with “{text}”', { text }), kind: t('search') },
-    {
-      href: `/approvals?view=decided&q=${q}`,
-      name: t('Decided requests with “{text}”', { text }),
-      kind: t('search'),
-    },
+  return [
+    ...shown,
+    ...actsFor(wanted, viewer),
+    ...(found?.approvals?.nodes ?? []).map((one) =>
+      choice(`/approvals/${one.id}`, sentenceText(one.summary) || one.toolName, t('waiting')),
+    ),
+    ...(found?.tools.nodes ?? []).map((one) => choice(`/tools/${one.id}`, one.name, t('tool'))),
+    ...(found?.agents.nodes ?? []).map((one) => choice(`/agents/${one.id}`, one.name, t('agent'))),
+    choice(`/runs?q=${q}`, t('Runs with “{text}”', { text }), t('search')),
+    choice(`/approvals?view=decided&q=${q}`, t('Decided requests with “{text}”', { text }), t('search')),
   ]
-  return [...shown, ...tools, ...agents, ...searches]
 }
 
 interface Props {
@@ -110,11 +114,14 @@ export default function Palette({ isShown, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null)
   // After the dialog has opened, which takes the focus.
   useEffect(() => field.current?.focus(), [])
-  const found = usePlaces(typed, isShown)
+  const [isPausing, setPausing] = useState(false)
+  const found = useChoices(typed, isShown)
   const chosen = Math.min(at, found.length - 1)
-  const open = ({ href }: Place) => {
+  const take = ({ does }: Choice) => {
+    if (does === 'pause') return setPausing(true)
     onClose()
-    go(href)
+    if (typeof does === 'string') go(does)
+    else does()
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -122,17 +129,18 @@ export default function Palette({ isShown, onClose }: Props) {
       event.preventDefault()
       setAt((chosen + by + found.length) % found.length)
     }
-    const place = found[chosen]
-    if (event.key === 'Enter' && place && !event.nativeEvent.isComposing) open(place)
+    const one = found[chosen]
+    if (event.key === 'Enter' && one && !event.nativeEvent.isComposing) take(one)
   }
+  if (isPausing) return <PauseDialog {...pauseProject()} onClose={onClose} />
   return (
-    <Dialog title={t('Go to')} onClose={onClose}>
+    <Dialog title={t('Go to, or do')} onClose={onClose}>
       <input
         ref={field}
         type="text"
         role="combobox"
-        aria-label={t('Screen, tool, agent or id')}
-        placeholder={t('Screen, tool, agent or id')}
+        aria-label={t('Screen, action, tool, agent or id')}
+        placeholder={t('Screen, action, tool, agent or id')}
         aria-expanded={found.length > 0}
         aria-controls={list}
         aria-activedescendant={found.length > 0 ? `${list}-${chosen}` : undefined}
@@ -145,20 +153,20 @@ export default function Palette({ isShown, onClose }: Props) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div id={list} role="listbox" aria-label={t('Places')} className="palette">
-        {found.map((place, index) => (
+      <div id={list} role="listbox" aria-label={t('Places and actions')} className="palette">
+        {found.map((one, index) => (
           <div
-            key={place.href}
+            key={one.key}
             id={`${list}-${index}`}
             role="option"
             aria-selected={index === chosen}
             onPointerDown={(event) => {
               event.preventDefault()
-              open(place)
+              take(one)
             }}
           >
-            <Foreign text={place.name} max={120} />
-            <span className="small mute spread">{place.kind}</span>
+            <Foreign text={one.name} max={120} />
+            <span className="small mute spread">{one.kind}</span>
           </div>
         ))}
       </div>

@@ -5,11 +5,11 @@ import { Link, useLocation, useSearch } from 'wouter'
 import { graphql } from '../api/document.ts'
 import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
-import { chooseProject, currentProject, signOut, useProject } from '../api/session.ts'
+import { chooseProject, signOut, useProject } from '../api/session.ts'
 import { useViewer } from '../api/viewer.ts'
 import { Icon } from '../parts/icons.tsx'
 import { useKeys } from '../parts/keys.ts'
-import { PauseButton } from '../parts/pause.tsx'
+import { PauseButton, pauseProject } from '../parts/pause.tsx'
 import { placeAt, places, type Place, type View } from '../parts/places.ts'
 import { SegmentLinks } from '../parts/segments.tsx'
 import { Boundary } from '../parts/states.tsx'
@@ -91,12 +91,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
             {data?.viewer.name ?? name}
           </p>
           <div className="row">
-            <PauseButton
-              isIcon
-              target={{ projectId: currentProject() }}
-              word={t('Pause everything')}
-              effect={t('Nothing in this project calls a model or sends a tool call.')}
-            />
+            <PauseButton isIcon {...pauseProject()} />
             <AlertsButton />
             <ThemeButton />
             <LanguageButton />

@@ -2,9 +2,11 @@
 import { lazy, Suspense, useEffect, useRef, useState, type RefObject } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { wordsOf } from '../badge.tsx'
+import { beginningOf } from '../deceptive.ts'
 import { KeyHint } from '../key-hint.tsx'
 import { useKeys } from '../keys.ts'
 import type { FormState } from '../schema-form.tsx'
+import { sentenceText } from '../sentence.tsx'
 import { Failure } from '../states.tsx'
 import { toast } from '../toasts.tsx'
 import { ClaimActions } from './claim.tsx'
@@ -260,8 +262,9 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
       toast(lostWords(verdict, decided.approval), { tone: 'bad', href: `/approvals/${question.id}` })
     // A decision by somebody else comes with the question as it is now.
     if (decided.__typename !== 'ApprovalPayload' || !decided.approval) return reload()
-    const { toolName } = question
-    toast(wordsFor(decided.approval.status, toolName), {
+    const { toolName, summary } = question
+    const what = beginningOf(sentenceText(summary) || toolName, 160)
+    toast(wordsFor(decided.approval.status, what), {
       tone: isApproval ? 'good' : 'plain',
       href: question.generation ? `/runs/${question.generation.id}` : `/approvals/${question.id}`,
     })
@@ -277,10 +280,10 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
   }
 }
 
-function wordsFor(status: string, toolName: string): string {
-  if (status === 'APPROVED') return t('Approved {tool}. The call runs now.', { tool: toolName })
-  if (status === 'REJECTED') return t('Rejected {tool}. The agent is told.', { tool: toolName })
-  return t('Your vote on {tool} counts; more are needed.', { tool: toolName })
+function wordsFor(status: string, what: string): string {
+  if (status === 'APPROVED') return t('Approved: {what}', { what })
+  if (status === 'REJECTED') return t('Rejected: {what}', { what })
+  return t('Your vote counts, more are needed: {what}', { what })
 }
 
 /** What is said to whoever was second. */

@@ -6,6 +6,7 @@ import { useMutation } from '../../api/query.ts'
 import { Countdown } from '../moments.tsx'
 import { Failure } from '../states.tsx'
 import { toast } from '../toasts.tsx'
+import { Form } from '../form.tsx'
 import { OutputField, readOutput, type Output } from '../output-field.tsx'
 import { submitMutation, type Call } from './call-documents.ts'
 import { t, T } from '../../texts/texts.tsx'
@@ -42,14 +43,7 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
     onDone()
   }
   return (
-    <form
-      className="run-form"
-      aria-label={t('Answer the call')}
-      onSubmit={(event) => {
-        event.preventDefault()
-        void submit()
-      }}
-    >
+    <Form className="run-form" label={t('Answer the call')} onSubmit={submit}>
       <p>
         {call.deadlineAt === null ? (
           t('A client should run this and send its output. You can answer in its place.')
@@ -86,6 +80,6 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
           {isRunning ? t('Sending …') : t('Send the output')}
         </ActionButton>
       </div>
-    </form>
+    </Form>
   )
 }

@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import type { Issue } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
-import { Check, issuesAt } from '../../parts/long-fields.tsx'
+import { Check, issuesAt } from '../../parts/fields.tsx'
 import { SchemaForm, type FormState } from '../../parts/schema-form.tsx'
 import { draftNames, rulesSchema, type AgentDraft } from './agent-draft.ts'
 import { toolChoicesQuery } from './documents.ts'
@@ -130,7 +130,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
         ])}
         {draft.toolChoice === 'TOOL' &&
           text('toolChoiceTool', {
-            name: 'toolChoice',
+            at: 'toolChoice',
             hint: t('Its runtime name, as the surface shows it.'),
           })}
       </div>
@@ -168,8 +168,8 @@ function Limits(part: PartProps) {
       <div className="field-pair">
         {text('maxSteps', { placeholder: '20' })}
         {text('timeoutMs', { placeholder: '86400000' })}
-        {text('tokensPerGeneration', { placeholder: t('no limit'), name: 'budget' })}
-        {text('tokensPerDay', { placeholder: t('no limit'), name: 'budget' })}
+        {text('tokensPerGeneration', { placeholder: t('no limit'), at: 'budget' })}
+        {text('tokensPerDay', { placeholder: t('no limit'), at: 'budget' })}
         {text('maxOutputTokens', { placeholder: t("the provider's own") })}
         {text('maxContextMessages', { placeholder: t('what fits the model') })}
         {text('temperature', { placeholder: t("the provider's own") })}

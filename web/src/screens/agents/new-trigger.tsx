@@ -2,9 +2,8 @@
 import { useState } from 'react'
 import { useMutation } from '../../api/query.ts'
 import { unplacedText, type Issue } from '../../api/outcome.ts'
-import { Choice, Field } from '../../parts/fields.tsx'
+import { Choice, Field, LongField } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
-import { LongField } from '../../parts/long-fields.tsx'
 import { t } from '../../texts/texts.tsx'
 import { createTriggerMutation, updateTriggerMutation, type TriggerRow } from './trigger-documents.ts'
 
@@ -117,7 +116,7 @@ function TriggerFields({ draft, issues, set }: FieldsProps) {
       <Field
         label={t('Name')}
         value={draft.name}
-        name="name"
+        at="name"
         issues={issues}
         onChange={(name) => set({ name })}
       />
@@ -126,7 +125,7 @@ function TriggerFields({ draft, issues, set }: FieldsProps) {
           <Field
             label={t('Cron line')}
             value={draft.cron}
-            name="cron"
+            at="cron"
             issues={issues}
             hint={t('Minute, hour, day of month, month, day of week; at most every five minutes.')}
             onChange={(cron) => set({ cron })}
@@ -134,7 +133,7 @@ function TriggerFields({ draft, issues, set }: FieldsProps) {
           <Field
             label={t('Time zone')}
             value={draft.timeZone}
-            name="timeZone"
+            at="timeZone"
             issues={issues}
             onChange={(timeZone) => set({ timeZone })}
           />
@@ -143,7 +142,7 @@ function TriggerFields({ draft, issues, set }: FieldsProps) {
       <LongField
         label={t('Prompt')}
         value={draft.prompt}
-        path={['prompt']}
+        at={['prompt']}
         issues={issues}
         {...(isSchedule
           ? {}

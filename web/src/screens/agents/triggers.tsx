@@ -3,10 +3,10 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { usePages } from '../../api/pages.ts'
 import { useViewer } from '../../api/viewer.ts'
-import { ActionButton, Confirm } from '../../parts/confirm.tsx'
+import { ActionButton, ConfirmAction } from '../../parts/confirm.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { Listing } from '../../parts/listing.tsx'
+import { ListSection } from '../../parts/list-section.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { SecretOnce } from '../../parts/secret-once.tsx'
 import { Foreign } from '../../parts/text.tsx'
@@ -30,25 +30,24 @@ interface Shown {
 }
 
 export function Triggers({ agentId }: { agentId: string }) {
-  const [isOpen, setOpen] = useState(false)
   const [shown, setShown] = useState<Shown | null>(null)
   const pages = usePages(triggersQuery, { agentId }, (data) => data.triggers, { eventTypes: triggerTypes })
   return (
     <>
-      <div className="row">
-        <span className="mute">{t('Runs that start on a schedule or by signed messages.')}</span>
-        <ActionButton needs="triggers:Create" className="primary spread" onClick={() => setOpen(true)}>
-          <Icon name="plus" /> {t('New trigger')}
-        </ActionButton>
-      </div>
-      <Listing
+      <ListSection
+        note={t('Runs that start on a schedule or by signed messages.')}
+        create={{
+          id: 'trigger',
+          needs: 'triggers:Create',
+          word: t('New trigger'),
+          render: (onClose) => <NewTrigger agentId={agentId} onSecret={setShown} onClose={onClose} />,
+        }}
         pages={pages}
         label={t('Triggers')}
         columns={[t('Trigger'), t('When'), t('Last run'), '']}
         empty={{ title: t('No triggers'), text: t('Schedules and URLs that start runs appear here.') }}
         renderRow={(trigger) => <Row key={trigger.id} trigger={trigger} onSecret={setShown} />}
       />
-      {isOpen && <NewTrigger agentId={agentId} onSecret={setShown} onClose={() => setOpen(false)} />}
       {shown && (
         <SecretOnce
           title={t('The signing secret')}
@@ -140,7 +139,6 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
   const viewer = useViewer()
   const [edited, setEdited] = useState<TriggerRow | null>(null)
   const update = useAction(updateTriggerMutation)
-  const remove = useAction(deleteTriggerMutation)
   const start = useAction(startTriggerMutation)
   const rotate = useAction(rotateMutation)
   const turn = () => update.act({ input: { triggerId, enabled: !enabled, expectedVersion: version } })
@@ -176,15 +174,16 @@ function Actions({ trigger, onSecret }: { trigger: TriggerRow; onSecret(shown: S
         </ActionButton>
       )}
       {viewer?.may('triggers:Delete') && (
-        <Confirm
+        <ConfirmAction
           needs="triggers:Delete"
           word={t('Delete')}
           question={t('Delete the trigger “{name}”?', { name })}
-          isBusy={remove.isRunning}
-          onConfirm={() => void remove.act({ input: { triggerId } })}
+          mutation={deleteTriggerMutation}
+          variables={{ input: { triggerId } }}
+          done={null}
         >
           <p>{t('It no longer starts runs. Runs it started stay.')}</p>
-        </Confirm>
+        </ConfirmAction>
       )}
     </div>
   )

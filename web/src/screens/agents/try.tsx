@@ -1,9 +1,10 @@
 /** Trying an agent: a conversation with it, in which what it asks is answered in place. */
-import { useRef, useState, type FormEvent } from 'react'
+import { useRef, useState } from 'react'
 import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useMutation } from '../../api/query.ts'
 import { ActionButton } from '../../parts/confirm.tsx'
 import { Refusal } from '../../parts/fields.tsx'
+import { Form } from '../../parts/form.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { pressFor, randomKey, type Press } from '../../parts/press.ts'
@@ -43,16 +44,12 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
     setWaiting(false)
   }
   useKeys({ 'mod+Enter': () => void send() })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    void send()
-  }
   return (
     <div className="play">
       {turns.map(({ id }, at) => (
         <PlayTurn key={id} id={id} isFirst={at === 0} onEnd={() => setWaiting(false)} />
       ))}
-      <form onSubmit={submit}>
+      <Form onSubmit={send}>
         <label>
           <span>{t('Message to {name}', { name: agent.name })}</span>
           <textarea
@@ -80,7 +77,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
             </button>
           )}
         </div>
-      </form>
+      </Form>
     </div>
   )
 }

@@ -67,7 +67,7 @@ export function PriceDialog({ model, price, onClose }: Props) {
       </p>
       <Field
         label={t('Input tokens')}
-        name="input"
+        at="input"
         value={input}
         onChange={setInput}
         issues={issues}
@@ -75,7 +75,7 @@ export function PriceDialog({ model, price, onClose }: Props) {
       />
       <Field
         label={t('Of these, read from the provider’s cache')}
-        name="cachedInput"
+        at="cachedInput"
         value={cached}
         onChange={setCached}
         hint={t('Empty: like other input tokens.')}
@@ -83,7 +83,7 @@ export function PriceDialog({ model, price, onClose }: Props) {
       />
       <Field
         label={t('Output tokens')}
-        name="output"
+        at="output"
         value={output}
         onChange={setOutput}
         issues={issues}

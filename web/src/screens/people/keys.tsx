@@ -1,11 +1,8 @@
 /** The people of the project, and the keys of its programs: what each may do, when it was last used, and when it ends. */
-import { useState } from 'react'
 import { graphql, type ResultOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { usePages } from '../../api/pages.ts'
-import { ActionButton } from '../../parts/confirm.tsx'
-import { Icon } from '../../parts/icons.tsx'
-import { Listing } from '../../parts/listing.tsx'
+import { ListSection } from '../../parts/list-section.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
 import { wordsOf } from '../../parts/badge.tsx'
@@ -56,45 +53,34 @@ export const Members = () => <Keys arePeople />
 export const Programs = () => <Keys arePeople={false} />
 
 function Keys({ arePeople }: { arePeople: boolean }) {
-  const [isOpen, setOpen] = useState(false)
   const pages = usePages(keysQuery, { votes: arePeople }, (data) => data.apiKeys, {
     eventTypes: ['API_KEY_CREATED', 'API_KEY_ACCEPTED', 'API_KEY_REVOKED'],
   })
   return (
-    <>
-      <p className="row">
-        <span className="mute">
-          {arePeople
-            ? t(
-                'People are invited with a link. The role is given with the invitation: to change it, invite again.',
-              )
-            : t('A program signs in with a key and never decides. Its secret is shown once.')}
-        </span>
-        <ActionButton needs="keys:Create" className="primary spread" onClick={() => setOpen(true)}>
-          <Icon name="plus" /> {arePeople ? t('Invite a person') : t('New key')}
-        </ActionButton>
-      </p>
-      <Listing
-        pages={pages}
-        label={arePeople ? t('Members') : t('API keys')}
-        columns={[t('Name'), t('Role'), t('Created'), t('Last used'), t('Expires'), '']}
-        empty={
-          arePeople
-            ? { title: t('No members'), text: t('People of this project appear here.') }
-            : { title: t('No keys'), text: t('Keys of this project appear here.') }
-        }
-        renderRow={(key) => <Row key={key.id} of={key} onRevoked={pages.reload} />}
-      />
-      {isOpen && (
-        <NewKey
-          arePeople={arePeople}
-          onClose={() => {
-            setOpen(false)
-            pages.reload()
-          }}
-        />
-      )}
-    </>
+    <ListSection
+      note={
+        arePeople
+          ? t(
+              'People are invited with a link. The role is given with the invitation: to change it, invite again.',
+            )
+          : t('A program signs in with a key and never decides. Its secret is shown once.')
+      }
+      create={{
+        id: 'key',
+        needs: 'keys:Create',
+        word: arePeople ? t('Invite a person') : t('New key'),
+        render: (onClose) => <NewKey arePeople={arePeople} onClose={onClose} />,
+      }}
+      pages={pages}
+      label={arePeople ? t('Members') : t('API keys')}
+      columns={[t('Name'), t('Role'), t('Created'), t('Last used'), t('Expires'), '']}
+      empty={
+        arePeople
+          ? { title: t('No members'), text: t('People of this project appear here.') }
+          : { title: t('No keys'), text: t('Keys of this project appear here.') }
+      }
+      renderRow={(key) => <Row key={key.id} of={key} onRevoked={pages.reload} />}
+    />
   )
 }
 

@@ -85,7 +85,7 @@ export function NewKey({ arePeople, onClose }: { arePeople: boolean; onClose(): 
       />
       <Field
         label={t('Name')}
-        name="name"
+        at="name"
         value={name}
         onChange={setName}
         hint={isPerson ? t('Shown with decisions.') : t('A program never decides.')}

@@ -2,9 +2,8 @@
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ConfirmAction } from '../../parts/confirm.tsx'
 import { Skeleton } from '../../parts/states.tsx'
-import { useAction } from '../../parts/use-action.ts'
 import { t, plural } from '../../texts/texts.tsx'
 
 const revocationQuery = graphql(`
@@ -29,19 +28,19 @@ interface Props {
 }
 
 export function RevokeKey({ of: { id, name }, onRevoked }: Props) {
-  const { act, isRunning } = useAction(revokeMutation)
-  const told = t('The key {name} has ended, and every key made with it.', { name })
   return (
-    <Confirm
+    <ConfirmAction
       needs="keys:Revoke"
       word={t('Revoke')}
       question={t('Revoke {name}?', { name })}
-      isBusy={isRunning}
-      onConfirm={() => void act({ input: { id } }, told).then(onRevoked)}
+      mutation={revokeMutation}
+      variables={{ input: { id } }}
+      done={t('The key {name} has ended, and every key made with it.', { name })}
+      onEnd={onRevoked}
     >
       <p>{t('Its requests fail at once, its pages and sockets close, and keys made with it end too.')}</p>
       <Ends id={id} />
-    </Confirm>
+    </ConfirmAction>
   )
 }
 

@@ -5,7 +5,7 @@ import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { usePages } from '../../api/pages.ts'
 import { useQuery } from '../../api/query.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { Confirm, ConfirmAction } from '../../parts/confirm.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { Principal } from '../../parts/principal.tsx'
@@ -193,7 +193,6 @@ interface RowProps {
 }
 
 function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
-  const { act, isRunning } = useAction(endMutation)
   return (
     <tr>
       <td className="session-browser">
@@ -223,17 +222,17 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
         {session.isCurrent ? (
           <span className="tone-good strong">{t('this browser')}</span>
         ) : mayEnd ? (
-          <Confirm
+          <ConfirmAction
             needs={null}
             word={t('End')}
             question={t('End this session?')}
-            isBusy={isRunning}
-            onConfirm={() =>
-              void act({ input: { id: session.id } }, t('The session has ended.')).then(onEnded)
-            }
+            mutation={endMutation}
+            variables={{ input: { id: session.id } }}
+            done={t('The session has ended.')}
+            onEnd={onEnded}
           >
             <p>{t('Its requests fail at once, and its pages close.')}</p>
-          </Confirm>
+          </ConfirmAction>
         ) : null}
       </td>
     </tr>

@@ -1,6 +1,7 @@
 /** The runs of the project, the newest first, live, with a filter that the address keeps. */
 import './runs.css'
 import { useEffect, useState } from 'react'
+import { useNew } from '../../parts/address.ts'
 import { useLocation, useSearch } from 'wouter'
 import { serverNow } from '../../api/clock.ts'
 import { useViewer } from '../../api/viewer.ts'
@@ -26,7 +27,7 @@ export function Runs() {
   const filter = filterOf(search)
   const href = hrefOf(filter)
   const [chosen, setChosen] = useState<string | null>(null)
-  const [isStarting, setStarting] = useState(false)
+  const [isStarting, setStarting] = useNew('run')
   const [ending, setEnding] = useState<string | null>(null)
   const [isEndingAll, setEndingAll] = useState(false)
   const list = useRunList(href, chosen !== null || isStarting || ending !== null || isEndingAll)

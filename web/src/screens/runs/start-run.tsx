@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { writeJson } from '../../../../src/core/exact-json.ts'
 import { useMutation } from '../../api/query.ts'
 import { useAgentNames } from '../../parts/agent-field.tsx'
+import { Form } from '../../parts/form.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -68,13 +69,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
       ) : agents.nodes.length === 0 ? (
         <p>{t('There is no agent yet. Create one under Agents, then start it here.')}</p>
       ) : (
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault()
-            void start()
-          }}
-        >
+        <Form className="stack" onSubmit={start}>
           <label>
             <span>{t('Agent')}</span>
             <select value={chosen ?? ''} onChange={(event) => setChosen(event.target.value)}>
@@ -109,7 +104,7 @@ export function StartRun({ agentId, threadId, onClose }: Props) {
               {t('Cancel')}
             </button>
           </div>
-        </form>
+        </Form>
       )}
     </Dialog>
   )

@@ -2,13 +2,12 @@
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { usePages } from '../../api/pages.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ConfirmAction } from '../../parts/confirm.tsx'
 import { bytesText } from '../../parts/content-blocks.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { useAction } from '../../parts/use-action.ts'
 import { t } from '../../texts/texts.tsx'
 
 const filesQuery = graphql(`
@@ -37,7 +36,6 @@ export function Files() {
   const pages = usePages(filesQuery, {}, (data) => data.files, {
     eventTypes: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
   })
-  const { act, isRunning } = useAction(deleteMutation)
   return (
     <Listing
       pages={pages}
@@ -68,20 +66,17 @@ export function Files() {
             <CopyId id={file.id} />
           </td>
           <td className="actions">
-            <Confirm
+            <ConfirmAction
               needs="files:Delete"
               word={t('Delete')}
               question={t('Delete {name}?', { name: file.filename })}
-              isBusy={isRunning}
-              onConfirm={() =>
-                void act(
-                  { input: { fileId: file.id } },
-                  t('{name} is deleted.', { name: file.filename }),
-                ).then(pages.reload)
-              }
+              mutation={deleteMutation}
+              variables={{ input: { fileId: file.id } }}
+              done={t('{name} is deleted.', { name: file.filename })}
+              onEnd={pages.reload}
             >
               <p>{t('Its links stop working, and models that refer to it are told that it was deleted.')}</p>
-            </Confirm>
+            </ConfirmAction>
           </td>
         </tr>
       )}

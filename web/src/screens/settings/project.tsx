@@ -43,11 +43,14 @@ export function ProjectSettings() {
   if (!data.project) return null
   const { name, gatesNeedSecond, runGraceSeconds } = data.project
   return (
-    <Form standing={{ name, gatesNeedSecond, runGraceSeconds: String(runGraceSeconds) }} reload={reload} />
+    <ProjectForm
+      standing={{ name, gatesNeedSecond, runGraceSeconds: String(runGraceSeconds) }}
+      reload={reload}
+    />
   )
 }
 
-function Form({ standing, reload }: { standing: Draft; reload(): void }) {
+function ProjectForm({ standing, reload }: { standing: Draft; reload(): void }) {
   const settings = useSettings(standing)
   const form = useMutation(updateMutation)
   const { began, draft, setDraft } = settings
@@ -78,7 +81,7 @@ function Form({ standing, reload }: { standing: Draft; reload(): void }) {
       >
         <Field
           label={names.name}
-          name="name"
+          at="name"
           value={draft.name}
           onChange={(name) => change({ name })}
           isRequired
@@ -98,7 +101,7 @@ function Form({ standing, reload }: { standing: Draft; reload(): void }) {
         )}
         <Field
           label={names.runGraceSeconds}
-          name="runGraceSeconds"
+          at="runGraceSeconds"
           value={draft.runGraceSeconds}
           onChange={(runGraceSeconds) => change({ runGraceSeconds })}
           issues={issues}

@@ -4,15 +4,13 @@ import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
-import { ActionButton, Confirm } from '../../parts/confirm.tsx'
-import { Field } from '../../parts/fields.tsx'
-import { Icon } from '../../parts/icons.tsx'
-import { Listing } from '../../parts/listing.tsx'
+import { ActionButton, ConfirmAction } from '../../parts/confirm.tsx'
+import { fieldsOf, useDraft } from '../../parts/draft-fields.tsx'
+import { ListSection } from '../../parts/list-section.tsx'
 import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
-import { useAction } from '../../parts/use-action.ts'
 import { t, T } from '../../texts/texts.tsx'
 
 const secretsQuery = graphql(`
@@ -42,29 +40,25 @@ const setMutation = command('setSecret')
 const deleteMutation = command('deleteSecret')
 
 export function Secrets() {
-  const [open, setOpen] = useState<{ name: string; hosts: string } | null>(null)
+  const [reset, setReset] = useState<{ name: string; hosts: string } | null>(null)
   const pages = usePages(secretsQuery, {}, (data) => data.secrets, {
     eventTypes: ['SECRET_SET', 'SECRET_DELETED'],
   })
-  const { act, isRunning } = useAction(deleteMutation)
   return (
     <>
-      <p className="row">
-        <span className="mute">
+      <ListSection
+        note={
           <T
             text="Used as {form} in URLs and headers of tools."
             form={<code className="mono">{'{{secret:NAME}}'}</code>}
           />
-        </span>
-        <ActionButton
-          needs="secrets:Set"
-          className="primary spread"
-          onClick={() => setOpen({ name: '', hosts: '' })}
-        >
-          <Icon name="plus" /> {t('New secret')}
-        </ActionButton>
-      </p>
-      <Listing
+        }
+        create={{
+          id: 'secret',
+          needs: 'secrets:Set',
+          word: t('New secret'),
+          render: (onClose) => <SetSecret name="" hosts="" onClose={onClose} />,
+        }}
         pages={pages}
         label={t('Secrets')}
         columns={[t('Name'), t('May be sent to'), t('Used by'), t('Set'), '']}
@@ -97,33 +91,30 @@ export function Secrets() {
             <td className="actions">
               <ActionButton
                 needs="secrets:Set"
-                onClick={() => setOpen({ name: secret.name, hosts: secret.allowedHosts?.join(', ') ?? '' })}
+                onClick={() => setReset({ name: secret.name, hosts: secret.allowedHosts?.join(', ') ?? '' })}
               >
                 {t('Set anew')}
               </ActionButton>
-              <Confirm
+              <ConfirmAction
                 needs="secrets:Delete"
                 word={t('Delete')}
                 question={t('Delete {name}?', { name: secret.name })}
-                isBusy={isRunning}
-                onConfirm={() =>
-                  void act(
-                    { input: { name: secret.name } },
-                    t('{name} is deleted.', { name: secret.name }),
-                  ).then(pages.reload)
-                }
+                mutation={deleteMutation}
+                variables={{ input: { name: secret.name } }}
+                done={t('{name} is deleted.', { name: secret.name })}
+                onEnd={pages.reload}
               >
                 <p>{t('Tools that use it fail from then on.')}</p>
-              </Confirm>
+              </ConfirmAction>
             </td>
           </tr>
         )}
       />
-      {open && (
+      {reset && (
         <SetSecret
-          {...open}
+          {...reset}
           onClose={() => {
-            setOpen(null)
+            setReset(null)
             pages.reload()
           }}
         />
@@ -132,21 +123,21 @@ export function Secrets() {
   )
 }
 
+const draftNames = { name: t('Name'), value: t('Value'), allowedHosts: t('Hosts that it may be sent to') }
+
 function SetSecret({ name: known, hosts: began, onClose }: { name: string; hosts: string; onClose(): void }) {
-  const [name, setName] = useState(known)
-  const [value, setValue] = useState('')
-  const [hosts, setHosts] = useState(began)
+  const { draft, set } = useDraft({ name: known, value: '', allowedHosts: began })
+  const { name, value } = draft
   const form = useMutation(setMutation)
   const save = async () => {
-    const allowedHosts = hosts.split(/[\s,]+/).filter(Boolean)
+    const hosts = draft.allowedHosts.split(/[\s,]+/).filter(Boolean)
     // What is left out stays, also what somebody else has set meanwhile.
-    const given = hosts === began ? {} : { allowedHosts: allowedHosts.length > 0 ? allowedHosts : null }
-    const input = { name, value, ...given }
-    if (!(await form.send({ input }))) return
+    const given = draft.allowedHosts === began ? {} : { allowedHosts: hosts.length > 0 ? hosts : null }
+    if (!(await form.send({ input: { name, value, ...given } }))) return
     toast(t('{name} is set.', { name }), { tone: 'good' })
     onClose()
   }
-  const issues = form.refused?.issues ?? []
+  const { text } = fieldsOf(draftNames, { draft, set, issues: form.refused?.issues ?? [] })
   return (
     <FormDialog
       title={known === '' ? t('New secret') : t('Set {name} anew', { name: known })}
@@ -156,35 +147,12 @@ function SetSecret({ name: known, hosts: began, onClose }: { name: string; hosts
       onSubmit={save}
       onClose={onClose}
     >
-      {known === '' && (
-        <Field
-          label={t('Name')}
-          name="name"
-          value={name}
-          onChange={setName}
-          isRequired
-          issues={issues}
-          placeholder="STRIPE_KEY"
-        />
-      )}
-      <Field
-        label={t('Value')}
-        name="value"
-        type="password"
-        value={value}
-        onChange={setValue}
-        isRequired
-        issues={issues}
-      />
-      <Field
-        label={t('Hosts that it may be sent to')}
-        name="allowedHosts"
-        value={hosts}
-        onChange={setHosts}
-        issues={issues}
-        placeholder="api.example.com, *.example.org"
-        hint={t('Empty: any host. A secret with hosts is never sent to another one.')}
-      />
+      {known === '' && text('name', { isRequired: true, placeholder: 'STRIPE_KEY' })}
+      {text('value', { type: 'password', isRequired: true })}
+      {text('allowedHosts', {
+        placeholder: 'api.example.com, *.example.org',
+        hint: t('Empty: any host. A secret with hosts is never sent to another one.'),
+      })}
     </FormDialog>
   )
 }

@@ -1,6 +1,5 @@
 /** The fields of a tool, by its kind. */
 import type { Issue } from '../../api/outcome.ts'
-import { issuesAt } from '../../parts/long-fields.tsx'
 import { Arguments } from './arguments/arguments.tsx'
 import type { Kind } from './documents.ts'
 import { FromCurl } from './import/from-curl.tsx'
@@ -110,7 +109,7 @@ function ConfigFields({ kind, ...part }: DraftProps<ToolDraft> & { kind: Kind })
           )}
         {text('url', {
           isRequired: true,
-          issues: issuesAt(issues, ['config', kind, 'url']).map((one) => ({ ...one, path: ['url'] })),
+          at: ['config', kind, 'url'],
           placeholder: 'https://api.example.com/orders/{order_id}',
           hint:
             kind === 'http'
@@ -119,7 +118,7 @@ function ConfigFields({ kind, ...part }: DraftProps<ToolDraft> & { kind: Kind })
         })}
       </div>
       {long('headers', {
-        path: ['config', kind, 'headers'],
+        at: ['config', kind, 'headers'],
         isMono: true,
         hint: t('A JSON object; {form} in a value is replaced when a request is sent.', {
           form: '{{secret:NAME}}',

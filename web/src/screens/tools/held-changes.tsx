@@ -1,8 +1,7 @@
 /** What the server of a tool says now that does not count until a person accepts it. */
 import { command } from '../../api/command.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ConfirmAction } from '../../parts/confirm.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { useAction } from '../../parts/use-action.ts'
 import { t, T } from '../../texts/texts.tsx'
 import type { ToolDetail } from './documents.ts'
 
@@ -15,7 +14,6 @@ interface Props {
 
 /** One entry for each action with such a change; nothing without any. */
 export function HeldChanges({ tool, reload }: Props) {
-  const accept = useAction(acceptMutation)
   if (tool.__typename !== 'McpTool') return null
   const changed = tool.actions.flatMap(({ action, heldChange }) =>
     heldChange ? [{ action, heldChange }] : [],
@@ -35,21 +33,19 @@ export function HeldChanges({ tool, reload }: Props) {
               <Foreign key={one} text={one} max={600} />
             ))}
             <div className="row">
-              <Confirm
+              <ConfirmAction
                 needs="gates:Update"
                 word={t('Accept')}
                 question={t('Accept the new definition of {action}?', { action })}
-                isBusy={accept.isRunning}
-                onConfirm={() =>
-                  void accept
-                    .act({ input: { toolId: tool.id, action, hash } }, t('The change is in effect.'))
-                    .then(reload)
-                }
+                mutation={acceptMutation}
+                variables={{ input: { toolId: tool.id, action, hash } }}
+                done={t('The change is in effect.')}
+                onEnd={reload}
               >
                 <p>
                   <T text="Its gate, its masks and its presets are judged by what the server says now." />
                 </p>
-              </Confirm>
+              </ConfirmAction>
             </div>
           </li>
         ))}

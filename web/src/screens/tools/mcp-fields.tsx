@@ -1,5 +1,5 @@
 /** The fields of a tool behind an upstream MCP server. */
-import { issuesAt } from '../../parts/long-fields.tsx'
+import { issuesAt } from '../../parts/fields.tsx'
 import { draftNames, type ToolDraft } from './tool-draft.ts'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
 import { t } from '../../texts/texts.tsx'
@@ -7,7 +7,7 @@ import { t } from '../../texts/texts.tsx'
 export function McpFields(part: DraftProps<ToolDraft>) {
   const { long, check } = fieldsOf(draftNames, part)
   const lines = (name: 'allow' | 'deny' | 'relayResources' | 'relayPrompts', path: string[], hint: string) =>
-    long(name, { path: ['config', 'mcp', ...path], isMono: true, hint })
+    long(name, { at: ['config', 'mcp', ...path], isMono: true, hint })
   return (
     <>
       <div className="field-pair">

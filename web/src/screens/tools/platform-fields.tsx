@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import type { Issue } from '../../api/outcome.ts'
 import { useQuery } from '../../api/query.ts'
-import { issuesAt } from '../../parts/long-fields.tsx'
+import { issuesAt } from '../../parts/fields.tsx'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { platformActionsQuery } from './documents.ts'

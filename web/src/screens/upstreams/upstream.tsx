@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
-import { ActionButton, Confirm } from '../../parts/confirm.tsx'
+import { ActionButton, ConfirmAction } from '../../parts/confirm.tsx'
 import { DetailPage } from '../../parts/detail-page.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
@@ -55,7 +55,6 @@ export function UpstreamScreen({ id }: { id: string }) {
 function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
   const refresh = useAction(refreshMutation)
   const connect = useAction(connectMutation)
-  const disconnect = useAction(disconnectMutation)
   const input = { toolId: tool.id }
   const signIn = async () => {
     const asked = await connect.act({ input })
@@ -75,15 +74,17 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
       <ActionButton needs="tools:Connect" disabled={connect.isRunning} onClick={() => void signIn()}>
         {t('Sign in there')}
       </ActionButton>
-      <Confirm
+      <ConfirmAction
         needs="tools:Connect"
         word={t('Disconnect')}
         question={t('Disconnect {name}?', { name: tool.name })}
-        isBusy={disconnect.isRunning}
-        onConfirm={() => void disconnect.act({ input }, t('Its tokens are deleted.')).then(reload)}
+        mutation={disconnectMutation}
+        variables={{ input }}
+        done={t('Its tokens are deleted.')}
+        onEnd={reload}
       >
         <p>{t('Tokens, client registration and pending sign-ins of this server are deleted.')}</p>
-      </Confirm>
+      </ConfirmAction>
     </div>
   )
 }

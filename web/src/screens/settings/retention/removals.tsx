@@ -1,13 +1,11 @@
 /** Removals of what one requester has left: who asked for them, and how far they are. */
-import { useState } from 'react'
 import { command } from '../../../api/command.ts'
 import { graphql } from '../../../api/document.ts'
 import { usePages } from '../../../api/pages.ts'
 import { useMutation } from '../../../api/query.ts'
-import { ActionButton } from '../../../parts/confirm.tsx'
-import { Field } from '../../../parts/fields.tsx'
+import { fieldsOf, useDraft } from '../../../parts/draft-fields.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
-import { Listing } from '../../../parts/listing.tsx'
+import { ListSection } from '../../../parts/list-section.tsx'
 import { Ago } from '../../../parts/moments.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { t, T } from '../../../texts/texts.tsx'
@@ -57,77 +55,66 @@ interface Props {
 }
 
 export function Removals({ mayRemove, progress }: Props) {
-  const [isOpen, setOpen] = useState(false)
   const pages = usePages(removalsQuery, {}, (data) => data.dataRemovals, {
     eventTypes: ['DATA_REMOVAL_REQUESTED', 'DATA_REMOVAL_FINISHED'],
   })
   useProgress(progress, pages.reload)
+  const create = {
+    id: 'removal',
+    needs: 'retention:Remove',
+    word: t('Remove the data of a requester'),
+    look: 'danger' as const,
+    render: (onClose: () => void) => <RemoveData onClose={onClose} />,
+  }
   return (
-    <>
-      <div className="row">
-        <h2>{t('Data of one requester')}</h2>
-        {mayRemove && (
-          <ActionButton needs="retention:Remove" className="danger spread" onClick={() => setOpen(true)}>
-            {t('Remove the data of a requester')}
-          </ActionButton>
-        )}
-      </div>
-      <Listing
-        pages={pages}
-        label={t('Data of one requester')}
-        columns={[t('Requester'), t('Reason'), t('Requested'), t('So far')]}
-        empty={{
-          title: t('No removals'),
-          text: t('All data of one key or person can be removed, whatever the settings say.'),
-        }}
-        renderRow={(removal) => (
-          <tr key={removal.id}>
-            <td className="mono">{removal.requesterId}</td>
-            <td>{removal.reason && <Foreign text={removal.reason} max={200} />}</td>
-            <td>
-              <Ago at={removal.createdAt} />
-            </td>
-            <td>
-              {removal.finishedAt ? (
-                <T text="ended {when}" when={<Ago at={removal.finishedAt} />} />
-              ) : (
-                t('in progress: data that ended within a day follows')
-              )}
-              <Counts counts={removal.removed} />
-              {removal.kept && (
-                <Counts counts={{ ...removal.kept, calls: 0, keptCalls: removal.kept.calls }} />
-              )}
-            </td>
-          </tr>
-        )}
-      />
-      {isOpen && (
-        <RemoveData
-          onClose={() => {
-            setOpen(false)
-            pages.reload()
-          }}
-        />
+    <ListSection
+      title={t('Data of one requester')}
+      {...(mayRemove ? { create } : {})}
+      pages={pages}
+      label={t('Data of one requester')}
+      columns={[t('Requester'), t('Reason'), t('Requested'), t('So far')]}
+      empty={{
+        title: t('No removals'),
+        text: t('All data of one key or person can be removed, whatever the settings say.'),
+      }}
+      renderRow={(removal) => (
+        <tr key={removal.id}>
+          <td className="mono">{removal.requesterId}</td>
+          <td>{removal.reason && <Foreign text={removal.reason} max={200} />}</td>
+          <td>
+            <Ago at={removal.createdAt} />
+          </td>
+          <td>
+            {removal.finishedAt ? (
+              <T text="ended {when}" when={<Ago at={removal.finishedAt} />} />
+            ) : (
+              t('in progress: data that ended within a day follows')
+            )}
+            <Counts counts={removal.removed} />
+            {removal.kept && <Counts counts={{ ...removal.kept, calls: 0, keptCalls: removal.kept.calls }} />}
+          </td>
+        </tr>
       )}
-    </>
+    />
   )
 }
 
+const draftNames = { requesterId: t('Key or person'), reason: t('Reason') }
+
 function RemoveData({ onClose }: { onClose(): void }) {
-  const [requester, setRequester] = useState('')
-  const [reason, setReason] = useState('')
+  const { draft, set } = useDraft({ requesterId: '', reason: '' })
   const form = useMutation(removeMutation)
-  const issues = form.refused?.issues ?? []
+  const requesterId = draft.requesterId.trim()
   const save = async () => {
-    const input = { requesterId: requester.trim(), reason: reason.trim() || null }
-    if (await form.send({ input })) onClose()
+    if (await form.send({ input: { requesterId, reason: draft.reason.trim() || null } })) onClose()
   }
+  const { text } = fieldsOf(draftNames, { draft, set, issues: form.refused?.issues ?? [] })
   return (
     <FormDialog
       title={t('Remove all data of this requester?')}
       submit={t('Remove it permanently')}
       isDanger
-      isReady={requester.trim() !== ''}
+      isReady={requesterId !== ''}
       form={form}
       onSubmit={save}
       onClose={onClose}
@@ -138,16 +125,8 @@ function RemoveData({ onClose }: { onClose(): void }) {
           'Finished runs, calls and files of this key or person are deleted for good. A line for each call and decision stays.',
         )}
       </p>
-      <Field
-        label={t('Key or person')}
-        name="requesterId"
-        value={requester}
-        onChange={setRequester}
-        placeholder="key_… usr_…"
-        issues={issues}
-        isRequired
-      />
-      <Field label={t('Reason')} name="reason" value={reason} onChange={setReason} issues={issues} />
+      {text('requesterId', { placeholder: 'key_… usr_…', isRequired: true })}
+      {text('reason')}
     </FormDialog>
   )
 }

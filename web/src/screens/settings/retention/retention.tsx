@@ -199,7 +199,7 @@ function Settings({ saved, version, progress, maySet, onSaved }: SettingsProps) 
           <Field
             key={kind}
             label={label}
-            name={kind}
+            at={kind}
             type="number"
             value={days[kind]}
             onChange={(value) => setDays({ ...days, [kind]: value })}

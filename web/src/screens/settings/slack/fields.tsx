@@ -1,7 +1,6 @@
 /** The fields of the Slack integration. Token and signing secret are for operators, who alone may set them. */
 import type { Issue } from '../../../api/outcome.ts'
-import { Field } from '../../../parts/fields.tsx'
-import { Check } from '../../../parts/long-fields.tsx'
+import { Check, Field } from '../../../parts/fields.tsx'
 import type { SlackDraft, SlackSecrets } from './draft.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -21,7 +20,7 @@ export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft
     <>
       <Field
         label={t('Channel')}
-        name="channel"
+        at="channel"
         value={draft.channel}
         onChange={(channel) => onDraft({ ...draft, channel })}
         isRequired
@@ -41,7 +40,7 @@ export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft
         <>
           <Field
             label={t('Bot token')}
-            name="botToken"
+            at="botToken"
             type="password"
             value={secrets.botToken}
             onChange={(botToken) => onSecrets({ ...secrets, botToken })}
@@ -52,7 +51,7 @@ export function SlackFields({ draft, secrets, isNew, isOperator, issues, onDraft
           />
           <Field
             label={t('Signing secret')}
-            name="signingSecret"
+            at="signingSecret"
             type="password"
             value={secrets.signingSecret}
             onChange={(signingSecret) => onSecrets({ ...secrets, signingSecret })}

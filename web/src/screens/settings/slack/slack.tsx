@@ -1,13 +1,13 @@
 /** Slack: where questions are posted with buttons, whether that works, its settings, and whose votes presses are. */
 import { disabledReasons } from '../webhooks/status.tsx'
 import './slack.css'
-import { useEffect, useState } from 'react'
+import { useEffect } from 'react'
 import { RequestError } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { useProject } from '../../../api/session.ts'
 import { useViewer, type Viewer } from '../../../api/viewer.ts'
 import { Badge } from '../../../parts/badge.tsx'
-import { Confirm } from '../../../parts/confirm.tsx'
+import { ConfirmAction } from '../../../parts/confirm.tsx'
 import { CopyId } from '../../../parts/copy-id.tsx'
 import { Fact } from '../../../parts/fact.tsx'
 import { Ago } from '../../../parts/moments.tsx'
@@ -163,26 +163,22 @@ function Turn({ integration, viewer, reload }: Props) {
 }
 
 function DeleteSlack({ reload }: Pick<Props, 'reload'>) {
-  const [isGone, setGone] = useState(false)
   const projectId = useProject()
-  const { act, isRunning } = useAction(deleteSlackMutation)
-  const remove = async () => {
-    if (await act({ input: { projectId } }, t('The Slack integration is deleted.'))) setGone(true)
-    reload()
-  }
   return (
-    <Confirm
+    <ConfirmAction
       needs="slack:Delete"
       word={t('Delete')}
       question={t('Delete the Slack integration?')}
-      isBusy={isRunning || isGone}
-      onConfirm={() => void remove()}
+      mutation={deleteSlackMutation}
+      variables={{ input: { projectId } }}
+      done={t('The Slack integration is deleted.')}
+      onEnd={reload}
     >
       <p>
         {t(
           'Its users are unlinked, and token and signing secret are deleted. Messages stay in Slack, but their buttons no longer decide anything.',
         )}
       </p>
-    </Confirm>
+    </ConfirmAction>
   )
 }

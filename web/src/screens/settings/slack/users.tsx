@@ -1,17 +1,17 @@
 /** Whose votes the presses of Slack users are. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
 import { useMutation } from '../../../api/query.ts'
 import { useProject } from '../../../api/session.ts'
 import type { Viewer } from '../../../api/viewer.ts'
-import { ActionButton, Confirm } from '../../../parts/confirm.tsx'
+import { ActionButton, ConfirmAction } from '../../../parts/confirm.tsx'
 import { Field, Refusal } from '../../../parts/fields.tsx'
+import { Form } from '../../../parts/form.tsx'
 import { Ago } from '../../../parts/moments.tsx'
 import { Principal } from '../../../parts/principal.tsx'
 import { toast } from '../../../parts/toasts.tsx'
 import { VoterField, nobody } from '../../../parts/voter-field.tsx'
 import { linkUserMutation, type Integration, type SlackUser } from './documents.ts'
 import { Table } from '../../../parts/table.tsx'
-import { useAction } from '../../../parts/use-action.ts'
 import { unplacedText } from '../../../api/outcome.ts'
 import { t } from '../../../texts/texts.tsx'
 
@@ -49,7 +49,6 @@ export function SlackUsers({ integration, viewer, reload }: Props) {
 function Row({ user, mayLink, reload }: { user: SlackUser; mayLink: boolean; reload(): void }) {
   const { slackUserId, principal, creator, createdAt } = user
   const projectId = useProject()
-  const { act, isRunning } = useAction(linkUserMutation)
   return (
     <tr>
       <td className="mono">{slackUserId}</td>
@@ -64,20 +63,17 @@ function Row({ user, mayLink, reload }: { user: SlackUser; mayLink: boolean; rel
       </td>
       <td className="actions">
         {mayLink && (
-          <Confirm
+          <ConfirmAction
             needs="slack:LinkUser"
             word={t('Unlink')}
             question={t('Unlink {id}?', { id: slackUserId })}
-            isBusy={isRunning}
-            onConfirm={() =>
-              void act(
-                { input: { projectId, slackUserId } },
-                t('{id} is unlinked.', { id: slackUserId }),
-              ).then(reload)
-            }
+            mutation={linkUserMutation}
+            variables={{ input: { projectId, slackUserId } }}
+            done={t('{id} is unlinked.', { id: slackUserId })}
+            onEnd={reload}
           >
             <p>{t('Presses of this Slack user no longer count. Votes already cast stay.')}</p>
-          </Confirm>
+          </ConfirmAction>
         )}
       </td>
     </tr>
@@ -89,8 +85,7 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
   const [who, setWho] = useState(nobody)
   const projectId = useProject()
   const { send, isRunning, refused, clear } = useMutation(linkUserMutation)
-  const link = async (event: FormEvent) => {
-    event.preventDefault()
+  const link = async () => {
     const input = { projectId, slackUserId: slackUserId.trim(), principalId: who.id }
     const answer = await send({ input })
     reload()
@@ -100,15 +95,10 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
     setWho(nobody)
   }
   return (
-    <form
-      className="form-line"
-      aria-label={t('Link a Slack user')}
-      noValidate
-      onSubmit={(event) => void link(event)}
-    >
+    <Form className="form-line" label={t('Link a Slack user')} onSubmit={link}>
       <Field
         label={t('Slack user')}
-        name="slackUserId"
+        at="slackUserId"
         value={slackUserId}
         onChange={(next) => {
           setSlackUserId(next)
@@ -143,6 +133,6 @@ function LinkForm({ viewer, reload }: Omit<Props, 'integration'>) {
             ` ${t('Only an operator links others than you and the keys that you made.')}`}
         </p>
       </div>
-    </form>
+    </Form>
   )
 }

@@ -1,7 +1,6 @@
 /** The fields of a webhook: where, which events, in which order and with how much in them. */
 import type { Issue } from '../../../api/outcome.ts'
-import { Field } from '../../../parts/fields.tsx'
-import { Check, issuesAt } from '../../../parts/long-fields.tsx'
+import { Check, Field, issuesAt } from '../../../parts/fields.tsx'
 import { toggleType, type WebhookDraft } from './draft.ts'
 import { typeGroups, typeName } from './event-types.ts'
 import { t } from '../../../texts/texts.tsx'
@@ -18,7 +17,7 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
     <>
       <Field
         label={t('Endpoint: URL or e-mail address')}
-        name="url"
+        at="url"
         value={draft.url}
         onChange={(url) => set({ url })}
         isRequired
@@ -30,7 +29,7 @@ export function WebhookFields({ draft, onChange, issues }: Props) {
       />
       <Field
         label={t('What it is for')}
-        name="description"
+        at="description"
         value={draft.description}
         onChange={(description) => set({ description })}
         issues={issues}

@@ -1,16 +1,16 @@
 /** Who is sent a link and a code by way of a webhook, with which they decide without signing in. */
-import { useState, type FormEvent } from 'react'
+import { useState } from 'react'
 import { useMutation } from '../../../api/query.ts'
 import { useViewer, type Viewer } from '../../../api/viewer.ts'
-import { ActionButton, Confirm } from '../../../parts/confirm.tsx'
+import { ActionButton, ConfirmAction } from '../../../parts/confirm.tsx'
 import { Field, Refusal } from '../../../parts/fields.tsx'
+import { Form } from '../../../parts/form.tsx'
 import { Principal } from '../../../parts/principal.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { toast } from '../../../parts/toasts.tsx'
 import { VoterField, nobody } from '../../../parts/voter-field.tsx'
 import { setRecipientsMutation, type OneWebhook, type Recipient } from './documents.ts'
 import { Table } from '../../../parts/table.tsx'
-import { useAction } from '../../../parts/use-action.ts'
 import { t } from '../../../texts/texts.tsx'
 
 interface Props {
@@ -22,12 +22,11 @@ export function Recipients({ webhook, reload }: Props) {
   const viewer = useViewer()
   const { recipients } = webhook
   const maySet = viewer?.may('webhooks:SetRecipients') ?? false
-  const { act, isRunning } = useAction(setRecipientsMutation)
-  const remove = (principalId: string) => {
-    const kept = recipients.map(inputOf).filter((one) => one.principalId !== principalId)
-    const input = { webhookId: webhook.id, expectedVersion: webhook.version, recipients: kept }
-    return act({ input }, t('No more links are sent there.')).then(reload)
-  }
+  const without = (principalId: string) => ({
+    webhookId: webhook.id,
+    expectedVersion: webhook.version,
+    recipients: recipients.map(inputOf).filter((one) => one.principalId !== principalId),
+  })
   return (
     <section className="stack" aria-label={t('Recipients')}>
       <h2>{t('Recipients')}</h2>
@@ -50,15 +49,17 @@ export function Recipients({ webhook, reload }: Props) {
               </td>
               <td className="actions">
                 {maySet && (
-                  <Confirm
+                  <ConfirmAction
                     needs="webhooks:SetRecipients"
                     word={t('Remove')}
                     question={t('Send {name} no more links?', { name: principal.name ?? principal.id })}
-                    isBusy={isRunning}
-                    onConfirm={() => void remove(principal.id)}
+                    mutation={setRecipientsMutation}
+                    variables={{ input: without(principal.id) }}
+                    done={t('No more links are sent there.')}
+                    onEnd={reload}
                   >
                     <p>{t('Links already sent stop working.')}</p>
-                  </Confirm>
+                  </ConfirmAction>
                 )}
               </td>
             </tr>
@@ -77,8 +78,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
   const [who, setWho] = useState(nobody)
   const { send, isRunning, refused: shown, clear } = useMutation(setRecipientsMutation)
   const known = webhook.recipients.map(inputOf)
-  const add = async (event: FormEvent) => {
-    event.preventDefault()
+  const add = async () => {
     const recipients = [...known, { principalId: who.id, address: address.trim() }]
     const input = { webhookId: webhook.id, expectedVersion: webhook.version, recipients }
     const answer = await send({ input })
@@ -95,12 +95,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
   const message =
     rest.length > 0 ? rest.map((one) => `${one.path.slice(1).join('.')} ${one.message}`).join('; ') : null
   return (
-    <form
-      className="form-line"
-      aria-label={t('Add a recipient')}
-      noValidate
-      onSubmit={(event) => void add(event)}
-    >
+    <Form className="form-line" label={t('Add a recipient')} onSubmit={add}>
       <VoterField
         label={t('Votes as')}
         value={who}
@@ -114,7 +109,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
       />
       <Field
         label={t('Address')}
-        name="address"
+        at="address"
         value={address}
         onChange={(next) => {
           setAddress(next)
@@ -123,7 +118,7 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
         isRequired
         issues={own
           .filter(({ path }) => path.at(-1) === 'address')
-          .map((one) => ({ ...one, path: ['address'] }))}
+          .map((one) => ({ ...one, path: ['input', 'address'] }))}
         placeholder="ada@example.com"
       />
       <ActionButton
@@ -143,6 +138,6 @@ function AddForm({ webhook, viewer, reload }: Props & { viewer: Viewer }) {
             ` ${t('Only an operator names others than you and the keys that you made.')}`}
         </p>
       </div>
-    </form>
+    </Form>
   )
 }

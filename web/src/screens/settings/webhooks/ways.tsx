@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useMutation } from '../../../api/query.ts'
 import type { LoggedType } from '../../../api/feed.ts'
-import { ActionButton, Confirm } from '../../../parts/confirm.tsx'
-import { Field } from '../../../parts/fields.tsx'
+import { ActionButton, Confirm, ConfirmAction } from '../../../parts/confirm.tsx'
+import { fieldsOf, useDraft } from '../../../parts/draft-fields.tsx'
 import { toast } from '../../../parts/toasts.tsx'
 import { AnswerLine, type Answer } from './answer.tsx'
 import {
@@ -131,62 +131,48 @@ function Rotate({ webhook, reload }: Props) {
 
 function DeleteWebhook({ webhook }: { webhook: WebhookRow }) {
   const [, go] = useLocation()
-  const { act, isRunning } = useAction(deleteWebhookMutation)
-  const remove = async () => {
-    if (await act({ input: { webhookId: webhook.id } }, t('The webhook is deleted.')))
-      go('/settings/webhooks', { replace: true })
-  }
   return (
-    <Confirm
+    <ConfirmAction
       needs="webhooks:Delete"
       word={t('Delete')}
       question={t('Delete this webhook?')}
-      isBusy={isRunning}
-      onConfirm={() => void remove()}
+      mutation={deleteWebhookMutation}
+      variables={{ input: { webhookId: webhook.id } }}
+      done={t('The webhook is deleted.')}
+      onEnd={(isDone) => isDone && go('/settings/webhooks', { replace: true })}
     >
       <p>{t('Nothing more is sent, and its deliveries are deleted. What waits to be sent is lost to it.')}</p>
-    </Confirm>
+    </ConfirmAction>
   )
 }
 
+const replayNames = { after: t('After the cursor'), until: t('Up to the cursor') }
+
 function Replay({ webhookId, onClose }: { webhookId: string; onClose(): void }) {
-  const [after, setAfter] = useState('0')
-  const [until, setUntil] = useState('')
+  const { draft, set } = useDraft({ after: '0', until: '' })
   const form = useMutation(replayMutation)
+  const [after, until] = [draft.after.trim(), draft.until.trim()]
   const start = async () => {
-    const input = { webhookId, after: after.trim(), ...(until.trim() ? { until: until.trim() } : {}) }
-    if (!(await form.send({ input }))) return
+    if (!(await form.send({ input: { webhookId, after, ...(until ? { until } : {}) } }))) return
     toast(t('The replay has begun.'), { tone: 'good' })
     onClose()
   }
-  const issues = form.refused?.issues ?? []
+  const { text } = fieldsOf(replayNames, { draft, set, issues: form.refused?.issues ?? [] })
   return (
     <FormDialog
       title={t('Replay a part of the log')}
       submit={t('Begin the replay')}
-      isReady={after.trim() !== ''}
+      isReady={after !== ''}
       form={form}
       onSubmit={start}
       onClose={onClose}
     >
       <p>{t('Events are sent again with the ids that they had. What happens meanwhile is not delayed.')}</p>
-      <Field
-        label={t('After the cursor')}
-        name="after"
-        value={after}
-        onChange={setAfter}
-        isRequired
-        issues={issues}
-        hint={t('0: from the beginning of the log. Each message has its cursor in its data.')}
-      />
-      <Field
-        label={t('Up to the cursor')}
-        name="until"
-        value={until}
-        onChange={setUntil}
-        issues={issues}
-        hint={t('Empty: up to now.')}
-      />
+      {text('after', {
+        isRequired: true,
+        hint: t('0: from the beginning of the log. Each message has its cursor in its data.'),
+      })}
+      {text('until', { hint: t('Empty: up to now.') })}
     </FormDialog>
   )
 }

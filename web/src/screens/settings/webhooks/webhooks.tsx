@@ -5,9 +5,7 @@ import { Link, useLocation } from 'wouter'
 import { usePages } from '../../../api/pages.ts'
 import { useMutation } from '../../../api/query.ts'
 import { useProject } from '../../../api/session.ts'
-import { ActionButton } from '../../../parts/confirm.tsx'
-import { Icon } from '../../../parts/icons.tsx'
-import { Listing } from '../../../parts/listing.tsx'
+import { ListSection } from '../../../parts/list-section.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { createWebhookMutation, webhooksQuery, webhookTypes, type WebhookRow } from './documents.ts'
 import { createInputOf, emptyDraft, endpointText, isComplete } from './draft.ts'
@@ -26,50 +24,39 @@ export const Webhooks = () => <Endpoints callbacks={false} />
 export const Callbacks = () => <Endpoints callbacks />
 
 function Endpoints({ callbacks }: { callbacks: boolean }) {
-  const [isOpen, setOpen] = useState(false)
   const pages = usePages(webhooksQuery, { callbacks }, (data) => data.webhooks, { eventTypes: webhookTypes })
-  return (
-    <>
-      <div className="row">
-        <span className="mute">
-          {callbacks
-            ? t('Where the events of one run or call are sent.')
-            : t('Each event is sent at least once, signed.')}
-        </span>
-        {!callbacks && (
-          <ActionButton needs="webhooks:Create" className="primary spread" onClick={() => setOpen(true)}>
-            <Icon name="plus" /> {t('New webhook')}
-          </ActionButton>
-        )}
-      </div>
-      <Listing
-        pages={pages}
-        label={callbacks ? t('Callbacks') : t('Webhooks')}
-        columns={[t('Endpoint'), t('Events'), t('Status'), t('Progress')]}
-        empty={
-          callbacks
-            ? {
-                title: t('No callbacks'),
-                text: t(
-                  'Callbacks of runs and calls appear here until they are sent, along with those that failed.',
-                ),
-              }
-            : {
-                title: t('No webhooks'),
-                text: t('Endpoints notified of approval requests appear here.'),
-              }
-        }
-        renderRow={(webhook) => <Row key={webhook.id} webhook={webhook} />}
+  const list = {
+    pages,
+    columns: [t('Endpoint'), t('Events'), t('Status'), t('Progress')],
+    renderRow: (webhook: WebhookRow) => <Row key={webhook.id} webhook={webhook} />,
+  }
+  if (callbacks)
+    return (
+      <ListSection
+        {...list}
+        note={t('Where the events of one run or call are sent.')}
+        label={t('Callbacks')}
+        empty={{
+          title: t('No callbacks'),
+          text: t(
+            'Callbacks of runs and calls appear here until they are sent, along with those that failed.',
+          ),
+        }}
       />
-      {isOpen && (
-        <NewWebhook
-          onClose={() => {
-            setOpen(false)
-            pages.reload()
-          }}
-        />
-      )}
-    </>
+    )
+  return (
+    <ListSection
+      {...list}
+      note={t('Each event is sent at least once, signed.')}
+      create={{
+        id: 'webhook',
+        needs: 'webhooks:Create',
+        word: t('New webhook'),
+        render: (onClose) => <NewWebhook onClose={onClose} />,
+      }}
+      label={t('Webhooks')}
+      empty={{ title: t('No webhooks'), text: t('Endpoints notified of approval requests appear here.') }}
+    />
   )
 }
 

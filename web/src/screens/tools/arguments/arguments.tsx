@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react'
 import { createPortal } from 'react-dom'
 import type { Issue } from '../../../api/outcome.ts'
 import { Icon } from '../../../parts/icons.tsx'
-import { issuesAt, JsonField } from '../../../parts/long-fields.tsx'
+import { issuesAt, JsonField } from '../../../parts/fields.tsx'
 import { Segments } from '../../../parts/segments.tsx'
 import { ArgumentFields } from './row.tsx'
 import { faultOf, newRow, rowsOf, textOf, withMore, type ArgumentRow, type ArgumentRows } from './rows.ts'
@@ -84,7 +84,7 @@ function SchemaText({ text, path, issues, onChange }: Omit<Props, 'url'>) {
       key={own.edition}
       label={t('Schema of the arguments')}
       value={text}
-      path={path}
+      at={path}
       issues={issues}
       hint={t('JSON Schema, preset parameters included.')}
       onChange={(next) => {

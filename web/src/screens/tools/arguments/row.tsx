@@ -1,7 +1,6 @@
 /** The fields of one argument. */
-import { Choice, Field } from '../../../parts/fields.tsx'
+import { Check, Choice, Field, LongField } from '../../../parts/fields.tsx'
 import { Icon } from '../../../parts/icons.tsx'
-import { Check, LongField } from '../../../parts/long-fields.tsx'
 import { rowTypes, withType, type ArgumentRow, type ArgumentType } from './rows.ts'
 import { t } from '../../../texts/texts.tsx'
 

@@ -1,7 +1,7 @@
 /** Arguments from an example of their JSON, which is read in the page and not kept. */
 import { useState } from 'react'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
-import { LongField } from '../../../parts/long-fields.tsx'
+import { LongField } from '../../../parts/fields.tsx'
 import type { ArgumentRow } from './rows.ts'
 import { rowsOfSample } from './sample.ts'
 import { t } from '../../../texts/texts.tsx'

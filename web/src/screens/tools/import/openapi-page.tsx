@@ -2,8 +2,8 @@
 import '../tools.css'
 import './openapi.css'
 import { useState } from 'react'
-import { Field } from '../../../parts/fields.tsx'
-import { LongField } from '../../../parts/long-fields.tsx'
+import { Field, LongField } from '../../../parts/fields.tsx'
+import { Form } from '../../../parts/form.tsx'
 import { NewPage } from '../../../parts/detail-page.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { apiOf, type Api } from './openapi.ts'
@@ -30,13 +30,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
     else onApi(api)
   }
   return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        read(text)
-      }}
-    >
+    <Form onSubmit={() => read(text)}>
       <p className="mute">
         {t(
           'Each operation you select becomes an HTTP tool. The document is read in your browser: OpenAPI 3.0 or 3.1 as JSON, not YAML.',
@@ -64,7 +58,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
           {t('Read the document')}
         </button>
       </div>
-    </form>
+    </Form>
   )
 }
 
