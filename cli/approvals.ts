@@ -3,23 +3,23 @@ import type { Approval } from '../client/index.ts'
 import { decide, show } from './decide.ts'
 import { asksHere, Lines } from './lines.ts'
 import { dim, note, oneLine, out, outJson, table } from './screen.ts'
-import { clientOf, commonHelp, UsageError, type Command } from './usage.ts'
+import { clientOf, commonHelp, type Command } from './usage.ts'
 
 export const approvals: Command = {
   summary: 'watch the calls that wait for a person, and decide them',
   help: `gatehouse approvals [--ask | --list]
 
-Shows each call that waits for a verdict, with its arguments, and every change. At a terminal it
-asks for a verdict about each; approving a tool that is marked as destructive takes the name of
-the tool as well. A verdict counts for what was shown and for nothing else.
+Shows each call that waits for a decision, with its arguments, and every change. At a terminal it
+asks for a decision about each; approving a tool that is marked as destructive takes the name of
+the tool as well. A decision counts for what was shown and for nothing else.
 
   --ask    ask also when the input is not a terminal: one answer a line
   --list   print what waits now, a sentence each, and end
 
 ${commonHelp}`,
   options: { ask: { type: 'boolean' }, list: { type: 'boolean' } },
+  isWordless: true,
   async run(given, signal) {
-    if (given.words.length > 0) throw new UsageError(`There is nothing to do with "${given.words[0]}".`)
     const client = clientOf(given)
     const isJson = given.options['json'] === true
     try {

@@ -32,7 +32,7 @@ export class Lines {
     // What is being typed at a terminal was meant for the question before, and would be an answer to this one.
     if (
       this.#isHalf &&
-      (await this.#line('The question before is settled. Enter leads to this one. ', signal)) === null
+      (await this.#line('The request before is settled. Enter leads to this one. ', signal)) === null
     )
       return null
     this.#isHalf = false

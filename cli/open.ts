@@ -12,8 +12,8 @@ within five minutes, as the owner of the API key.
 
 ${commonHelp}`,
   options: {},
+  isWordless: true,
   async run(given, signal) {
-    if (given.words.length > 0) throw new UsageError('open takes no words.')
     const link = await requestLink(addressOf(given), signal)
     if (given.options['json']) outJson(link)
     else {

@@ -26,8 +26,8 @@ ${commonHelp}`,
     reason: { type: 'string' },
     list: { type: 'boolean' },
   },
+  isWordless: true,
   async run(given, signal) {
-    if (given.words.length > 0) throw new UsageError(`There is nothing to do with "${given.words[0]}".`)
     const client = clientOf(given)
     const named = textOption(given, 'project')
     const projectId = named === 'own' ? await ownProject(client, signal) : (named ?? null)

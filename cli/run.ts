@@ -12,11 +12,11 @@ import { dim, json, note, oneLine, out, outJson, red, visible, yellow } from './
 import { clientOf, commonHelp, textOption, UsageError, type Command, type ParsedArguments } from './usage.ts'
 
 export const run: Command = {
-  summary: 'start a generation of an agent and print what it says',
+  summary: 'start a run of an agent and print what it says',
   help: `gatehouse run AGENT "TEXT" [--ask] [--thread ID]
 
 AGENT is the id or the name of an agent. The text of the model goes to the standard output,
-everything else to the standard error. A call that waits for a verdict is asked about at a
+everything else to the standard error. A call that waits for a decision is asked about at a
 terminal, if this key may decide it. No tool runs on this machine: calls of client tools wait for
 the program that has them. An interrupt (Ctrl-C) ends this command, not the generation.
 
@@ -81,7 +81,7 @@ async function follow(
   const ask = (approval: Approval) => {
     if (!desk) {
       show(approval)
-      return note(yellow('It waits for a verdict: gatehouse approvals'))
+      return note(yellow('It waits for a decision: gatehouse approvals'))
     }
     const stop = new AbortController()
     asked.set(approval.id, { digest: approval.digest, stop })
@@ -117,7 +117,7 @@ async function follow(
       },
     )
   } catch (error) {
-    if (signal.aborted) note(`The generation goes on without this command: ${id}`)
+    if (signal.aborted) note(`The run goes on without this command: ${id}`)
     throw error
   } finally {
     asked.forEach(({ stop }) => stop.abort())

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { note } from './screen.ts'
-import { UsageError, type Command } from './usage.ts'
+import { type Command } from './usage.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -17,8 +17,8 @@ Starts the server in this process, with the settings of the environment: see
 docs/guides/configuration.md. It ends on SIGTERM or Ctrl-C.
 `,
   options: {},
-  async run({ words }) {
-    if (words.length > 0) throw new UsageError('start takes no words; settings come from the environment.')
+  isWordless: true,
+  async run() {
     await import(new URL('../main.js', import.meta.url).href)
     // The server ends the process.
     return new Promise<never>(() => {})

@@ -12,6 +12,8 @@ export interface Command {
   summary: string
   help: string
   options: NonNullable<ParseArgsConfig['options']>
+  /** It takes options alone: a word beside them is a mistake. */
+  isWordless?: true
   run(given: ParsedArguments, signal: AbortSignal): Promise<number>
 }
 
@@ -39,19 +41,29 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line, 3 server unreacha
 `
 
 /** Reads the words behind the name of a command. Throws UsageError. */
-export function parse({ options }: Pick<Command, 'options'>, args: string[]): ParsedArguments {
+export function parse(
+  { options, isWordless }: Pick<Command, 'options' | 'isWordless'>,
+  args: string[],
+): ParsedArguments {
   // Whoever else is on this machine sees the command lines of all processes.
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
   if (own.some((word) => word === '--key' || word.startsWith('--key=')))
     throw new UsageError(
       'A key is not given on the command line, where others can read it: use GATEHOUSE_KEY or --key-file.',
     )
+  const all = { ...commonOptions, ...options }
+  const given = parseOptions(args, all)
+  const [word] = given.words
+  if (isWordless && word !== undefined) {
+    const meant = Object.hasOwn(all, word) ? `; did you mean --${word}?` : '.'
+    throw new UsageError(`Unexpected argument "${word}"${meant}`)
+  }
+  return given
+}
+
+function parseOptions(args: string[], options: Command['options']): ParsedArguments {
   try {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { ...commonOptions, ...options },
-      allowPositionals: true,
-    })
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
     return { words: positionals, options: values as ParsedArguments['options'] }
   } catch (error) {
     throw new UsageError((error as Error).message)

@@ -26,6 +26,12 @@ const lines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
+test('a word where only options stand is named, with the option that was meant', async () => {
+  for (const name of ['approvals', 'pause'])
+    expect((await finished([name, 'list'])).err).toContain('Unexpected argument "list"; did you mean --list?')
+  expect((await finished(['open', 'x'])).err).toContain('Unexpected argument "x".')
+})
+
 test('every command has its help, and a wrong command line ends with 2', async () => {
   for (const name of ['start', 'demo', 'run', 'approvals', 'pause', 'resume', 'keys', 'connect']) {
     const { code, out } = await finished([name, '--help'])
@@ -220,7 +226,7 @@ test('run does not ask when nobody is there, and an interrupt leaves the generat
   const id = /gen_\S+/.exec(running.err())![0]
   running.signal('SIGINT')
   expect(await running.ended).toBe(130)
-  expect(running.err()).toContain(`The generation goes on without this command: ${id}`)
+  expect(running.err()).toContain(`The run goes on without this command: ${id}`)
   const generation = await shop.h.until(id, ['AWAITING_APPROVAL'])
   expect(generation['status']).toBe('AWAITING_APPROVAL')
   await shop.settle()

@@ -39,6 +39,13 @@ const comments = (content: string) => {
   return [...content].map((letter, i) => (letter === rest[i] && letter !== '\n' ? ' ' : letter)).join('')
 }
 
+/** The texts in the code that have a space: names and paths have none. */
+const quotedIn = (content: string) =>
+  code(content).replace(/[^\n]*/g, (line) =>
+    [...line.matchAll(/'[^'\n]* [^'\n]*'|`[^`\n]* [^`\n]*`/g)].map(([text]) => text.slice(1, -1)).join(' '),
+  )
+const sayings = (content: string) => Object.keys(JSON.parse(content) as Record<string, unknown>).join('\n')
+
 const fileSets: FileSet[] = [
   {
     name: 'documents',
@@ -58,6 +65,14 @@ const fileSets: FileSet[] = [
     files: ['docs/schema.graphql', 'docs/platform-actions.md'],
     textOf: (content) => content,
   },
+  {
+    name: 'the texts of the dashboard',
+    kind: 'text',
+    // Each catalogue has every text; its names are the English ones.
+    files: ['web/src/texts/de.json'],
+    textOf: sayings,
+  },
+  { name: 'what the commands say', kind: 'text', files: sourcesOf('cli'), textOf: quotedIn },
 ]
 
 /** `file:line "found": instead` for every place where a rule finds something. */

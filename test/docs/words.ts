@@ -3,15 +3,18 @@
  * applies it. A rule about a word that is ordinary English too names the phrases in which it was a word of our own.
  */
 
-/** Prose is what people read: documents, comments, descriptions. Code is identifiers and file names. */
-export type Kind = 'prose' | 'code'
+/**
+ * Prose is what people read: documents, comments, descriptions. Code is identifiers and file names. Text is what the dashboard
+ * and the commands say, a line for each.
+ */
+export type Kind = 'prose' | 'code' | 'text'
 
 export interface WordRule {
   /** What must not be found. Global and stateless: `g` is added by the test. */
   pattern: RegExp
   /** What to say instead. */
   instead: string
-  /** Where it applies; both when left out. */
+  /** Where it applies; to prose and code when left out. */
   kinds?: Kind[]
   /** Parts of a text that are cut out before the pattern is tried, with the reason. */
   except?: { pattern: RegExp; reason: string }[]
@@ -23,7 +26,37 @@ export interface WordRule {
   tests?: true
 }
 
+/** What the dashboard and the commands said once, beside what they say now. */
+const textRules: WordRule[] = [
+  [/\bChoose (?:all|none)\b/m, 'Select all, Clear', 'Choose all'],
+  [/^(?:May|Made|Ends)$/m, 'Role, Created, Expires', 'Made'],
+  [/\bStarts by itself\b|^Surface$/m, 'Triggers; Visible tools', 'Starts by itself'],
+  [/\bRead (?:its lists now|again)\b/, 'Refresh', 'Read its lists now'],
+  [/^(?:Do not|Keep it|Not now)$/m, 'Cancel', 'Not now'],
+  [/\bon this page\b/, 'in the dashboard', 'Turned on on this page'],
+  [/\bWhat that would remove now\b/, 'Preview', 'What that would remove now'],
+  [/\bwhich the model reads\b/, '(sent to the model)', 'Reason, which the model reads'],
+  [/\bWho asked may not decide\b/, "The requester can't approve", 'Who asked may not decide'],
+  [/\bWords or an id\b/, 'Search or paste an id', 'Words or an id'],
+  [/\bshow the run\b|^(?:Asked for by|Took)$/im, 'Open run; Requested by; Duration', 'Took'],
+  [/\btime is up left\b/i, 'Expired', 'time is up left'],
+  [
+    /\bThere is nothing to do with\b/,
+    'Unexpected argument "list"; did you mean --list?',
+    'There is nothing to do with "x".',
+  ],
+  [/\bverdicts?\b(?! from elsewhere”)/i, 'decision', 'Your verdict'],
+  [/\b(?:a|the|your|this|one) questions?\b/i, 'approval request', 'Open the question'],
+  [/\bgenerations?\b(?!, history)/i, 'run', 'generation ended'],
+].map(([pattern, instead, found]) => ({
+  pattern: pattern as RegExp,
+  instead: instead as string,
+  kinds: ['text'],
+  finds: [found as string],
+}))
+
 export const rules: WordRule[] = [
+  ...textRules,
   {
     pattern: /(?<!-)\bhouses?\b/i,
     instead: 'Services (the type), Gatehouse or the server (in text)',

@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => 
     await tab.check()
     await page.getByRole('button', { name: 'Änderungen verwerfen' }).click()
     await reject.click()
-    await page.getByText('send_refund ist abgelehnt. Der Agent erfährt es.').waitFor()
+    await page.getByText('Abgelehnt: ').waitFor()
     await h.until(generationId, ['COMPLETED'])
 
     await page.goto(`${h.url}/runs/${generationId}?view=timeline`)
@@ -131,6 +131,17 @@ describe.skipIf(!hasChromium)('the page in German', { timeout: 180_000 }, () => 
       expect(await englishOn(tab.page), address).toEqual([])
     }
     expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('a refusal of the server is told in German, with its own words after it', async () => {
+    const tab = await visit(browser, shop.h, '/settings/providers?new=provider', { locale: 'de-DE' })
+    const dialog = tab.page.getByRole('dialog')
+    await dialog.getByLabel('Name', { exact: true }).fill('eigener')
+    await dialog.getByLabel('Standardmodell').fill('klein')
+    await dialog.getByLabel('Basis-URL').fill('keine URL')
+    await tab.page.keyboard.press('Control+Enter')
+    await dialog.getByText(/^Hier braucht etwas einen anderen Wert\. \(.+\)$/).waitFor()
     await tab.close()
   })
 

@@ -3,6 +3,7 @@ import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
 import { currentPrincipal, currentProject, endSession, thisSession } from './session.ts'
+import { errorText } from './error-texts.ts'
 import { t } from '../texts/texts.tsx'
 
 /** Why an operation has no data. `code` is stable; the message is for people. */
@@ -147,15 +148,16 @@ function tryParse(text: string): GraphQLResponse {
 /** The message of anything that was thrown, for people. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : String(error)
+  const message = errorText(error.code, error.message)
   // A rule beside the permissions says by itself what it is.
   if (error.code === 'FORBIDDEN' && error.action && error.message.includes(error.action))
     return t('You need the permission {action} to do this.', { action: error.action })
   if (error.retryAfterMs !== null)
     return t('{message} Try again in {s} s.', {
-      message: error.message,
+      message,
       s: Math.ceil(error.retryAfterMs / 1000),
     })
   return error.errorId
-    ? t('{message} Give your operator the id {errorId}.', { message: error.message, errorId: error.errorId })
-    : error.message
+    ? t('{message} Give your operator the id {errorId}.', { message, errorId: error.errorId })
+    : message
 }

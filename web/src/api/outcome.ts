@@ -1,5 +1,6 @@
 /** The result of a mutation: a payload, or an error that its author can mend. */
 import { messageOf } from './client.ts'
+import { errorText } from './error-texts.ts'
 import { t } from '../texts/texts.tsx'
 
 export interface Issue {
@@ -15,6 +16,7 @@ export interface MutationRefusal {
 
 interface Member {
   __typename: string
+  code?: string
   message?: string
   issues?: readonly Issue[]
 }
@@ -25,10 +27,13 @@ export function refusalOf(
   failure: unknown = null,
 ): MutationRefusal | null {
   if (!result) return failure === null ? null : { message: messageOf(failure), issues: [] }
-  const { __typename: type, message, issues } = result as Member
+  const { __typename: type, code, message, issues } = result as Member
   return type.endsWith('Payload')
     ? null
-    : { message: message ?? t('The server refused this.'), issues: issues ?? [] }
+    : {
+        message: message === undefined ? t('The server refused this.') : errorText(code, message),
+        issues: issues ?? [],
+      }
 }
 
 /** The message with those of its issues, for forms that have no fields to show them at. */

@@ -1,5 +1,6 @@
 /** The verdict about a pending question: approve, reject, or approve with other arguments. */
 import { lazy, Suspense, useEffect, useRef, useState, type RefObject } from 'react'
+import { refusalOf } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { wordsOf } from '../badge.tsx'
 import { beginningOf } from '../deceptive.ts'
@@ -73,7 +74,7 @@ export function VerdictForm({ question, isAllSeen, isHeld, words, setWords, onDe
     section,
   )
   return (
-    <section ref={section} className="verdict" aria-label={t('Your verdict')}>
+    <section ref={section} className="verdict" aria-label={t('Your decision')}>
       {form === null ? (
         <button type="button" className="quiet" onClick={begin}>
           {t('Edit the arguments')} <KeyHint keys="e" />
@@ -275,7 +276,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
     give,
     isRunning,
     error,
-    refusal: refused?.message ?? null,
+    refusal: refusalOf(refused)?.message ?? null,
     issues: refused?.__typename === 'ValidationError' ? refused.issues : [],
   }
 }

@@ -2,6 +2,8 @@
 import { useState } from 'react'
 import { ActionButton } from '../confirm.tsx'
 import '../forms.css'
+import { errorText } from '../../api/error-texts.ts'
+import { refusalOf, wholeText } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { Countdown } from '../moments.tsx'
 import { Failure } from '../states.tsx'
@@ -33,12 +35,11 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
     // Without an answer nobody knows whether it was taken: the call itself says it.
     if (!result) return onDone()
     if (result.__typename !== 'SubmitToolOutputsPayload') {
-      const issues = result.__typename === 'ValidationError' ? result.issues : []
-      setRefusal([result.message, ...issues.map(({ message }) => message)].join(' '))
+      setRefusal(wholeText(refusalOf(result)))
       return onDone()
     }
     const [outcome] = result.outcomes
-    if (outcome?.error) setRefusal(outcome.error.message)
+    if (outcome?.error) setRefusal(errorText(outcome.error.code, outcome.error.message))
     else toast(t('Answered {name}.', { name: call.name }), { tone: 'good' })
     onDone()
   }

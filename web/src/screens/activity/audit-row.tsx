@@ -19,7 +19,7 @@ const nouns: Record<string, string> = {
   tool: t('tool'),
   agent: t('agent'),
   key: t('key'),
-  generation: t('generation'),
+  generation: t('run'),
   approval: t('approval'),
 }
 

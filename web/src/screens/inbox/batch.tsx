@@ -1,5 +1,7 @@
 /** Deciding about several requests: in chunks, each request with an outcome of its own. */
 import { useRef, useState } from 'react'
+import { errorText } from '../../api/error-texts.ts'
+import { refusalOf } from '../../api/outcome.ts'
 import { againMsOf, ask, messageOf, RequestError } from '../../api/client.ts'
 import { graphql } from '../../api/document.ts'
 import { faults } from '../../api/faults.ts'
@@ -27,6 +29,7 @@ const decideMutation = graphql(
               status
             }
             error {
+              code
               message
             }
           }
@@ -258,7 +261,7 @@ async function decideChunk(
   try {
     const input = { decisions, atomic: false }
     const { decideApprovals: answer } = await ask(decideMutation, { input })
-    if (answer.__typename !== 'DecideApprovalsPayload') return all(answer.message, false)
+    if (answer.__typename !== 'DecideApprovalsPayload') return all(refusalOf(answer)?.message ?? '', false)
     return { outcomes: answer.outcomes.map((one) => [one.approvalId, outcomeOf(one)]), isLost: false }
   } catch (error) {
     return all(messageOf(error), !(error instanceof RequestError) || againMsOf(error) !== null)
@@ -267,11 +270,11 @@ async function decideChunk(
 
 interface Answer {
   approval: { status: string } | null
-  error: { message: string } | null
+  error: { code: string; message: string } | null
 }
 
 function outcomeOf({ approval, error }: Answer): Outcome {
-  if (error) return { text: error.message, isTaken: false }
+  if (error) return { text: errorText(error.code, error.message), isTaken: false }
   const status = approval?.status
   if (!status) return { text: t('accepted'), isTaken: true }
   return {

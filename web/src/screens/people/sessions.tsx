@@ -84,6 +84,7 @@ const endAllMutation = graphql(`
         }
       }
       ... on Error {
+        code
         message
       }
     }

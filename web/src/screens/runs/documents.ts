@@ -111,6 +111,7 @@ export const cancelMutation = graphql(`
         }
       }
       ... on Error {
+        code
         message
       }
     }

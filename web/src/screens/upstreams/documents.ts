@@ -95,6 +95,7 @@ export const connectMutation = graphql(`
         url
       }
       ... on Error {
+        code
         message
       }
     }

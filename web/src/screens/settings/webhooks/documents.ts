@@ -187,6 +187,7 @@ export const rotateMutation = graphql(`
         secret
       }
       ... on Error {
+        code
         message
       }
     }
@@ -211,6 +212,7 @@ export const testMutation = graphql(`
         }
       }
       ... on Error {
+        code
         message
       }
     }
