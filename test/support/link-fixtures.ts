@@ -21,7 +21,8 @@ export interface LinkFixtures {
   /** Stops a call at a gate that allows links; returns the approval and the links of the message. */
   question(
     gate?: object,
-  ): Promise<{ approvalId: string; callId: string; tool: string; links: Link[]; data: any }>
+    more?: object,
+  ): Promise<{ approvalId: string; callId: string; tool: string; toolId: string; links: Link[]; data: any }>
   setRecipients(recipients: object[], key?: string): Promise<Record<string, any>>
   close(): Promise<void>
 }
@@ -41,14 +42,15 @@ export async function openLinkFixtures(h: Harness, given?: Fixtures): Promise<Li
     receiver,
     webhookId,
     people,
-    async question(more = {}) {
-      const tool = await gate.gated({ autoApprove: false, verdictLinks: true, ...more })
+    async question(policy = {}, more = {}) {
+      const tool = await gate.gated({ autoApprove: false, verdictLinks: true, ...policy }, more)
       const call = await gate.call(tool.id, { amount: 5, pin: 'secret-pin' })
       const approvalId = call['approval'].id as string
       const of = (data: any) => data.approvalId === approvalId && data.expiresAt
       await receiver.until((all) => all.some(({ type, data }) => type === 'approval.requested' && of(data)))
       const { data } = receiver.received.find(({ data: one }) => of(one))!
-      return { approvalId, callId: call['id'], tool: tool.name, links: data['verdictLinks'] ?? [], data }
+      const links = data['verdictLinks'] ?? []
+      return { approvalId, callId: call['id'], tool: tool.name, toolId: tool.id, links, data }
     },
     setRecipients: (recipients, key) =>
       h.mutate(

@@ -16,7 +16,7 @@ export interface SlackFixtures {
   question(
     gate?: object,
     more?: object,
-  ): Promise<{ approvalId: string; callId: string; tool: string; message: Shown }>
+  ): Promise<{ approvalId: string; callId: string; tool: string; toolId: string; message: Shown }>
   /** The message of an approval as it is now. */
   message(approvalId: string): Shown | undefined
   /** Resolves when the message of the approval has this headline. */
@@ -32,8 +32,8 @@ export async function openSlackFixtures(
   h: Harness,
   fixtures: Fixtures,
   slack: SlackServer,
+  gate = gateFixtures(h, fixtures),
 ): Promise<SlackFixtures> {
-  const gate = gateFixtures(h, fixtures)
   const alice = await gate.key({ role: 'APPROVER' })
   const set = { botToken, signingSecret, channel }
   const made = await h.mutate('setSlackIntegration', set, 'integration { id status teamId }')
@@ -53,7 +53,7 @@ export async function openSlackFixtures(
       const call = await gate.call(tool.id, { amount: 5, pin: 'secret-pin' })
       const approvalId = call['approval'].id as string
       await slack.until(() => find(approvalId) !== undefined)
-      return { approvalId, callId: call['id'], tool: tool.name, message: find(approvalId)! }
+      return { approvalId, callId: call['id'], tool: tool.name, toolId: tool.id, message: find(approvalId)! }
     },
     message: find,
     async untilShown(approvalId, headline) {

@@ -105,7 +105,12 @@ export async function openSlackServer(): Promise<SlackServer> {
     'views.open': (args, reply, refuse) => {
       if (!args['trigger_id']) return refuse('invalid_trigger_id')
       const { view } = args
-      if (view.type !== 'modal' || view.title.text.length > 24 || view.private_metadata.length > 3000)
+      const words = [view.title, view.submit, view.close]
+      if (
+        view.type !== 'modal' ||
+        words.some(({ text }) => text.length > 24) ||
+        view.private_metadata.length > 3000
+      )
         return refuse('invalid_arguments')
       const fault = faultOfBlocks(view.blocks)
       if (fault) return refuse(fault)
@@ -135,6 +140,8 @@ function faultOfBlocks(blocks: Shown[]): string | null {
       const { fields = [] } = block
       if (fields.length > 10 || fields.some((one: Shown) => bad(one, 2000))) return 'invalid_blocks'
     }
+    if (block['type'] === 'input' && isBadInput(block, bad)) return 'invalid_blocks'
+    if ((block['elements'] ?? []).length > 25) return 'invalid_blocks'
     for (const element of block['elements'] ?? []) {
       if (element.type !== 'button' || bad(element.text, 75) || element.text.type !== 'plain_text')
         return 'invalid_blocks'
@@ -145,6 +152,20 @@ function faultOfBlocks(blocks: Shown[]): string | null {
     }
   }
   return null
+}
+
+type IsBad = (text: Shown | undefined, most: number) => boolean
+
+/** Whether an input block breaks a limit: of its words, of a text, or of the options of a select. */
+function isBadInput({ label, hint, element }: Shown, bad: IsBad): boolean {
+  if (bad(label, 2000) || (hint && bad(hint, 2000))) return true
+  if (element.type === 'plain_text_input') return element.max_length < 1 || element.max_length > 3000
+  if (element.type !== 'static_select') return true
+  const { options, initial_option: initial } = element
+  if (options.length < 1 || options.length > 100) return true
+  if (options.some((one: Shown) => bad(one['text'], 75) || !one['value'] || one['value'].length > 150))
+    return true
+  return initial && !options.some((one: Shown) => JSON.stringify(one) === JSON.stringify(initial))
 }
 
 export interface Signing {
@@ -181,7 +202,7 @@ let presses = 0
 /** The payload of a press of a button in a message. */
 export function pressOf(
   message: Shown,
-  action: 'approve' | 'reject' | 'open' | 'test',
+  action: 'approve' | 'reject' | 'respond' | 'open' | 'test',
   user: string,
   more: Shown = {},
 ): Shown {
@@ -215,13 +236,31 @@ export function testPressOf(slack: Pick<SlackServer, 'messages'>, user: string):
   })
 }
 
-/** The payload of a submitted modal. */
-export function submissionOf(view: Shown, reason: string | null, user: string): Shown {
+/** The payload of a submitted modal, with what was chosen in its selects by their names. */
+export function submissionOf(
+  view: Shown,
+  reason: string | null,
+  user: string,
+  chosen: Record<string, string> = {},
+): Shown {
+  const selects = view['blocks'].filter(({ element }: Shown) => element.type === 'static_select')
+  const values = selects.map(({ block_id: id, element }: Shown) => {
+    const value = chosen[id] ?? element.initial_option.value
+    return [id, { [element.action_id]: { type: 'static_select', selected_option: { value } } }]
+  })
   return {
     type: 'view_submission',
     team,
     user: { id: user, username: 'someone', team_id: team.id },
     trigger_id: `trigger.${++presses}`,
-    view: { ...view, state: { values: { reason: { reason: { type: 'plain_text_input', value: reason } } } } },
+    view: {
+      ...view,
+      state: {
+        values: {
+          reason: { reason: { type: 'plain_text_input', value: reason } },
+          ...Object.fromEntries(values),
+        },
+      },
+    },
   }
 }

@@ -40,7 +40,7 @@ async function submitAll(url: string, text: string): Promise<void> {
   let count = 0
   await visit(url, async (page) => (count = await page.locator('form').count()))
   for (let form = 0; form < count; form++)
-    for (const button of [null, 0, 1, 2])
+    for (const button of [null, 0, 1, 2, 3])
       await visit(url, (page) =>
         page.evaluate(
           ([nth, which, typed]) => {

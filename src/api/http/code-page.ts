@@ -7,8 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { countedAddress } from '../../core/addresses.ts'
 import { isOwnOrigin } from '../../core/cookies.ts'
 import { asAppError, createAddressLimit, type Services } from '../../domain/access/index.ts'
-import { readText } from './bodies.ts'
-import { givePage, pageHeaders, redirect } from './pages.ts'
+import { escapeHtml, givePage, pageHeaders, redirect } from './pages.ts'
 import { retryAfter } from './replies.ts'
 import { openRoutes, type OpenCall, type OpenRoute, type RouteGroup } from './route.ts'
 
@@ -20,10 +19,13 @@ const formHeaders = {
   'content-security-policy': `${pageHeaders['content-security-policy']}; form-action 'self'`,
 }
 
-/** The field of the code. The first button of a form is disabled, so that Enter sends nothing. */
-export const codeField =
-  '<button disabled hidden></button><p><label>Code<br><input name="code" required maxlength="16" ' +
-  'autocomplete="one-time-code" spellcheck="false" autocapitalize="characters"></label></p>'
+/** The largest form, in bytes: the longest text that a person may send, in the longest encoding. */
+const maxBytes = 256 * 1024
+
+/** The field of the code, with what was typed. The first button of a form is disabled, so that Enter sends nothing. */
+export const codeField = (typed = ''): string =>
+  `<button disabled hidden></button><p><label>Code<br><input name="code" value="${escapeHtml(typed)}" required ` +
+  'maxlength="16" autocomplete="one-time-code" spellcheck="false" autocapitalize="characters"></label></p>'
 
 /** What is answered to a code; `html` is inserted as it is. */
 export interface CodeAnswer {
@@ -60,9 +62,9 @@ export interface CodePage {
   /** Whether an answer may send the browser elsewhere: `form-action` would forbid it. */
   leadsAway?: boolean
   /** What to do after a fault that is no answer. */
-  failed: CodeAnswer
-  /** Link or code are not valid, or the form is not this page's. */
-  refused: CodeAnswer
+  failed(form: URLSearchParams): CodeAnswer
+  /** Link or code are not valid, or the form is not this page's: then it is empty. */
+  refused(form: URLSearchParams): CodeAnswer
   answer(sent: SentCode): Promise<CodeAnswer | CodeRedirect>
 }
 
@@ -91,6 +93,7 @@ export function makeCodePage({ services, addressOf }: CodePageParts, page: CodeP
         const waitMs = posts.take(name)
         if (waitMs > 0) return tooMany(call.response, waitMs)
         const answer = await answerOf(services, page, call, remoteAddress)
+        if (!answer) return
         if (answer.counted) posts.giveBack(name)
         give(call.response, page, answer)
       },
@@ -99,22 +102,25 @@ export function makeCodePage({ services, addressOf }: CodePageParts, page: CodeP
   return openRoutes(services.log, { routes })
 }
 
+/** Null when the body was refused, and the response has been sent. */
 async function answerOf(
   services: Services,
   page: CodePage,
-  { request, response, params }: OpenCall,
+  { request, readBody, params }: OpenCall,
   remoteAddress: string | null,
-): Promise<CodeAnswer | CodeRedirect> {
-  if (!isOwnForm(services, request)) return page.refused
-  const text = await readText(request, response).catch(() => '')
+): Promise<CodeAnswer | CodeRedirect | null> {
+  if (!isOwnForm(services, request)) return page.refused(new URLSearchParams())
+  // All senders count as one, since none has shown a code yet: authenticated requests keep their memory.
+  const body = await readBody('codes', maxBytes)
+  if (!body) return null
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-  const form = new URLSearchParams(isForm ? text : '')
+  const form = new URLSearchParams(isForm ? body.toString('utf8') : '')
   try {
     const requestId = randomUUID()
     return await page.answer({ request, token: params['token']!, form, remoteAddress, requestId })
   } catch (error) {
     if (!asAppError(error)) services.log.error({ err: error }, `a code for ${page.path} failed`)
-    return page.failed
+    return page.failed(form)
   }
 }
 

@@ -61,14 +61,17 @@ async function interact(services: Services, { request, response, readBody }: Ope
   const body = await readBody('slack', maxBytes)
   if (!body) return
   const { headers } = request
-  const serving = serveInteraction(services, {
+  const sent = {
     timestamp: String(headers['x-slack-request-timestamp'] ?? ''),
     signature: String(headers['x-slack-signature'] ?? ''),
     body: body.toString('utf8'),
-  }).catch((error: unknown): 'failed' => {
-    services.log.error({ err: error }, 'an interaction of Slack failed')
-    return 'failed'
-  })
+  }
+  const serving = serveInteraction(services, sent, () => response.headersSent).catch(
+    (error: unknown): 'failed' => {
+      services.log.error({ err: error }, 'an interaction of Slack failed')
+      return 'failed'
+    },
+  )
   const reply = await inTime(serving)
   if (reply === 'failed') return sendJson(response, 500, { error: 'Unexpected error.' })
   if (reply !== 'late' && reply.kind === 'denied')

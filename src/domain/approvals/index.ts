@@ -41,6 +41,7 @@ export {
 } from './list.ts'
 export { decideApprovals } from './decide-each.ts'
 export { decideApproval, giveVerdict } from './decide.ts'
+export type { DecideApprovalInput } from './prepare-verdict.ts'
 export { redoDigests } from './digest.ts'
 export { callableAsAgreed, changesOfDrift, driftOf, type AgreedCall, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'

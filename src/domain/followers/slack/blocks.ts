@@ -1,15 +1,15 @@
 /** The message of an approval as blocks of Slack. Foreign text is plain text, never markup. Pure. */
 import { plainLines } from '../../../core/text.ts'
 import { type Json, type JsonObject, writeJson } from '../../../core/json.ts'
-import { shownArguments, summaryOf, type Approval, type Vote } from '../../approvals/index.ts'
+import { decisionOf, shownArguments, summaryOf, type Approval, type Vote } from '../../approvals/index.ts'
+import { wordOf } from '../choices.ts'
 
-/** Action ids of the buttons, and of the modal with the reason. */
+/** Action ids of the buttons. */
 export const approveAction = 'gatehouse_approve'
 export const rejectAction = 'gatehouse_reject'
+export const respondAction = 'gatehouse_respond'
 export const openAction = 'gatehouse_open'
 export const testAction = 'gatehouse_test'
-export const reasonView = 'gatehouse_reason'
-export const reasonBlock = 'reason'
 
 /** What a message shows beside the approval itself. */
 export interface MessageFacts {
@@ -19,6 +19,8 @@ export interface MessageFacts {
   requesterName: string | null
   destructive: boolean
   showArguments: boolean
+  /** Until when its verdict refuses later calls, in milliseconds since 1970; null when it does not. */
+  refusesUntilMs: number | null
   link: string
 }
 
@@ -43,7 +45,7 @@ export function messageOf(shown: MessageFacts): JsonObject {
       { type: 'section', fields: fieldsOf(shown) },
       ...whyOf(shown),
       ...(shown.showArguments ? [argumentsOf(approval)] : []),
-      ...votesOf(approval),
+      ...votesOf(shown),
       open ? actionsOf(shown) : linkOf(shown),
     ],
   }
@@ -69,29 +71,8 @@ export function testMessage(integrationId: string, hasArrived = false): JsonObje
   }
 }
 
-/** The modal that asks for the reason of a rejection. */
-export function reasonModal(approval: Approval): JsonObject {
-  return {
-    type: 'modal',
-    callback_id: reasonView,
-    private_metadata: valueOf(approval),
-    title: plain('Reject the call', 24),
-    submit: plain('Reject', 24),
-    close: plain('Cancel', 24),
-    blocks: [
-      {
-        type: 'input',
-        block_id: reasonBlock,
-        optional: true,
-        label: plain('Reason, which the agent is told', 100),
-        element: { type: 'plain_text_input', action_id: reasonBlock, multiline: true, max_length: 1000 },
-      },
-    ],
-  }
-}
-
-/** What a button carries: the approval, and the digest of the question that is shown beside it. */
-function valueOf({ id, digest }: Approval): string {
+/** What a button or modal carries: the approval, and the digest of the question that is shown beside it. */
+export function valueOf({ id, digest }: Pick<Approval, 'id' | 'digest'>): string {
   return `${id} ${digest}`
 }
 
@@ -101,6 +82,7 @@ export function readValue(value: unknown): { approvalId: string; digest: string 
   return found ? { approvalId: found[1]!, digest: found[2]! } : null
 }
 
+/** Those of an approval that no vote has settled. */
 const headlines = {
   APPROVED: 'Approved',
   REJECTED: 'Rejected',
@@ -109,8 +91,9 @@ const headlines = {
   PENDING: '',
 }
 
-function headlineOf({ status }: Approval): string {
-  return headlines[status]
+function headlineOf(approval: Approval): string {
+  const vote = decisionOf(approval)
+  return vote ? wordOf(vote) : headlines[approval.status]
 }
 
 function fieldsOf({ approval, agentName, requesterName }: MessageFacts): Json[] {
@@ -151,16 +134,24 @@ function argumentsOf(approval: Approval): Json {
   return { type: 'section', text: plain(writeJson(shownArguments(approval), 1), 2900) }
 }
 
-function votesOf({ votes, status, voidReason }: Approval): Json[] {
-  const lines = votes.map(lineOf)
+function votesOf({ approval, refusesUntilMs, showArguments }: MessageFacts): Json[] {
+  const { votes, status, voidReason } = approval
+  const lines = votes.map((vote) => lineOf(vote, showArguments))
+  if (refusesUntilMs !== null) {
+    const until = new Date(refusesUntilMs).toISOString().slice(0, 16).replace('T', ' ')
+    lines.unshift(`Later calls like it are rejected until ${until} UTC.`)
+  }
   if (status === 'EXPIRED') lines.push('Nobody decided in time; the call was rejected.')
   if (status === 'VOIDED') lines.push(`No verdict is needed any more (${voidReason ?? ''}).`)
   return lines.length > 0 ? [{ type: 'section', text: plain(lines.join('\n'), 2900) }] : []
 }
 
-function lineOf({ verdict, byName, via, reason }: Vote): string {
+/** An answer is what the tool would have returned: it is shown where arguments are. */
+function lineOf(vote: Vote, showArguments: boolean): string {
+  const { byName, via, reason, response } = vote
   const how = via === 'SLACK' ? ' in Slack' : via === 'LINK' ? ' with a link' : ''
-  return `${verdict === 'APPROVE' ? 'Approved' : 'Rejected'} by ${byName}${how}${reason ? `: ${reason}` : '.'}`
+  const said = response ? showArguments && response : reason
+  return `${wordOf(vote)} by ${byName}${how}${said ? `: ${said}` : '.'}`
 }
 
 function actionsOf({ approval, destructive, link }: MessageFacts): Json {
@@ -178,6 +169,9 @@ function actionsOf({ approval, destructive, link }: MessageFacts): Json {
         ...confirm,
       },
       { type: 'button', action_id: rejectAction, style: 'danger', text: plain('Reject', 75), value },
+      ...(approval.requirement.responses
+        ? [{ type: 'button', action_id: respondAction, text: plain('Answer', 75), value }]
+        : []),
       openButton(approval, link),
     ],
   }
@@ -202,6 +196,6 @@ function secondPress(): JsonObject {
 }
 
 /** Text that Slack does not interpret, without control and bidirectional characters, cut to a length. */
-function plain(text: string, most: number): JsonObject {
+export function plain(text: string, most: number): JsonObject {
   return { type: 'plain_text', emoji: false, text: plainLines(text, most) || '–' }
 }

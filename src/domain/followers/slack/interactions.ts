@@ -2,21 +2,15 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { sameText, sha256Hex } from '../../../core/signing.ts'
 import { shortText } from '../../../core/text.ts'
-import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
 import { actingPrincipal, asAppError, spendOnce, type Ctx, type Services } from '../../access/index.ts'
-import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
+import { giveVerdict, loadApprovals, type Approval } from '../../approvals/index.ts'
+import { sentenceOf, verdictOf, type Choice } from '../choices.ts'
 import { callSlack } from './api.ts'
-import {
-  approveAction,
-  openAction,
-  readValue,
-  reasonBlock,
-  reasonModal,
-  reasonView,
-  rejectAction,
-} from './blocks.ts'
+import { approveAction, openAction, readValue, rejectAction, respondAction } from './blocks.ts'
 import { openPart, rowById, rowOf, type IntegrationRow } from './integration.ts'
 import { notePressed } from './messages.ts'
+import { modalOf, objectOf, submissionOf, textBlock, type SpokenVerdict } from './modals.ts'
 import { noteTestPress, testIntegrationOf } from './trial.ts'
 import { userOf } from './users.ts'
 
@@ -58,9 +52,14 @@ const done: SlackReply = { kind: 'done', body: null }
  * verified over the raw body nothing else of it does, and every fault is answered alike. A request counts once, on all
  * replicas together. The press is a vote of the principal to which an operator has linked the Slack user, with the
  * rights of this moment, about the digest that the message showed, and goes the way of any other vote. What it changes
- * is shown by the worker; why nothing was changed is told to the one who pressed. Throws what is no answer to a person.
+ * is shown by the worker; why nothing was changed is told to the one who pressed, in the channel when `isLate` says that
+ * Slack was answered already. Throws what is no answer to a person.
  */
-export async function serveInteraction(services: Services, request: SlackRequest): Promise<SlackReply> {
+export async function serveInteraction(
+  services: Services,
+  request: SlackRequest,
+  isLate: () => boolean,
+): Promise<SlackReply> {
   const { db } = services
   const payload = payloadOf(request.body)
   const tested = payload ? testIntegrationOf(payload) : null
@@ -80,7 +79,7 @@ export async function serveInteraction(services: Services, request: SlackRequest
     const place = { channel: shortText(channel, 100), ts: shortText(ts, 100) }
     await notePressed(db, row, approval.id, place)
   }
-  return answer(services, row, approval, pressed, payload)
+  return answer({ services, row, approval, press: pressed, payload, isLate })
 }
 
 /** Whether Slack has signed the request for this integration, and it was not served before. */
@@ -99,14 +98,16 @@ async function isGenuine(
 interface Press {
   approvalId: string
   digest: string
-  /** `open`: the link to the dashboard, of which Slack tells as well. */
-  what: 'approve' | 'ask' | 'reject' | 'open'
-  reason: string | null
+  /** The verdict; `open`: the link to the dashboard, of which Slack tells as well. */
+  what: 'open' | { ask: SpokenVerdict } | { decide: Choice; isModal: boolean }
 }
 
+const plainApproval: Choice = { what: 'APPROVE', text: '', read: () => null }
+
 const presses: Partial<Record<string, Press['what']>> = {
-  [approveAction]: 'approve',
-  [rejectAction]: 'ask',
+  [approveAction]: { decide: plainApproval, isModal: false },
+  [rejectAction]: { ask: 'REJECT' },
+  [respondAction]: { ask: 'RESPOND' },
   [openAction]: 'open',
 }
 
@@ -121,47 +122,51 @@ function pressOf(payload: JsonObject): Press | null {
     const action = Array.isArray(payload['actions']) ? objectOf(payload['actions'][0]) : {}
     const value = readValue(action['value'])
     const what = presses[String(action['action_id'])]
-    return value && what ? { ...value, what, reason: null } : null
+    return value && what ? { ...value, what } : null
   }
-  const view = objectOf(payload['view'])
-  const value = readValue(view['private_metadata'])
-  if (payload['type'] !== 'view_submission' || view['callback_id'] !== reasonView || !value) return null
-  const state = objectOf(objectOf(objectOf(view['state'])['values'])[reasonBlock])
-  const typed = objectOf(state[reasonBlock])['value']
-  return { ...value, what: 'reject', reason: typeof typed === 'string' ? shortText(typed, 2000) : null }
+  const submitted = submissionOf(payload)
+  if (!submitted) return null
+  const { choice, ...value } = submitted
+  return { ...value, what: { decide: choice, isModal: true } }
 }
 
-function objectOf(value: Json | undefined): JsonObject {
-  return isJsonObject(value) ? value : {}
+/** A press that Slack has signed, with what it is about. */
+interface Interaction {
+  services: Services
+  row: IntegrationRow
+  approval: Approval
+  press: Press
+  payload: JsonObject
+  isLate(): boolean
 }
 
-async function answer(
-  services: Services,
-  row: IntegrationRow,
-  approval: Approval,
-  press: Press,
-  payload: JsonObject,
-): Promise<SlackReply> {
-  if (press.what === 'open') return done
-  const userId = String(objectOf(payload['user'])['id'] ?? '')
+async function answer(interaction: Interaction): Promise<SlackReply> {
+  const { services, row, approval, press, payload } = interaction
+  const { what } = press
+  if (what === 'open') return done
   const voter = await voterOf(services, row, payload)
-  if (typeof voter === 'string') return tell(services, row, userId, press, voter)
-  if (press.what === 'ask') {
-    const fault = approval.status === 'PENDING' ? null : 'This question was settled already.'
-    if (fault) return tell(services, row, userId, press, fault)
-    const token = openPart(services.masterKey, row.id, 'token', row.botToken)
-    // The reason is asked about what was shown: an edit meanwhile is found when it is submitted.
-    const view = reasonModal({ ...approval, digest: press.digest })
-    const opened = await callSlack(services, token, 'views.open', {
-      trigger_id: String(payload['trigger_id'] ?? ''),
-      view,
-    })
-    return opened.ok
-      ? done
-      : tell(services, row, userId, press, 'Slack could not open the form. Press again.')
-  }
-  const refusal = await decide(voter, press, press.what === 'approve' ? 'APPROVE' : 'REJECT')
-  return refusal === null ? done : tell(services, row, userId, press, refusal)
+  if (typeof voter === 'string') return tell(interaction, voter)
+  const refusal =
+    'ask' in what ? await openModal(interaction, what.ask) : await decide(voter, approval, press, what.decide)
+  return refusal === null ? done : tell(interaction, refusal)
+}
+
+/** Opens the modal for a verdict with words; returns why it was not opened, else null. */
+async function openModal(
+  { services, row, approval, press, payload }: Interaction,
+  what: SpokenVerdict,
+): Promise<string | null> {
+  if (approval.status !== 'PENDING') return 'This question was settled already.'
+  if (what === 'RESPOND' && !approval.requirement.responses)
+    return 'The gates that stop this call do not allow an answer.'
+  const token = openPart(services.masterKey, row.id, 'token', row.botToken)
+  // The words are about what was shown: an edit meanwhile is found when they are submitted.
+  const view = modalOf(what, { ...approval, digest: press.digest })
+  const opened = await callSlack(services, token, 'views.open', {
+    trigger_id: String(payload['trigger_id'] ?? ''),
+    view,
+  })
+  return opened.ok ? null : 'Slack could not open the form. Press again.'
 }
 
 /** The context of the one who pressed, or why nobody's vote it is. */
@@ -186,32 +191,31 @@ async function voterOf(services: Services, row: IntegrationRow, payload: JsonObj
 /** Gives the vote; returns why it did not count, else null. */
 async function decide(
   ctx: Ctx,
-  { approvalId, digest, reason }: Press,
-  verdict: Verdict,
+  approval: Approval,
+  { approvalId, digest }: Press,
+  choice: Choice,
 ): Promise<string | null> {
   try {
-    await giveVerdict(ctx, { approvalId, verdict, reason, expectedDigest: digest })
+    await giveVerdict(ctx, { approvalId, expectedDigest: digest, ...verdictOf(approval, choice) })
     return null
   } catch (error) {
     const known = asAppError(error)
     if (!known) throw error
-    return known.message
+    return sentenceOf(known)
   }
 }
 
 /** Says a sentence to the one who pressed, and to nobody else: in the modal, or as an ephemeral message. */
 async function tell(
-  services: Services,
-  row: IntegrationRow,
-  user: string,
-  { what }: Press,
+  { services, row, press: { what }, payload, isLate }: Interaction,
   text: string,
 ): Promise<SlackReply> {
-  if (what === 'reject')
+  if (typeof what === 'object' && 'decide' in what && what.isModal && !isLate())
     return {
       kind: 'done',
-      body: { response_action: 'errors', errors: { [reasonBlock]: text.slice(0, 1000) } },
+      body: { response_action: 'errors', errors: { [textBlock]: text.slice(0, 1000) } },
     }
+  const user = String(objectOf(payload['user'])['id'] ?? '')
   const token = openPart(services.masterKey, row.id, 'token', row.botToken)
   const message = { channel: row.channel, user, text: escaped(text) }
   const said = await callSlack(services, token, 'chat.postEphemeral', message)

@@ -112,13 +112,17 @@ async function shownOf(
 ): Promise<MessageFacts> {
   const { db, publicUrl } = services
   const destructive = approval.status === 'PENDING' && (await isDestructive(services, approval))
-  const [row] = await query<Pick<MessageFacts, 'agentName' | 'requesterName'>>(
+  const [row] = await query<Pick<MessageFacts, 'agentName' | 'requesterName' | 'refusesUntilMs'>>(
     db,
     sql`select (select name from agents where id = ${approval.agentId}) as "agentName",
       coalesce(
         (select name from api_keys where id = ${approval.requestedBy}),
         (select name from subjects where id = ${approval.requestedBy})
-      ) as "requesterName"`,
+      ) as "requesterName",
+      (
+        select (extract(epoch from expires_at) * 1000)::float8 from grants
+        where tool_id = ${approval.toolId} and approval_id = ${approval.id} and max_uses = 0
+      ) as "refusesUntilMs"`,
   )
   return { ...row!, approval, destructive, showArguments, link: `${publicUrl()}/approvals/${approval.id}` }
 }

@@ -1,24 +1,27 @@
 /** A verdict with a link and the code that came with it. */
 import { readCode, sameText } from '../../../core/signing.ts'
 import { actingPrincipal, asAppError, type Ctx, type Services } from '../../access/index.ts'
-import { giveVerdict, loadApprovals, type Approval, type Verdict } from '../../approvals/index.ts'
+import { giveVerdict, loadApprovals, type Approval } from '../../approvals/index.ts'
+import { laterFields, sentenceOf, verdictOf, wordOf, type Choice, type ChoiceField } from '../choices.ts'
 import { giveBackTry, takeTry, codeOf, readToken, type VerdictLink } from './verdict-link.ts'
 import { isRecipient } from './recipients.ts'
 
 /**
  * `refused`: link or code are not valid, whatever the reason: unknown, altered, wrong, dead. Every other outcome is told
- * only to somebody who knows the code.
+ * only to somebody who knows the code. `open`: nothing was decided and the question can be, with these choices; `fault` is
+ * what the person can change. `counted`: `done` is what the vote did, `more` whether another person must vote.
  */
 export type LinkOutcome =
-  | { kind: 'counted'; verdict: Verdict; settled: boolean }
+  | { kind: 'counted'; done: string; more: boolean; refusesLater: boolean }
+  | { kind: 'open'; fault: string | null; later: ChoiceField[]; responses: boolean }
   | { kind: 'sentence'; message: string }
   | { kind: 'refused' }
 
-export interface LinkVerdict {
+export interface LinkVerdict extends Omit<Choice, 'what'> {
   token: string
   code: string
-  verdict: Verdict
-  reason: string | null
+  /** Null: what can be chosen is to be shown. */
+  what: Choice['what'] | null
   remoteAddress: string | null
   requestId: string
 }
@@ -50,7 +53,7 @@ async function vote(
   services: Services,
   link: VerdictLink,
   approval: Approval,
-  { verdict, reason, remoteAddress, requestId }: LinkVerdict,
+  { what, remoteAddress, requestId, ...words }: LinkVerdict,
 ): Promise<LinkOutcome> {
   const { approvalId, digest, webhookId, principalId } = link
   const { projectId, requirement } = approval
@@ -62,13 +65,23 @@ async function vote(
   ])
   if (!recipient || !principal || !requirement.verdictLinks)
     return sentence('You may not decide with this link any more. Sign in to decide.')
+  const open = (message: string | null): LinkOutcome => ({
+    kind: 'open',
+    fault: message,
+    later: laterFields(approval),
+    responses: requirement.responses === true,
+  })
+  if (what === null) return open(null)
   const ctx: Ctx = { ...services, principal, requestId, remoteAddress, via: 'LINK' }
   try {
-    const decided = await giveVerdict(ctx, { approvalId, verdict, reason, expectedDigest: digest })
-    return { kind: 'counted', verdict, settled: decided.status !== 'PENDING' }
+    const verdict = verdictOf(approval, { what, ...words })
+    const decided = await giveVerdict(ctx, { approvalId, expectedDigest: digest, ...verdict })
+    const refusesLater = Boolean(verdict.grant)
+    return { kind: 'counted', done: wordOf(verdict), more: decided.status === 'PENDING', refusesLater }
   } catch (error) {
     const known = asAppError(error)
     if (!known || known.code === 'UNAVAILABLE') throw error
+    if (known.code === 'INVALID' || known.code === 'LIMITED') return open(sentenceOf(known))
     if (known.code === 'APPROVAL_ALREADY_DECIDED') return sentence(settled)
     return sentence(known.message)
   }
