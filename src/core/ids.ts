@@ -27,6 +27,7 @@ export const idPrefixes = {
   trigger: 'trg',
   removal: 'rem',
   legalHold: 'hold',
+  savedView: 'view',
   auditEntry: 'aud',
   session: 'ses',
   /** A person or program of an identity provider. Its ids are derived, never made by `newId`. */

@@ -42,7 +42,9 @@ const comments = (content: string) => {
 /** The texts in the code that have a space: names and paths have none. */
 const quotedIn = (content: string) =>
   code(content).replace(/[^\n]*/g, (line) =>
-    [...line.matchAll(/'[^'\n]* [^'\n]*'|`[^`\n]* [^`\n]*`/g)].map(([text]) => text.slice(1, -1)).join(' '),
+    [...line.matchAll(/'[^'\n]* [^'\n]*'|`[^`\n]* [^`\n]*`/g)]
+      .map(([text]) => text.slice(1, -1).replace(/\$\{[^}]*\}/g, ''))
+      .join(' '),
   )
 const sayings = (content: string) => Object.keys(JSON.parse(content) as Record<string, unknown>).join('\n')
 

@@ -1,4 +1,5 @@
 /** The entry point of projects, and of their event feeds. */
+export { SavedView, savedView, saveView, deleteView, listSavedViews } from './saved-views.ts'
 export {
   feedCursor,
   listProjectEvents,

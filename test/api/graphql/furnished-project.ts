@@ -103,6 +103,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ...(await furnishGate(h, marker, upstream, mutate)),
       file_: await furnishFile(marker, mutate),
       ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
+      view_: await furnishView(marker, mutate),
       trg_: await furnishTrigger(agent.id, marker, mutate),
       ...(await furnishRetention(h, project.id, marker)),
       slk_: await furnishSlack(h, project.id, marker),
@@ -151,6 +152,11 @@ async function furnishRetention(h: Harness, projectId: string, marker: string) {
 }
 
 /** A hook to which nothing is sent. */
+async function furnishView(marker: string, mutate: Mutate): Promise<string> {
+  const input = { name: marker, address: `/runs?q=${marker}`, shared: true }
+  return (await mutate('saveView', input, 'view { id }'))['view'].id
+}
+
 async function furnishTrigger(agentId: string, marker: string, mutate: Mutate): Promise<string> {
   const input = { agentId, name: marker, prompt: `say ${marker}` }
   return (await mutate('createTrigger', input, 'trigger { id }'))['trigger'].id
@@ -328,6 +334,7 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     LinkSlackUserInput: { slackUserId: 'U0123456789' },
     // A hold on all of the project would keep the data of every requester.
     PutLegalHoldInput: { requesterId: ids['usr_'] },
+    SaveViewInput: { name: 'mine too', address: '/runs' },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
     PauseInput: { projectId: ids['proj_'] },
   }

@@ -64,6 +64,7 @@ export const matrix: Record<string, Line> = {
   deleteModelPrice: line(builders),
   apiKeys: line(readers),
   secrets: line(readers),
+  savedViews: line(readers),
   auditEntries: line(readers),
   tool: line(everyone),
   tools: line(everyone),

@@ -8,6 +8,8 @@ export interface View {
   name: string
   /** The actions without which the server refuses its list. */
   needs: readonly string[]
+  /** Whether its list is filtered by its address, which is worth saving. */
+  isSaved?: true
   /** By what else people look for it. */
   words?: string
   /** The letter that follows `g`. */
@@ -30,6 +32,7 @@ export const places: readonly Place[] = [
       {
         href: '/insights',
         name: t('Insights'),
+        isSaved: true,
         needs: ['generations:List', 'approvals:List', 'toolCalls:List'],
         words: t('cost, spending, statistics, charts'),
         key: 'h',
@@ -40,8 +43,8 @@ export const places: readonly Place[] = [
     name: t('Inbox'),
     icon: 'inbox',
     views: [
-      { href: '/approvals', name: t('Waiting'), needs: [], key: 'i' },
-      { href: '/approvals?view=decided', name: t('Decided'), needs: ['approvals:List'] },
+      { href: '/approvals', name: t('Waiting'), isSaved: true, needs: [], key: 'i' },
+      { href: '/approvals?view=decided', name: t('Decided'), isSaved: true, needs: ['approvals:List'] },
       { href: '/unknown', name: t('Unknown calls'), needs: ['toolCalls:List'], key: 'u' },
       { href: '/approvals?view=grants', name: t('Grants'), needs: ['grants:List'] },
     ],
@@ -53,11 +56,18 @@ export const places: readonly Place[] = [
       {
         href: '/runs',
         name: t('Runs'),
+        isSaved: true,
         needs: ['generations:List'],
         words: t('generations, history'),
         key: 'r',
       },
-      { href: '/audit', name: t('Audit'), needs: ['audit:List'], words: t('who did what, log') },
+      {
+        href: '/audit',
+        name: t('Audit'),
+        isSaved: true,
+        needs: ['audit:List'],
+        words: t('who did what, log'),
+      },
       { href: '/callbacks', name: t('Callbacks'), needs: ['webhooks:List'] },
     ],
   },
@@ -68,6 +78,7 @@ export const places: readonly Place[] = [
       {
         href: '/tools',
         name: t('Tools'),
+        isSaved: true,
         needs: ['tools:List'],
         words: t('gates, upstreams, MCP'),
         key: 't',

@@ -14,7 +14,7 @@ import { t } from '../texts/texts.tsx'
 import { actsFor, type Choice } from './palette-acts.ts'
 
 const namedQuery = graphql(`
-  query Named($projectId: ID, $text: String!, $asks: Boolean!) {
+  query Named($projectId: ID, $text: String!, $asks: Boolean!, $saves: Boolean!) {
     tools(projectId: $projectId, name: $text, first: 8) {
       nodes {
         id
@@ -25,6 +25,13 @@ const namedQuery = graphql(`
       nodes {
         id
         name
+      }
+    }
+    savedViews(projectId: $projectId, first: 100) @include(if: $saves) {
+      nodes {
+        id
+        name
+        address
       }
     }
     approvals(projectId: $projectId, filter: { statuses: [PENDING], search: $text }, first: 5)
@@ -79,7 +86,8 @@ function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
   const id = placeOfId(text)
   const isNamed = text !== '' && !isCall && id === null
   const asks = viewer?.may('approvals:List') ?? false
-  const found = useQuery(namedQuery, { text: text.slice(0, 100), asks }, { skip: !isNamed }).data
+  const saves = viewer?.may('views:List') ?? false
+  const found = useQuery(namedQuery, { text: text.slice(0, 100), asks, saves }, { skip: !isNamed }).data
   const wanted = text.toLowerCase()
   const shown = screens
     .filter(({ view, words }) => isShown(view) && words.includes(wanted))
@@ -94,6 +102,9 @@ function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
     ...(found?.approvals?.nodes ?? []).map((one) =>
       choice(`/approvals/${one.id}`, sentenceText(one.summary) || one.toolName, t('waiting')),
     ),
+    ...(found?.savedViews?.nodes ?? [])
+      .filter(({ name }) => name.toLowerCase().includes(wanted))
+      .map((one) => ({ ...choice(one.address, one.name, t('saved view')), key: one.id })),
     ...(found?.tools.nodes ?? []).map((one) => choice(`/tools/${one.id}`, one.name, t('tool'))),
     ...(found?.agents.nodes ?? []).map((one) => choice(`/agents/${one.id}`, one.name, t('agent'))),
     choice(`/runs?q=${q}`, t('Runs with “{text}”', { text }), t('search')),

@@ -26,6 +26,7 @@ import { t } from '../texts/texts.tsx'
 /** The places that are tabs on a phone; the others are below More. */
 const tabs = 4
 
+const SavedViews = lazy(() => import('./saved-views.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
 const viewerQuery = graphql(`
   query Viewer($projectId: ID!) {
@@ -205,13 +206,29 @@ interface ViewsProps {
 function Views({ place, view, views }: ViewsProps) {
   const [path] = useLocation()
   const isList = view?.href.split('?')[0] === path || path.startsWith('/approvals/')
-  if (views.length < 2 || !isList) return null
+  const [isOpen, setOpen] = useState(false)
+  const mayList = useViewer()?.may('views:List') ?? false
+  if (!isList || (views.length < 2 && !view?.isSaved)) return null
   return (
     <div className="views">
-      <SegmentLinks
-        label={place.name}
-        links={views.map((one) => ({ href: one.href, name: one.name, isCurrent: one === view }))}
-      />
+      {views.length > 1 && (
+        <SegmentLinks
+          label={place.name}
+          links={views.map((one) => ({ href: one.href, name: one.name, isCurrent: one === view }))}
+        />
+      )}
+      {view?.isSaved && mayList && (
+        <button type="button" className="quiet spread" onClick={() => setOpen(true)}>
+          {t('Saved views')}
+        </button>
+      )}
+      {isOpen && (
+        <Boundary renderFallback={() => null}>
+          <Suspense>
+            <SavedViews onClose={() => setOpen(false)} />
+          </Suspense>
+        </Boundary>
+      )}
     </div>
   )
 }

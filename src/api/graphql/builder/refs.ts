@@ -3,7 +3,7 @@
  */
 import type { ErrorCode } from '../../../core/errors.ts'
 import type { ApiKey, NamedPrincipal, RateLimit, Session } from '../../../domain/access/index.ts'
-import type { Project } from '../../../domain/projects/index.ts'
+import type { Project, SavedView } from '../../../domain/projects/index.ts'
 import type { AuditEntry } from '../../../domain/audit/index.ts'
 import type { Approval, ApprovalGroup, CallSummary, Grant } from '../../../domain/approvals/index.ts'
 import type { Agent, AgentSettings } from '../../../domain/agents/index.ts'
@@ -107,6 +107,7 @@ function declareEntities() {
     Step: builder.objectRef<Step>('Step'),
     Thread: builder.objectRef<Thread>('Thread'),
     Provider: builder.objectRef<Provider>('Provider'),
+    SavedView: builder.objectRef<SavedView>('SavedView'),
     Secret: builder.objectRef<Secret>('Secret'),
     Webhook: builder.objectRef<Webhook>('Webhook'),
     WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),

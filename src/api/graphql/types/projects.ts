@@ -41,6 +41,17 @@ export function addProjects(refs: Refs): void {
   })
 }
 
+export function addSavedViews(refs: Refs): void {
+  refs.shapes.implement(refs.SavedView, projects.savedView)
+  addList(refs, {
+    name: 'savedViews',
+    type: connectionOf(refs.SavedView, 'SavedView'),
+    description:
+      "The caller's own saved views of the dashboard and those of the project, newest first. Permission: views:List.",
+    list: projects.listSavedViews,
+  })
+}
+
 export function addSecrets(refs: Refs): void {
   refs.shapes.implement(refs.Secret, secrets.secretShape, (t) => ({
     usedBy: t.field({

@@ -26,7 +26,7 @@ import { addAudit, addKeys, addLimits, addSessions } from './access.ts'
 import { builder } from '../builder/builder.ts'
 import { addEventPages } from './event-pages.ts'
 import { addEvents } from './events.ts'
-import { addFiles, addProjects, addSecrets } from './projects.ts'
+import { addFiles, addProjects, addSavedViews, addSecrets } from './projects.ts'
 import { addGateChanges, addGateTrials, addGateTypes } from './gates.ts'
 import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
@@ -71,6 +71,7 @@ function build(): GraphQLSchema {
   addKeys(refs)
   addSessions(refs)
   addSecrets(refs)
+  addSavedViews(refs)
   addAudit(refs)
   const gates = addGateTypes(refs)
   addGateTrials(refs, gates)

@@ -81,6 +81,9 @@ export const actions = [
   'retention:Set',
   'retention:Hold',
   'retention:Remove',
+  'views:Save',
+  'views:Share',
+  'views:List',
   'limits:Set',
   'limits:List',
   'sessions:Start',
@@ -118,7 +121,14 @@ export const role = choice('Role', 'A built-in set of permissions.', {
 export const roles = role.options
 export type Role = z.output<typeof role>
 
-const reading = ['*:Get', '*:List', 'events:Subscribe', 'sessions:Start', 'generations:ReachOthers']
+const reading = [
+  '*:Get',
+  '*:List',
+  'events:Subscribe',
+  'sessions:Start',
+  'generations:ReachOthers',
+  'views:Save',
+]
 const running = [
   'generations:Start',
   'generations:SubmitToolOutputs',
@@ -141,9 +151,17 @@ const roleActions: Record<Role, string[]> = {
     'files:*',
     'webhooks:*',
     'triggers:*',
+    'views:Share',
     'projects:Pause',
   ],
-  approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve', 'projects:Pause'],
+  approver: [
+    ...reading,
+    'approvals:Decide',
+    'grants:Revoke',
+    'toolCalls:Resolve',
+    'views:Share',
+    'projects:Pause',
+  ],
   caller: [
     'tools:Get',
     'tools:List',

@@ -210,6 +210,25 @@ export const secrets = pgTable(
   (t) => [uniqueIndex('secrets_name').on(t.projectId, t.name)],
 )
 
+/** Addresses of the dashboard that were saved under a name. */
+export const savedViews = pgTable(
+  'saved_views',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    /** The id of the principal that alone sees it; empty: everybody in the project does. */
+    owner: text('owner').notNull(),
+    name: text('name').notNull(),
+    address: text('address').notNull(),
+    createdBy: text('created_by').notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    uniqueIndex('saved_views_name').on(t.projectId, t.owner, t.name),
+    index('saved_views_list').on(t.projectId, t.createdAt, t.id),
+  ],
+)
+
 /** Pauses: what was stopped by a person, and by whom it was let go on. */
 export const pauses = pgTable(
   'pauses',

@@ -8,6 +8,7 @@ import {
   pauses,
   rateBuckets,
   rateLimits,
+  savedViews,
   secrets,
 } from './access.ts'
 import { agents, agentVersions } from './agents.ts'
@@ -100,6 +101,11 @@ export const traitsOfSettings: readonly TableTraits[] = [
     setting: ['change', 'note'],
   }),
   traitsOf(pauses, stays, { fact: ['target', 'pausedBy', 'endedBy'], setting: ['targetName', 'reason'] }),
+  traitsOf(
+    savedViews,
+    { erased: { by: 'owner', what: 'ROWS' } },
+    { fact: ['owner', 'createdBy'], setting: ['name', 'address'] },
+  ),
   traitsOf(secrets, stays, { fact: ['sealed'], setting: ['name', 'allowedHosts'] }),
   traitsOf(providers, stays, {
     fact: ['kind'],
