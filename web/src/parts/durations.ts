@@ -44,6 +44,19 @@ export function spanText(seconds: number): string {
   return unit ? unit.text(seconds / unit.seconds) : ''
 }
 
+/** A duration to the millisecond, in as many units as that takes: two that differ never read the same. */
+export function exactText(ms: number): string {
+  if (ms < 1000) return t('{ms} ms', { ms })
+  let left = ms / 1000
+  return units
+    .flatMap(({ seconds, text }) => {
+      const count = seconds === 1 ? Math.round(left * 1000) / 1000 : Math.floor(left / seconds)
+      left -= count * seconds
+      return count === 0 ? [] : [text(count)]
+    })
+    .join(' ')
+}
+
 /** The seconds of a text such as `5 min`, `1 h` or `7 days`; NaN when it is none. */
 export function spanFrom(text: string): number {
   const [, count = '', name = ''] = /^(\d+)\s*([a-z]+)\.?$/i.exec(text.trim()) ?? []
