@@ -40,6 +40,7 @@ export function withinBounds(given: Bounds): SQL | undefined {
   )
 }
 
+/** The condition that a value is known and lies between two bounds. */
 function within(value: SQL, bounds: Bounds, least: keyof Bounds, most: keyof Bounds): SQL | undefined {
   const { [least]: min, [most]: max } = bounds
   if (min == null && max == null) return undefined

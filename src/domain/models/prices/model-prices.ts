@@ -3,6 +3,7 @@ import { optional, part } from '../../../core/shapes.ts'
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
+import { writeJson } from '../../../core/json.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelPrices } from '../../../store/db/tables/generations.ts'
@@ -113,7 +114,7 @@ export const ratesOf = (row: SQL): SQL => sql`coalesce(
       from model_prices as own
       where own.project_id = ${row}.project_id and own.model = ${row}.model
     ),
-    ${JSON.stringify(listed)}::jsonb -> regexp_replace(${row}.model, ${date.source}, '')
+    ${writeJson(listed)}::jsonb -> regexp_replace(${row}.model, ${date.source}, '')
   )`
 
 function priceOf({ model, input, cachedInput, output }: typeof modelPrices.$inferSelect): ModelPrice {
