@@ -2,7 +2,6 @@
 import './filters.css'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Badge } from './badge.tsx'
-import { Field } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { KeyHint } from './key-hint.tsx'
 import { useKeys } from './keys.ts'
@@ -22,7 +21,7 @@ export function Filters({ children }: { children: ReactNode }) {
 const typingMs = 300
 
 /** The text of a field, which counts when the typing pauses. `read` says what it means; undefined: nothing yet. */
-function useTyping<Value>(
+export function useTyping<Value>(
   value: Value,
   textOf: (value: Value) => string,
   read: (text: string) => Value | undefined,
@@ -43,53 +42,6 @@ function useTyping<Value>(
     return () => clearTimeout(timer)
   }, [means, value])
   return [text, (next) => setTyped({ text: next, value })]
-}
-
-interface BoundFieldProps {
-  label: string
-  placeholder: string
-  /** Null: no bound. */
-  value: number | null
-  textOf(value: number): string
-  /** NaN for a text that is none. */
-  valueOf(text: string): number
-  /** What is wrong with a value; null: nothing. */
-  faultOf(value: number): string | null
-  onChange(value: number | null): void
-}
-
-/** A number that a list is bounded by, as people write it. */
-export function BoundField({
-  label,
-  placeholder,
-  value,
-  textOf,
-  valueOf,
-  faultOf,
-  onChange,
-}: BoundFieldProps) {
-  const faultIn = (text: string) => {
-    if (text.trim() === '') return null
-    const means = valueOf(text)
-    return Number.isNaN(means) ? t('Write it like {example}', { example: placeholder }) : faultOf(means)
-  }
-  const [text, type] = useTyping(
-    value,
-    (own) => (own === null ? '' : textOf(own)),
-    (typed) => (faultIn(typed) === null ? (typed.trim() === '' ? null : valueOf(typed)) : undefined),
-    onChange,
-  )
-  const fault = faultIn(text)
-  return (
-    <Field
-      label={label}
-      name="bound"
-      value={text}
-      placeholder={placeholder}
-      issues={fault === null ? [] : [{ path: ['bound'], message: fault }]}
-      onChange={type}
-    />
-  )
 }
 
 interface SearchFieldProps {

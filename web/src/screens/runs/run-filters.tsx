@@ -1,9 +1,9 @@
 /** What the list is narrowed to. */
 import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
+import { BoundField } from '../../parts/bound-field.tsx'
 import { spanFrom, spanText } from '../../parts/durations.ts'
 import {
-  BoundField,
   FilterMenu,
   Filters,
   NarrowingChip,
