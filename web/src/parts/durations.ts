@@ -31,7 +31,8 @@ export function agoText(at: number, now: number): string {
   return s < 7 * 86_400 ? t('{d} d ago', { d: Math.floor(s / 86_400) }) : day.format(at)
 }
 
-const units = [
+/** The units of a time as people write it, the largest first. */
+export const units = [
   { seconds: 86_400, text: (d: number) => t('{d} d', { d }), names: /^[dt]/ },
   { seconds: 3600, text: (h: number) => t('{h} h', { h }), names: /^(?:h|st)/ },
   { seconds: 60, text: (min: number) => t('{min} min', { min }), names: /^m/ },
@@ -42,19 +43,6 @@ const units = [
 export function spanText(seconds: number): string {
   const unit = units.find((one) => seconds % one.seconds === 0)
   return unit ? unit.text(seconds / unit.seconds) : ''
-}
-
-/** A duration to the millisecond, in as many units as that takes: two that differ never read the same. */
-export function exactText(ms: number): string {
-  if (ms < 1000) return t('{ms} ms', { ms })
-  let left = ms / 1000
-  return units
-    .flatMap(({ seconds, text }) => {
-      const count = seconds === 1 ? Math.round(left * 1000) / 1000 : Math.floor(left / seconds)
-      left -= count * seconds
-      return count === 0 ? [] : [text(count)]
-    })
-    .join(' ')
 }
 
 /** The seconds of a text such as `5 min`, `1 h` or `7 days`; NaN when it is none. */

@@ -44,7 +44,6 @@ const groups: [title: string, keys: [keys: string[], what: string][]][] = [
       [['p'], t('Parent')],
       [['t'], t('Root')],
       [['0'], t('Whole timeline')],
-      [['x'], t('In the list: select to compare')],
     ],
   ],
 ]

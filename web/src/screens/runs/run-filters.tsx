@@ -1,7 +1,6 @@
 /** What the list is narrowed to. */
 import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
-import { BoundField } from '../../parts/bound-field.tsx'
 import { spanFrom, spanText } from '../../parts/durations.ts'
 import {
   FilterMenu,
@@ -13,6 +12,7 @@ import {
 } from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
 import { ToolField } from '../../parts/tool-field.tsx'
+import { BoundField } from './bound-field.tsx'
 import { boundNames, isNarrowed, noFilter, runStatuses, type Bounds, type RunFilter } from './rows.ts'
 import { t, numberText } from '../../texts/texts.tsx'
 

@@ -174,7 +174,8 @@ function Body({ list, isFiltered, chosen, marked, onMark, onCancel, onStart, onA
       <p className="small mute runs-keys">
         <KeyHint keys="j" /> <KeyHint keys="k" />{' '}
         <T
-          text="move · {enter} open · {slash} filter"
+          text="move · {enter} open · {x} select to compare · {slash} filter"
+          x={<KeyHint keys="x" />}
           enter={<KeyHint keys="Enter" />}
           slash={<KeyHint keys="/" />}
         />

@@ -1,4 +1,6 @@
 /** The time axis: moments to places between 0 and 1, with long pauses folded to marked gaps. Pure. */
+import { units } from '../../parts/durations.ts'
+import { t } from '../../texts/texts.tsx'
 import type { Bar, BarKind } from './bar.ts'
 
 interface Span {
@@ -184,4 +186,17 @@ export function timeAt({ segments }: Scale, x: number): number {
   const segment = segments.find(({ x1 }) => x <= x1) ?? segments.at(-1)!
   const share = (x - segment.x0) / Math.max(1e-9, segment.x1 - segment.x0)
   return segment.from + Math.min(1, Math.max(0, share)) * (segment.to - segment.from)
+}
+
+/** A duration to the millisecond, in as many units as that takes: two that differ never read the same. */
+export function exactText(ms: number): string {
+  if (ms < 1000) return t('{ms} ms', { ms })
+  let left = ms / 1000
+  return units
+    .flatMap(({ seconds, text }) => {
+      const count = seconds === 1 ? Math.round(left * 1000) / 1000 : Math.floor(left / seconds)
+      left -= count * seconds
+      return count === 0 ? [] : [text(count)]
+    })
+    .join(' ')
 }

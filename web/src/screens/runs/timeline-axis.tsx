@@ -1,9 +1,10 @@
 /** The time above the bars, the gaps of folded pauses, and the brush that zooms. */
 import { useRef, useState, type PointerEvent } from 'react'
 import { useNow } from '../../api/clock.ts'
-import { durationText, exactText } from '../../parts/durations.ts'
+import { durationText } from '../../parts/durations.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import {
+  exactText,
   viewOfStretch,
   inView,
   leastView,

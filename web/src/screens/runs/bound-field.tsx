@@ -1,7 +1,7 @@
 /** A number that a list is bounded by, in the words of people. */
-import { Field } from './fields.tsx'
-import { useTyping } from './filters.tsx'
-import { t } from '../texts/texts.tsx'
+import { Field } from '../../parts/fields.tsx'
+import { useTyping } from '../../parts/filters.tsx'
+import { t } from '../../texts/texts.tsx'
 
 interface BoundFieldProps {
   label: string
